@@ -73,7 +73,6 @@ class Acceptance:
     def _accept(
         self, connection: Connection, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
     ) -> tuple[Sponsored, bool]:
-        """Store a feedback within a transaction."""
         table, now = sponsored_feedback, self._clock()
         lock_account(connection, chain)
         accepted = connection.execute(_of_payment(submission)).all()
@@ -136,13 +135,11 @@ def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submis
 
 
 def _duplicate(submission: Submission) -> FeedbackRefusedError:
-    """Return the refusal of a second feedback for a payment."""
     problem = f"the reviewer has given another feedback for the payment {submission.task_ref}"
     return FeedbackRefusedError(Code.DUPLICATE_TASK_REF, problem)
 
 
 def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, payment: Payment) -> dict[str, Any]:
-    """Return the columns that never change."""
     feedback = submission.feedback
     return {
         "chain_id": chain.chain_id,
@@ -162,7 +159,6 @@ def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, p
 
 
 def _initial(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
-    """Return the columns of a feedback that was just accepted."""
     second = int(now)
     return {
         "state": State.QUEUED,
@@ -177,5 +173,4 @@ def _initial(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
 
 
 def _payment_hash(submission: Submission) -> bytes:
-    """Return the hash of the payment's transaction."""
     return bytes.fromhex(submission.payment.transaction.removeprefix("0x"))

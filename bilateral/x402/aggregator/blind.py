@@ -152,7 +152,6 @@ class BlindRelay:
         return None
 
     def _has_feedback(self, pair: Pair, openings: Sequence[Opening]) -> bool:
-        """Tell whether the client's feedback is on chain."""
         entries = self._client.search_feedback(pair.server_id, reviewers=[pair.client], include_revoked=True)
         stored = {(entry.stored, entry.tag1, entry.tag2) for entry in entries}
         feedback = next(opening.feedback for opening in openings if isinstance(opening, FeedbackOpening))
@@ -160,19 +159,16 @@ class BlindRelay:
         return (value, feedback.tag1, feedback.tag2) in stored
 
     def _wait(self, deadline: int) -> dict[str, Any]:
-        """Forget the opening of a side whose envelope expired before the other side came."""
         if deadline < self._now():
             return _failed("the envelope expired before the other side came")
         return {"next_at": self._clock() + _LEAST_SECONDS}
 
     def _send(self, handle: Any) -> None:
-        """Wait for a transaction, and charge its cost."""
         handle.wait(confirmations=self._chain.confirmations)
         receipt = self._client.runner.run(_receipt(handle.hash))
         self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
-        """Check an envelope on chain, and the payment that it names."""
         state, envelope = self._client.state, message.signed.envelope
         try:
             yield from blind.verify(state, message.signed)
@@ -197,23 +193,19 @@ class BlindRelay:
         return int(self._client.runner.run(registries.block_time()).timestamp())
 
     def _key(self, envelope: Envelope) -> list[Any]:
-        """Return the conditions that choose the pair of an envelope."""
         identity = zip(_KEY, envelope.common, strict=True)
         mine = [blind_pair.c.chain_id == self._chain.chain_id]
         return mine + [blind_pair.c[name] == value for name, value in identity]
 
     def _reader(self) -> Connection:
-        """Open a connection that only reads."""
         return self._engine.connect().execution_options(bilateral_reader=True)
 
 
 def _receipt(transaction: str) -> Operation[Any]:
-    """Return the receipt of a transaction that is in a block."""
     return (yield Rpc("eth_getTransactionReceipt", (transaction,)))
 
 
 def _failed(problem: str) -> dict[str, Any]:
-    """Return the changes of a pair that cannot be brought on chain."""
     return {"state": PairState.FAILED, "problem": problem, **_NO_OPENINGS}
 
 
@@ -228,12 +220,10 @@ def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
 
 
 def _is_open(opening: Opening, status: BlindStatus) -> bool:
-    """Tell whether a side of a sealed pair is open on chain."""
     return status.is_feedback_open if isinstance(opening, FeedbackOpening) else status.state is RatingState.BLIND
 
 
 def _public(row: Row[Any]) -> RelayedPair:
-    """Return a row without its openings."""
     sides = (("client", row.client_envelope), ("server", row.server_envelope))
     return RelayedPair(
         id=row.pair_id,

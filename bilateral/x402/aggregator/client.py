@@ -184,7 +184,6 @@ def _place(signed: SignedFeedback) -> tuple[int, str, int]:
 
 
 def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
-    """Return the seconds until the next look at the registry."""
     left = end - time.monotonic()
     if left <= 0:
         raise UnconfirmedFeedbackError(sponsored, f"the registry does not have the feedback after {seconds} s")
@@ -192,7 +191,6 @@ def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
 
 
 def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
-    """Return an answer with the feedback on chain."""
     signed_feedback = sponsored.signed.feedback
     signed = (signed_feedback.value, signed_feedback.value_decimals, signed_feedback.tag1, signed_feedback.tag2)
     is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
@@ -232,7 +230,6 @@ def submission_of(
 
 
 def _bodies_of(verification: Verification) -> Bodies:
-    """Return the bodies of a paid request."""
     paid = verification.paid
     if paid is None or paid.response is None or paid.is_body_lost:
         raise InvalidArgumentError("the bodies of the paid request are not known: leave send_bodies out")
@@ -289,7 +286,6 @@ def _require_https(url: str) -> str:
 
 
 def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) -> SponsoredFeedback:
-    """Read the answer to a feedback."""
     reference = decoded["txRef"]
     return SponsoredFeedback(
         status=word_among(decoded["status"], _STATES),
@@ -302,7 +298,6 @@ def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) ->
 
 
 def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
-    """Read the answer of an aggregator. See `post`."""
     try:
         decoded = decode_object(response.content[: _MAX_ANSWER + 1])
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
@@ -327,7 +322,6 @@ def word_among(word: Any, words: frozenset[str]) -> str:
 
 
 def _transaction(reference: Any) -> str:
-    """Return the hash of a transaction reference."""
     transaction = str(reference).rpartition(":")[2]
     if not _HASH.fullmatch(transaction):
         raise ValueError(f"{quoted(str(reference))} is not a transaction")

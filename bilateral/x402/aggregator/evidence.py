@@ -86,7 +86,6 @@ def _binding(submission: Submission) -> bool:
 
 
 def _other_hash(field: str, problem: str) -> FeedbackRefusedError:
-    """Return the refusal of a hash that is not the expected one."""
     return FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field=f"interactionData.{field}")
 
 
@@ -110,7 +109,6 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
 
 
 def _reviewer_message(submission: Submission) -> bytes:
-    """Return the hash that the reviewer signs in the submission's profile."""
     agent, task_ref, feedback, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
     if data is None:
         return interactions.client_message_hash(agent, task_ref, feedback.value)
@@ -119,10 +117,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature: by its file of now, or by its file and keys of the payment's time.
-
-    Keys are rotated. A signature that was valid when the agent made it stays valid, if the file proves itself.
-    """
+    """Check the agent's signature: by its file of now or, as keys are rotated, by a provable file of the payment's time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -154,14 +149,12 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
 
 
 def _may_change(uri: str) -> bool:
-    """Tell if the file behind a URI may have changed since it was loaded."""
     return uri.strip().lower().startswith("https:")
 
 
 def _registration(
     files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool = False, is_fresh: bool = False
 ) -> Operation[RegistrationFile]:
-    """Load a registration file that proves itself, and names the agent."""
     document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
     if document.integrity is None and (is_past or not _may_change(uri)):
         problem = "the registration file is not provable for the past" if is_past else "the file proves nothing"
@@ -177,13 +170,11 @@ def _registration(
 
 
 def _is_signed(file: RegistrationFile, submission: Submission, as_of: datetime) -> bool:
-    """Check the agent's signature by the keys that are valid at a moment."""
     signers = file.valid_signers(as_of)
     return find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None
 
 
 def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
-    """Load the feedback file, and compare its hash and fields."""
     feedback = submission.feedback
     if not feedback.feedback_uri:
         return False
@@ -226,10 +217,7 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
 
 
 def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str | None, str]]:
-    """Return the names of both signatures in a feedback file, their values there, and those here.
-
-    The last byte of a key's signature does not count: it is written as 0, 1, 27 or 28, or left out.
-    """
+    """Pair both signatures of a feedback file with those here. The last byte of a key's may be 0, 1, 27, 28 or left out."""
     proof = file.proof_of_interaction
     if proof is None:
         names, signatures = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)
@@ -251,7 +239,6 @@ def _comparable(there: str | None, here: str) -> tuple[str | None, str]:
 
 
 def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str | None, str]:
-    """Return the name of the hash in a feedback file, its value there, and its value here."""
     proof, data = file.proof_of_interaction, submission.data_hash
     if proof is None or data is None:
         return "interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex()
@@ -259,7 +246,6 @@ def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str |
 
 
 def _account(text: str | None) -> AccountId | None:
-    """Read an account of a file; None if it is missing or malformed."""
     try:
         return AccountId.parse(text or "", verify_checksum=False)
     except BilateralError:
@@ -267,7 +253,6 @@ def _account(text: str | None) -> AccountId | None:
 
 
 def _digits(text: str | None) -> str | None:
-    """Return hexadecimal digits in one form; None if there are none."""
     return text.lower().removeprefix("0x") if text else None
 
 
@@ -341,13 +326,11 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
 
 
 def _is_enough(chain: SponsoredChain, log: ReceiptLog) -> bool:
-    """Check that a transfer is of an accepted token, and large enough."""
     minimum = chain.tokens.get(log.address)
     return minimum is not None and int.from_bytes(log.data) >= minimum
 
 
 def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:
-    """Return the agent's wallet at the end of a block."""
     token = agent.agent_id.token_id
     try:
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))

@@ -127,7 +127,6 @@ class Submission:
 
     @classmethod
     def _of(cls, value: Any) -> Self:
-        """Read a message."""
         fields = read.record(value, "body")
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")
@@ -207,7 +206,6 @@ def registry_form(signature: bytes) -> bytes:
 def _feedback(
     agent: GlobalAgentId, reviewer: AccountId, review: Mapping[str, Any], sponsored: Mapping[str, Any]
 ) -> Feedback:
-    """Read the message that the client signed for the registry."""
     value = _number(review, "value", "review.", MAX_SIGNED_VALUE + 1)
     decimals = _number(review, "valueDecimals", "review.", 19) if "valueDecimals" in review else 0
     try:
@@ -276,7 +274,6 @@ def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
 
 
 def _bodies(value: Any) -> Bodies | None:
-    """Read both bodies."""
     if value is None:
         return None
     fields = read.record(value, "bodies")
@@ -295,7 +292,6 @@ def _bodies(value: Any) -> Bodies | None:
 
 
 def _encoded(bodies: Bodies) -> dict[str, str]:
-    """Return both bodies in base64."""
     return {
         "request": base64.b64encode(bodies.request).decode(),
         "response": base64.b64encode(bodies.response).decode(),

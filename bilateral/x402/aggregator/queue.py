@@ -220,13 +220,11 @@ class WorkQueue:
         self._set(connection, row, day=day, cost=cost)
 
     def _update(self, row: Row[Any], **values: Any) -> None:
-        """Change a feedback under the lease."""
         with self._engine.begin() as connection:
             self._require_lease(connection)
             self._set(connection, row, **values)
 
     def _set(self, connection: Connection, row: Row[Any], **values: Any) -> None:
-        """Change a feedback."""
         table = sponsored_feedback
         changed = update(table).where(table.c.feedback_id == row.feedback_id)
         connection.execute(changed.values(**values, changed_at=int(self._clock())))
@@ -237,9 +235,7 @@ class WorkQueue:
             raise LeaseLostError
 
     def _key(self, table: Table) -> tuple[Any, Any]:
-        """Return the conditions that choose the rows of this account."""
         return table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account
 
     def _reader(self) -> Connection:
-        """Open a connection that only reads."""
         return self._engine.connect().execution_options(bilateral_reader=True)

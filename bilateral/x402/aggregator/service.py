@@ -189,8 +189,6 @@ class Aggregator(Closing):
             return records.spent_on(connection, chain.chain_id, chain.account, day)
 
     def _connect(self, chain: SponsoredChain) -> _Chain:
-        """Make the clients of a chain."""
-
         def make() -> Client:
             return Client(
                 chain.rpc_url,
@@ -208,7 +206,6 @@ class Aggregator(Closing):
         return _Chain(chain, client, submitter, worker, threading.Event(), relay)
 
     def _submit(self, submission: Submission) -> tuple[Sponsored, bool]:
-        """Check a feedback, and take it into the queue."""
         network = str(submission.agent.registry.chain)
         if network not in self._chains:
             served = ", ".join(self._chains)
@@ -236,7 +233,6 @@ class Aggregator(Closing):
     def _check(
         self, client: Client, chain: SponsoredChain, submission: Submission
     ) -> Operation[tuple[evidence.Evidence, int]]:
-        """Check a feedback, and simulate it."""
         state = client.state
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
@@ -254,7 +250,6 @@ class Aggregator(Closing):
         return checked, fees.most(prepared.transaction)
 
     def _count_refusal(self, refusal: FeedbackRefusedError, submission: Submission | None) -> None:
-        """Count a refusal by its code and the band of the value."""
         feedback = None if submission is None else submission.feedback
         band = _NO_BAND if feedback is None else records.band_of(feedback.value, feedback.value_decimals)
         with self._lock:
@@ -281,7 +276,6 @@ class Aggregator(Closing):
 
 
 def _refusal_of(revert: ContractRevertError) -> FeedbackRefusedError:
-    """Return the refusal of a feedback that the registry refuses in the simulation."""
     code = _CODES.get(revert.reason, Code.INVALID_PAYLOAD)
     details: dict[str, Any] = {"registryError": revert.error or "reverted"}
     if revert.reason == "unexpected_feedback_index":

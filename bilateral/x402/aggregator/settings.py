@@ -175,14 +175,12 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
 
 
 def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
-    """Return the settings of one chain."""
     same = table.model_dump(exclude={"deployment", "key_variable", "keystore", "passphrase_variable"})
     amounts = {name: None if same[name] is None else _wei(name, same[name]) for name in ("budget", "max_cost")}
     return SponsoredChain(**{**same, **amounts}, deployment=_deployment(table, folder), signer=_signer(table, folder))
 
 
 def _deployment(table: _ChainTable, folder: Path) -> Deployment:
-    """Return the deployment that a chain names."""
     path = folder / table.deployment
     try:
         return Deployment.from_record(path.read_bytes())
@@ -191,7 +189,6 @@ def _deployment(table: _ChainTable, folder: Path) -> Deployment:
 
 
 def _signer(table: _ChainTable, folder: Path) -> LocalAccount:
-    """Return the account that pays on a chain."""
     try:
         if table.key_variable is not None:
             secret = key_from_environment(table.key_variable).secret
@@ -216,7 +213,6 @@ def _wei(name: str, value: int | str) -> int:
 
 
 def _first_problem(problem: ValidationError) -> str:
-    """Return the first problem of a file, with the name of the setting."""
     first = problem.errors()[0]
     place: Sequence[Any] = first["loc"]
     return f"{'.'.join(map(str, place))}: {first['msg']}"

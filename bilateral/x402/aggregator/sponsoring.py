@@ -101,7 +101,6 @@ def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[
 
 
 def _decoder(state: ClientState, message: SignedMessage) -> Operation[Any]:
-    """Return the decoder of the feedback's event."""
     deployment = yield from registries.connect(state)
     return feedback.given_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
 

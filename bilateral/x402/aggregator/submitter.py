@@ -114,12 +114,10 @@ class Submitter:
             return True
 
     def _charge(self, cost: int) -> None:
-        """Count the cost of a relayed transaction for the budget of the day."""
         self.queue.charge(cost)
         self._count("gas_wei", cost)
 
     def _send(self, row: Row[Any]) -> None:
-        """Send a queued feedback for the first time."""
         try:
             prepared: Sent[Any] = self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row)))
         except ContractRevertError as revert:
@@ -139,7 +137,6 @@ class Submitter:
             self.queue.postpone(row, _MOST_SECONDS, "the budget of the day is spent")
 
     def _sign_and_send(self, row: Row[Any], prepared: Sent[Any], nonce: int, *, is_empty: bool = False) -> None:
-        """Sign a transaction, store it, and only then send it."""
         signed = self._run(transactions.sign(self._state, prepared, nonce))
         raw, hash_ = bytes(signed.raw or b""), bytes.fromhex(str(signed.hash)[2:])
         stored = Signed(hash_, raw, nonce, sponsoring.fees_of(prepared), is_empty, self._clock())
@@ -173,7 +170,6 @@ class Submitter:
         return pending
 
     def _in_block(self, row: Row[Any], signed: Signed, status: AccountStatus) -> None:
-        """Handle a transaction that is in a block."""
         receipt = status.receipts[signed.hash]
         block = answers.quantity(receipt.get("blockNumber"))
         if status.head - block + 1 < self._chain.confirmations:
@@ -187,12 +183,10 @@ class Submitter:
         self._count("gas_wei", cost)
 
     def _outcome(self, row: Row[Any], signed: Signed, receipt: Any) -> Any:
-        """Return the operation that judges the receipt of a feedback."""
         prepared = yield from sponsoring.restore(self._state, SignedMessage.of_row(row), signed.fees)
         return (yield from sponsoring.outcome(self._state, prepared, signed.hash, receipt))
 
     def _pending(self, row: Row[Any], all_signed: list[Signed], status: AccountStatus) -> None:
-        """Handle a feedback that has a nonce, and whose transactions are in no block."""
         now = self._clock()
         if status.used > row.nonce:
             if row.problem != _NONCE_USED:
@@ -209,7 +203,6 @@ class Submitter:
             self._broadcast(row, all_signed[0])
 
     def _sign_anew(self, row: Row[Any], previous: Signed | None) -> None:
-        """Sign a transaction with the nonce that a feedback has, with higher fees than a former one."""
         try:
             prepared, is_empty = self._replacement(row, previous)
             if previous is not None:

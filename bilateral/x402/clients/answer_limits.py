@@ -131,7 +131,6 @@ class BoundedTransport(httpx.BaseTransport):
         self._inner.close()
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and read its answer if it is a price or was paid for."""
         meter = Meter(self._limits)
         response = self._inner.handle_request(request)
         if not _is_read_at_once(request, response):
@@ -163,7 +162,6 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and read its answer if it is a price or was paid for."""
         meter = Meter(self._limits)
         response = await self._inner.handle_async_request(request)
         if not _is_read_at_once(request, response):
@@ -221,10 +219,7 @@ class _AsyncMetered(httpx.AsyncByteStream):
 
 
 def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
-    """Tell whether an answer is a price, was paid for, or may grow when it is decoded.
-
-    Other answers, and streams of events, are read by the program.
-    """
+    """Tell whether an answer is a price, was paid for, or may grow when it is decoded. The program reads others."""
     if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
         return True
     return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))
@@ -244,13 +239,11 @@ def _read(response: httpx.Response, raw: bytes, limits: AnswerLimits) -> httpx.R
 
 
 def _with_stream(response: httpx.Response, stream: httpx.SyncByteStream | httpx.AsyncByteStream) -> httpx.Response:
-    """Return a response with another body."""
     return httpx.Response(response.status_code, headers=response.headers, stream=stream, extensions=response.extensions)
 
 
 @contextmanager
 def _httpx_errors(request: httpx.Request) -> Iterator[None]:
-    """Name an exceeded limit as httpx names such failures."""
     try:
         yield
     except AnswerTimeoutError as error:

@@ -72,7 +72,6 @@ class Reputation8004ClientExtension:
         return None
 
     async def _check_async(self, declaration: Any, network: str, pay_to: str) -> AbortResult | None:
-        """Check the server's agent without blocking."""
         checking: Any = self._verifier.check_before_payment(declaration, network, pay_to, self.profile)
         try:
             await checking
@@ -108,7 +107,6 @@ class ReputationDraftClientExtension(Reputation8004ClientExtension):
 
 
 def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
-    """Refuse kinds of payments whose settlement cannot be checked, before anything is signed."""
     terms = context.selected_requirements
     code = unsupported_kind(terms.scheme, str(terms.network), terms.extra)
     if code is None:
@@ -148,5 +146,4 @@ def protect_client(
 
 
 def _aborted(error: PaymentRefusedError) -> AbortResult:
-    """Return a refusal in the SDK's form."""
     return AbortResult(f"{error.code}: {error}")

@@ -135,7 +135,6 @@ def is_signed_by_payer(file: FeedbackFile) -> bool:
 
 
 def _declared(verification: Verification) -> tuple[GlobalAgentId, ...]:
-    """Return the agents that the server declared."""
     assert verification.paid is not None  # noqa: S101  # the caller asked
     info = verification.paid.profile.info_of(verification.paid.declaration)
     return tuple(registration.agent for registration in info.registrations)

@@ -168,7 +168,6 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
 
 def _json(response: httpx.Response) -> Any:
-    """Return a body as JSON; None if it is not."""
     try:
         return response.json()
     except ValueError:
@@ -176,10 +175,7 @@ def _json(response: httpx.Response) -> Any:
 
 
 def _call(request: httpx.Request) -> PaidCall:
-    """Return a request that was read, with its payment if it has one.
-
-    The header of a body in pieces is replaced: sent again, the request would have both headers.
-    """
+    """Return a request that was read. The header of a body in pieces goes: sent again, it would have both headers."""
     if request.headers.pop("Transfer-Encoding", None) is not None:
         request.headers["Content-Length"] = str(len(request.content))
     payment = payment_among(request.headers)
@@ -189,7 +185,6 @@ def _call(request: httpx.Request) -> PaidCall:
 
 
 def _reply(response: httpx.Response, raw: bytes) -> Reply:
-    """Return an answer for the purchase."""
     headers = {name.lower(): value for name, value in response.headers.items()}
     if DAMAGED in response.extensions:
         headers["content-encoding"] = response.extensions[DAMAGED]

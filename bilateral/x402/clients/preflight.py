@@ -141,10 +141,7 @@ def examine(
 
 
 def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any]]:
-    """Return the terms of options as clients get them. Options that a function computes are left out.
-
-    So are all options while the facilitator cannot be reached: the SDK makes no terms without it.
-    """
+    """Return the terms of options as clients get them, without options that a function or an unreachable facilitator sets."""
     terms: list[dict[str, Any]] = []
     for option in options:
         if server is None or callable(option.price) or callable(option.pay_to):
@@ -169,7 +166,6 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any
 def _token_findings(
     verifier: Verifier, subject: str, extensions: Mapping[str, Any], terms: Iterable[Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    """Yield the findings about tokens that do not take the payments of a price."""
     profile = next(name for name in [*PROFILES, ""] if name in extensions or not name)
     for option in terms:
         code, problem = _outcome(partial(verifier.check_token, option))
@@ -236,7 +232,6 @@ def ask_price(
 
 
 def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tuple[int, httpx.Headers]:
-    """Ask a server that the user names, and return status and headers."""
     try:
         if http is not None:
             response = http.request(method, url, content=content)

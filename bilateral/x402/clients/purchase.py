@@ -265,7 +265,6 @@ def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Ste
 
 
 def _unpaid(payer: Payer, wire: Wire, headers: Mapping[str, str]) -> Steps[Any]:
-    """Send a request without a payment. Refuse a price that cannot be read strictly."""
     response = yield wire.send(headers)
     problem = transports.price_problem(response.status_code, response.headers)
     if problem is not None:
@@ -282,7 +281,6 @@ def _sent_again(wire: Wire, call: PaidCall) -> Steps[Reply]:
 
 
 def _outstanding(payer: Payer, request: PaidCall) -> Steps[PaidCall | None]:
-    """Return the outstanding payment for a request; None if a new one may be signed."""
     while True:
         call = payer.payments.take(request)
         if call is None:
@@ -297,7 +295,6 @@ def _outstanding(payer: Payer, request: PaidCall) -> Steps[PaidCall | None]:
 
 
 def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Reply | Exception]:
-    """Return the answer to a request; the error if it has none although a payment was sent."""
     try:
         return (yield from steps)
     except Exception as error:
@@ -352,7 +349,6 @@ def _outcome(reply: Reply | Exception, settlement: Settlement) -> PaymentOutcome
 
 
 def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, settlement: Settlement) -> LostAnswerError:
-    """Return the error of a payment without an answer."""
     is_paid, transaction = settlement.is_paid, settlement.transaction
     if isinstance(reply, Exception):
         came, status, answer = str(reply) or type(reply).__name__, None, b""

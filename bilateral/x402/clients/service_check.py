@@ -134,7 +134,6 @@ def _verdict(finding: Finding) -> Verdict:
 
 
 def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the options of payment."""
     accepts = price.get("accepts")
     listed: list[Any] = accepts if isinstance(accepts, list) else []
     options: list[Mapping[str, Any]] = [option for option in listed if isinstance(option, dict)]
@@ -142,7 +141,6 @@ def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _option(option: Mapping[str, Any]) -> dict[str, str]:
-    """Return an option of payment as it is shown."""
     return {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
 
 
@@ -188,7 +186,6 @@ def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
 
 
 def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, str]]:
-    """Yield the agents of a registry that a price declares, each with the account that is paid on its chain."""
     extensions = price.get("extensions")
     if not isinstance(extensions, dict):
         return

@@ -103,7 +103,6 @@ def is_body_lost(status: int, body: bytes) -> bool:
 
 
 def _decoded(body: bytes, encoding: str) -> bytes | None:
-    """Decode a body; None if it cannot be decoded."""
     try:
         return decode_body(body, encoding, MAX_BODY)
     except ReputationExtensionError:

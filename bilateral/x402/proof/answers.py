@@ -121,7 +121,6 @@ class PaidAnswers:
             return answer[0]
 
     def _drop(self, payment: bytes) -> None:
-        """Forget an answer."""
         dropped = self._stored.pop(payment, None)
         if dropped is not None:
             self._bytes -= size_of(dropped[0])

@@ -104,7 +104,6 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> by
 
 
 def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
-    """Remove one encoding."""
     make = _DECODERS.get(encoding)
     if make is None:
         raise UnsupportedBodyError(encoding[:80], "supported are gzip, deflate and br")

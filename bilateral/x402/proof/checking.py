@@ -157,7 +157,6 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
 def _service_wallet_of(
     reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
 ) -> Operation[str]:
-    """Load an agent's registration file, and return the wallet that it names on a chain."""
     uri = yield from reader.uri(registration.agent)
     if not uri:
         return ""
@@ -236,7 +235,6 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
 
 def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operation[None]:
-    """Compare the EIP-712 domain that clients sign with the token's own."""
     name, version = _signed_domain(token, network, extra)
     chain = int(network.rpartition(":")[2])
     parts = (_DOMAIN_TYPE, keccak(text=name), keccak(text=version), chain, token)
@@ -282,7 +280,6 @@ def _own_domain(token: str) -> Operation[tuple[bytes, str, str, int, str] | None
 
 
 def _texts(token: str) -> Operation[tuple[str, str]]:
-    """Return the texts of `name()` and `version()`; empty where a token has none."""
     texts = []
     for function in ("name()", "version()"):
         returned = yield from _view(token, function)
@@ -294,7 +291,6 @@ def _texts(token: str) -> Operation[tuple[str, str]]:
 
 
 def _view(token: str, signature: str, arguments: bytes = b"") -> Operation[bytes | None]:
-    """Call a view; None if the contract does not have it."""
     data = "0x" + (keccak(text=signature)[:4] + arguments).hex()
     try:
         return (yield from simulate({"to": token, "data": data})) or None

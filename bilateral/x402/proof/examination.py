@@ -125,7 +125,6 @@ class Examination:
 
     @property
     def _remarks(self) -> tuple[str, ...]:
-        """Deviations that do not change the outcome, and the source of the wallet."""
         remarks: tuple[str, ...] = ()
         if self._registration is not None and isinstance(self._reader, GuardedReader):
             remarks = self._reader.remarks(self._registration.agent)
@@ -142,7 +141,6 @@ class Examination:
         return self, now
 
     def _make(self, steps: Steps) -> Operation[None]:
-        """Make checks one after the other, and note the outcome of each."""
         for name, step in steps:
             self._checks[name] = Check(name, Outcome.PASSED)
             try:
@@ -159,18 +157,15 @@ class Examination:
                 self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
 
     def _read_settlement(self) -> None:
-        """Read `PAYMENT-RESPONSE`."""
         self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
         if not self._receipt.is_success:
             raise _failed("the server reports that settlement failed", "settlement_failed")
 
     def _read_statement(self) -> None:
-        """Read the signed statement."""
         receipt = _needed(self._receipt, "there is no settlement")
         self._interaction = self._profile.statement_of(receipt.interaction)
 
     def _compare_agent(self) -> None:
-        """Compare the statement's agent with the declared one."""
         self._registration = self._reader.trusted_registration(self._profile.info_of(self._paid.declaration))
         interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
@@ -189,7 +184,6 @@ class Examination:
             raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
 
     def _compare_hashes(self) -> Operation[None]:
-        """Compute the hashes again from this client's own bodies."""
         interaction, paid = _needed(self._interaction, "there is no statement"), self._paid
         if paid.is_body_lost:
             raise _unchecked("the server has not kept the body of this answer", "body_not_kept")
@@ -225,7 +219,6 @@ class Examination:
                 return
 
     def _compare_wallet(self) -> Operation[None]:
-        """Compare the payee with the agent's wallet at the payment's block."""
         payment, chain = _needed(self._payment, "the payment was not found"), self._payment_chain()
         agent = _needed(self._registration, "the agent is not known").agent
         expected = ""
@@ -237,7 +230,6 @@ class Examination:
             raise _failed(verdicts.ADDRESS_MISMATCH, "payment_address_mismatch")
 
     def _wallet_service(self, chain: ChainId) -> Operation[str]:
-        """Return the wallet on a chain that the agent's file named at the payment's block; empty if it named none."""
         agent = _needed(self._registration, "the agent is not known").agent
         block = yield from self._payment_block()
         uri = yield from self._reader.uri(agent, block)
@@ -245,7 +237,6 @@ class Examination:
         return service_wallet(_needed(file, "there is no registration file"), chain)
 
     def _find_file(self) -> Operation[None]:
-        """Load the registration file behind the agent's URI."""
         agent = _needed(self._registration, "the agent is not known").agent
         block = (yield from self._payment_block()) if self._terms.is_historical else None
         self._uri = yield from self._reader.uri(agent, block)
@@ -254,7 +245,6 @@ class Examination:
             raise _failed(verdicts.NOT_REGISTERED, "agent_not_registered")
 
     def _loaded(self, uri: str, *, is_fresh: bool = False) -> Operation[RegistrationFile]:
-        """Load and judge a registration file."""
         try:
             document: Document = yield Blocking(lambda: self._files.load(uri, is_fresh=is_fresh))
             file = authentic_file(document)
@@ -270,7 +260,6 @@ class Examination:
         return file
 
     def _find_signers(self) -> None:
-        """Select the keys that are valid."""
         file = _needed(self._file, "there is no registration file")
         if len(file.signers or ()) > MAX_SIGNERS:
             problem = f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
@@ -283,7 +272,6 @@ class Examination:
             raise _failed(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
 
     def _check_signature(self) -> Operation[None]:
-        """Find the key that made the signature, and compare it with the statement's key."""
         interaction = _needed(self._interaction, "there is no statement")
         if not self._signers:
             yield from self._check_wallet_signature(interaction)
@@ -330,17 +318,14 @@ def joined(variants: Sequence[Examination]) -> Verification:
 
 
 def _escaped(problem: str) -> str:
-    """Escape a problem that holds a stranger's text."""
     return problem if problem.isprintable() else printable(problem)
 
 
 def _failed(problem: str, code: str, field: str = "") -> _Stopped:
-    """Return the end of a check that failed."""
     return _Stopped(Outcome.FAILED, problem, code, field)
 
 
 def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
-    """Return the end of a check that was not possible."""
     return _Stopped(Outcome.UNCHECKED, problem, code)
 
 
@@ -350,7 +335,6 @@ def _refused(refusal: PaymentRefusedError) -> _Stopped:
 
 
 def _needed(value: Any, problem: str) -> Any:
-    """Return the result of an earlier check."""
     if value is None:
         raise _unchecked(problem, "earlier_check_failed")
     return value

@@ -107,7 +107,6 @@ def transaction(fields: Mapping[str, Any], name: str, path: str = "") -> Transac
 
 
 def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable[[str], T]) -> T:
-    """Parse an identifier, and turn its error into one that names the field."""
     value = text(fields, name, path)
     try:
         return parse(value)

@@ -310,7 +310,6 @@ def _recovered(digest: bytes, signature: bytes) -> list[bytes]:
 
 
 def _point(key: bytes) -> bytes | None:
-    """Return a secp256k1 key as 64 bytes, x and y; None if it has another form."""
     if len(key) == _RECOVERABLE_BYTES and key[0] == 4:  # noqa: PLR2004  # SEC 1: the prefix of an uncompressed key
         return key[1:]
     try:

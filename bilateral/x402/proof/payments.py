@@ -246,7 +246,6 @@ def unsupported_kind(scheme: Any, network: str, extra: Any, payload: Mapping[str
 
 
 def _code(name: object) -> str:
-    """Return a stranger's name as a part of a code."""
     return re.sub(r"[^a-z0-9-]", "_", str(name)[:40].lower())
 
 

@@ -173,7 +173,6 @@ def profile_among(*extensions: Any) -> Profile:
 
 
 def _hexadecimal(value: bytes | None) -> str:
-    """Return bytes in hexadecimal digits with 0x, as the draft writes them."""
     return "0x" + (value or b"").hex()
 
 
@@ -251,7 +250,6 @@ def declaration_of(
 
 
 def _info(registrations: tuple[AgentRegistration, ...], **options: Any) -> ReputationInfo:
-    """Return a declaration."""
     if len({registration.chain for registration in registrations}) < len(registrations):
         raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
     return ReputationInfo(registrations, **options)

@@ -146,7 +146,6 @@ def for_one_check(reader: RegistryReader) -> RegistryReader:
 
 
 def _guarded_operation(start: Callable[[], Operation[T]], expected: type[T]) -> Operation[T]:
-    """Run an operation of a plug-in. See `_guarded`."""
     try:
         result = yield from start()
     except (BilateralError, PaymentProblemError):
@@ -157,7 +156,6 @@ def _guarded_operation(start: Callable[[], Operation[T]], expected: type[T]) -> 
 
 
 def _guarded(function: Callable[[], T], expected: type[T]) -> T:
-    """Call a function of a plug-in."""
     try:
         result = function()
     except BilateralError:
@@ -168,7 +166,6 @@ def _guarded(function: Callable[[], T], expected: type[T]) -> T:
 
 
 def _typed(result: T, expected: type[T]) -> T:
-    """Require the type of a plug-in's answer."""
     if not isinstance(result, expected):
         problem = f"the plug-in returned {type(result).__name__} instead of {expected.__name__}"
         raise PaymentRefusedError("cannot_check", problem)
@@ -242,7 +239,6 @@ class EvmReader:
         return low
 
     def _read(self, function: str, agent: GlobalAgentId, block: int | None) -> Operation[str]:
-        """Call a view of the identity registry that returns one text."""
         at = "latest" if block is None else hex(block)
         (value,) = yield from call(self._state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
         return str(value)

@@ -162,11 +162,9 @@ class SolanaReader:
         return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
     def _first(self, agent: str) -> GlobalAgentId:
-        """Return an agent of the first registry."""
         return GlobalAgentId(AccountId(self.chain, next(iter(self._registries))), agent)
 
     def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SolanaAgent]:
-        """Read an agent, as it is or as it was at the end of a slot."""
         try:
             agent_now = yield from self.agent(agent)
             if block is not None:

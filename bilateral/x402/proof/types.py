@@ -332,7 +332,6 @@ class SettlementReceipt:
 
 
 def _registrations(value: Any, *, is_draft: bool) -> tuple[AgentRegistration, ...]:
-    """Read the list of registrations."""
     if value is None:
         raise InvalidMessageError("registrations", "missing", "the field is missing")
     if not isinstance(value, list):

@@ -207,7 +207,6 @@ class HttpAdapter:
 
 
 def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
-    """Refuse a route that asks for payments whose settlement cannot be checked."""
     for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
         price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
         of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
@@ -259,12 +258,10 @@ def flask_streams(app: Any) -> Iterator[StreamingRoute]:
 
 
 def _parameter(match: re.Match[str]) -> str:
-    """Return a parameter of Flask as Starlette writes it."""
     return f"{{{match[2]}:path}}" if match[1] == "path" else f"{{{match[2]}}}"
 
 
 def _asgi_routes(app: Any) -> Iterable[Any]:
-    """Return the routes of an application, those of included routers one by one."""
     while not hasattr(app, "routes") and hasattr(app, "app"):
         app = app.app  # middleware around a mounted application
     routes = getattr(app, "routes", None) or ()
@@ -274,7 +271,6 @@ def _asgi_routes(app: Any) -> Iterable[Any]:
 
 
 def _is_streaming_class(kind: Any) -> bool:
-    """Tell whether a class is that of streaming responses."""
     if not isinstance(kind, type):
         return False
     is_streaming = any(base.__name__ == "StreamingResponse" for base in kind.__mro__)

@@ -107,7 +107,6 @@ class ReputationMiddleware:
             await self._paid(scope, receive, send)
 
     async def _serve_paid(self, scope: Scope, receive: Receive, send: Send, header: bytes) -> None:
-        """Answer a request with a payment."""
         target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
         exchange = Exchange(is_on_loop=True, method=scope["method"], raw_target=target)
         exchange.target = target.decode("latin-1").removesuffix("?")
@@ -144,7 +143,6 @@ class ReputationMiddleware:
             await asyncio.shield(asyncio.wrap_future(work))
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the start, and run the application's lifespan."""
         problem = await self._start_problem(scope)
         if problem is not None:
             await receive()
@@ -156,11 +154,7 @@ class ReputationMiddleware:
             self._afterwards.close()
 
     async def _start_problem(self, scope: Scope) -> BilateralError | None:
-        """Return the reason not to take payments; None without one.
-
-        It is checked at start, or at the first paid request of a server that sends no lifespan, and again a minute
-        after it failed.
-        """
+        """Return the reason not to take payments. It is checked at start or the first paid request, and again after a minute."""
         if time.monotonic() < self._checked_until:
             return self._problem
         async with self._check:
@@ -176,7 +170,6 @@ class ReputationMiddleware:
         return self._problem
 
     def _declares(self, scope: Scope) -> bool:
-        """Tell whether the request is for a paid route that declares the extension."""
         path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
         return self._adapter.declares(scope["method"], path, scope["path"])
 
@@ -253,7 +246,6 @@ class _Buffered:
             await self.refuse(refusal)
 
     async def _pass_on(self, start: Message) -> None:
-        """Send the whole response."""
         body = self._body.joined
         decoded = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
         self._exchange.response = b"" if self._is_head else decoded
@@ -355,7 +347,6 @@ class _Outgoing:
         await self._send({"type": "http.response.body", "body": body})
 
     def _signed(self, headers: Headers, body: bytes) -> Headers:
-        """Add the proof to the header of a settlement that came before the application ran."""
         value = self._adapter.sign_settled(self._exchange, body, _texts(headers))
         if value is None:
             return headers
@@ -371,17 +362,14 @@ async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: An
 
 
 def _texts(headers: Headers) -> dict[str, str]:
-    """Return headers as texts, by their names in lower case."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
 def _header(scope: Scope, name: bytes) -> bytes:
-    """Return a request's header; empty if it is missing."""
     return b", ".join(value for key, value in scope["headers"] if key.lower() == name)
 
 
 def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
-    """Return the scope of a request whose body has no content encoding any more."""
     dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
     headers.append((b"content-length", str(len(exchange.request)).encode()))
@@ -393,7 +381,6 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
 
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    """Send a whole response."""
     headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
     headers.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -401,5 +388,4 @@ async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> Non
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
-    """Send a refusal."""
     await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)

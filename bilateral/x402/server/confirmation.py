@@ -158,7 +158,6 @@ class AsyncConfirmingFacilitator(_Confirming):
 
 
 def _failure(settled: SettleResponse, reason: str, problem: str) -> SettleResponse:
-    """Return a settlement as one that failed."""
     return settled.model_copy(update={"success": False, "error_reason": reason, "error_message": problem})
 
 

@@ -220,7 +220,6 @@ def read_proof_header(text: str) -> TierProof:
 
 
 def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of pairs whose names differ."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a name appears twice")
@@ -308,11 +307,9 @@ class BuyerPricing:
         return None if credential is None else credential.pseudonym
 
     def _credential_of(self, context: HTTPRequestContext) -> TierCredential | None:
-        """Return the valid credential of a request."""
         return None if self._credentials is None else self._credentials.credential_in(context)
 
     async def _amount_for(self, buyer: str) -> int:
-        """Return the price of a buyer, the same for some time."""
         now = time.monotonic()
         cached = self._amounts.get(buyer)
         if cached is not None and cached[0] > now:

@@ -158,7 +158,6 @@ class _IndexedCheck:
 
 
 def _declined(code: str, reason: str) -> HTTPException:
-    """Return the refusal to serve a client."""
     return HTTPException(403, {"error": code, "reason": reason})
 
 

@@ -137,12 +137,10 @@ def retire_signer(
 
 
 def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
-    """Return signers as JSON objects."""
     return [signer.to_object() for signer in signers]
 
 
 def _seconds(time: datetime) -> int:
-    """Return a moment in Unix time."""
     if time.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
     return int(time.timestamp())

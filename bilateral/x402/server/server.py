@@ -241,7 +241,6 @@ class Reputation8004ResourceServerExtension:
     async def _sign_in_thread(
         self, declaration: Any, settlement: SettleResponse, exchange: Exchange
     ) -> dict[str, Any] | None:
-        """Sign a settled exchange without blocking the event loop."""
         try:
             return await asyncio.to_thread(self.sign, declaration, settlement, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
@@ -315,13 +314,11 @@ class Reputation8004ResourceServerExtension:
                 logger.exception("the alarm for unsigned responses failed")
 
     def _check_key(self) -> None:
-        """Check the key, unless it worked a moment ago."""
         if time.monotonic() >= self._working_until:
             check_key(self._key)
             self._working_until = time.monotonic() + self._recheck
 
     def _problem(self, declaration: Any, context: VerifyContext) -> str | None:
-        """Return the reason why a payment is refused, or None."""
         payload, network = context.payment_payload, str(context.requirements.network)
         problem: str | None = None
         try:
@@ -351,11 +348,9 @@ class Reputation8004ResourceServerExtension:
         return problem
 
     def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
-        """Release the authorization of a request."""
         self._end(self._reservations.release, context, "an authorization stays reserved until its time ends")
 
     def _settle(self, context: VerifyResultContext | SettleResultContext | SettleFailureContext) -> None:
-        """Mark the authorization of a request as used."""
         self._end(self._reservations.settle, context, "a used authorization counts as one in progress")
 
     @staticmethod
@@ -406,7 +401,6 @@ def claim_of(payload: Any) -> ClientAgent | None:
 def _settlement_on_chain(
     verifier: Verifier, terms: PaymentRequirements | PaymentRequirementsV1, payload: dict[str, Any]
 ) -> SkipSettleResult | None:
-    """Return the settlement of a payment as the chain shows it; None if it shows none."""
     accepted = terms.model_dump(mode="json", by_alias=True)
     transaction = verifier.find_settling_transaction({"accepted": accepted, "payload": payload})
     if transaction is None:
@@ -416,13 +410,11 @@ def _settlement_on_chain(
 
 
 def _unsettled(context: Any) -> PaidAnswer | None:
-    """Return the answer that waits for the settlement of a payment; None without one."""
     exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
     return None if exchange is None else exchange.unsettled
 
 
 def _unsupported(context: VerifyContext) -> str | None:
-    """Return the code for a kind of payment that cannot be signed for; None for any other one."""
     terms = context.requirements
     if terms.scheme in WITHOUT_TRANSACTIONS:
         return "scheme_without_transaction"
@@ -430,6 +422,5 @@ def _unsupported(context: VerifyContext) -> str | None:
 
 
 def _payment_key(context: Any) -> bytes:
-    """Return the key of the authorization that a hook runs for."""
     requirements = context.requirements
     return payment_key(str(requirements.network), requirements.asset, context.payment_payload.payload)

@@ -165,7 +165,6 @@ def _topic(address: str) -> str:
 
 
 def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> bool:
-    """Tell whether a log is that of a transfer."""
     topics = ["0x" + bytes(topic).hex() for topic in log["topics"]]
     return (
         checksummed(log["address"]) == token

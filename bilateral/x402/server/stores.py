@@ -222,7 +222,6 @@ class StoredReservations(Reservations):
 
 
 def _opened(url: str) -> sa.Engine:
-    """Open a database, and make the tables that it lacks."""
     engine = connect_engine(url)
     with named_database_errors():
         _METADATA.create_all(engine)

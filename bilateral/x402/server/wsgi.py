@@ -198,7 +198,6 @@ class _Outer:
     def _served(
         self, environ: dict[str, Any], exchange: Exchange, payment: bytes | None, start_response: Any
     ) -> Iterable[bytes]:
-        """Run the payment and the application, and sign what was settled before."""
         response = _Response()
         token = CURRENT.set(exchange)
         try:
@@ -219,7 +218,6 @@ class _Outer:
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
-        """Add the proof to the header of a settlement that came before the application ran."""
         value = self._adapter.sign_settled(exchange, body, response.texts)
         if value is not None:
             response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
@@ -253,7 +251,6 @@ def _sent_path(environ: dict[str, Any]) -> str:
 
 
 def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:
-    """Send a whole response."""
     headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
     start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
     return [body]
