@@ -117,7 +117,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature: by its file of now or, as keys are rotated, by a provable file of the payment's time."""
+    """Check the agent's signature by its file of now or, as keys rotate, by a provable file of the payment's time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -217,7 +217,7 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
 
 
 def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str | None, str]]:
-    """Pair both signatures of a feedback file with those here. The last byte of a key's may be 0, 1, 27, 28 or left out."""
+    """Pair both signatures of a feedback file with those here. The last byte of a key's does not count."""
     proof = file.proof_of_interaction
     if proof is None:
         names, signatures = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)

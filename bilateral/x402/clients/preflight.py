@@ -141,7 +141,7 @@ def examine(
 
 
 def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any]]:
-    """Return the terms of options as clients get them, without options that a function or an unreachable facilitator sets."""
+    """Return the terms of options as clients get them, but for those of a function or an unreachable facilitator."""
     terms: list[dict[str, Any]] = []
     for option in options:
         if server is None or callable(option.price) or callable(option.pay_to):
