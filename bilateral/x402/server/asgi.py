@@ -154,7 +154,7 @@ class ReputationMiddleware:
             self._afterwards.close()
 
     async def _start_problem(self, scope: Scope) -> BilateralError | None:
-        """Return the reason not to take payments, checked at start or the first paid request, and again after a minute."""
+        """Return the reason not to take payments, checked at start or the first paid request, and a minute later."""
         if time.monotonic() < self._checked_until:
             return self._problem
         async with self._check:
