@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, select, update
+from sqlalchemy import Engine, Row, select, update
 
 from bilateral.client import Client
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import pair_of
 from bilateral.client.results import BlindStatus
 from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
 from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState
 from bilateral.core.values import FeedbackValue
 from bilateral.node.steps import Operation, Rpc
 from bilateral.x402.aggregator.evidence import find_payments
 from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair
+from bilateral.x402.aggregator.records import reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import PairState, blind_pair
@@ -35,15 +35,6 @@ _LEAST_SECONDS: Final = 60
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
 _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **_NO_OPENINGS}
-
-
-@dataclass(frozen=True)
-class _Paid:
-    """The payment that an envelope names."""
-
-    payment: TransactionRef
-    reviewer: AccountId
-    agent: GlobalAgentId
 
 
 class BlindRelay:
@@ -70,7 +61,7 @@ class BlindRelay:
         """Check one side of a pair, and keep it."""
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             row = connection.execute(select(table).where(*key)).one_or_none()
         if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
             return _public(row), False
@@ -92,7 +83,7 @@ class BlindRelay:
 
     def read(self, pair_id: int) -> RelayedPair | None:
         """Return a pair without its openings; None if there is none with this number."""
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
         return None if row is None else _public(row)
 
@@ -101,7 +92,7 @@ class BlindRelay:
         table = blind_pair
         mine = (table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account)
         is_open = table.c.state.in_([PairState.WAITING, PairState.QUEUED, PairState.SEALED])
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             rows = connection.execute(select(table).where(*mine, is_open, table.c.next_at <= self._clock())).all()
         for row in rows:
             try:
@@ -181,13 +172,8 @@ class BlindRelay:
         if status.state is not RatingState.NONE:
             problem = f"the server's rating of this client is {status.state.name.lower()} on chain"
             raise FeedbackRefusedError(Code.ALREADY_SEALED, problem)
-        chain = self._chain.network
-        paid = _Paid(
-            TransactionRef(chain, f"0x{envelope.interaction.hex()}"),
-            AccountId(chain, envelope.client),
-            GlobalAgentId(self._chain.deployment.agent_registry, str(envelope.server_id)),
-        )
-        yield from find_payments(state, self._chain, paid)
+        agent = GlobalAgentId(self._chain.deployment.agent_registry, str(envelope.server_id))
+        yield from find_payments(state, self._chain, f"0x{envelope.interaction.hex()}", envelope.client, agent)
 
     def _now(self) -> int:
         return int(self._client.runner.run(registries.block_time()).timestamp())
@@ -196,9 +182,6 @@ class BlindRelay:
         identity = zip(_KEY, envelope.common, strict=True)
         mine = [blind_pair.c.chain_id == self._chain.chain_id]
         return mine + [blind_pair.c[name] == value for name, value in identity]
-
-    def _reader(self) -> Connection:
-        return self._engine.connect().execution_options(bilateral_reader=True)
 
 
 def _receipt(transaction: str) -> Operation[Any]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from bilateral.client.operations import registries
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
-from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef, checksummed
+from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
@@ -28,13 +28,14 @@ from bilateral.x402.proof import interactions
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.feedback_files import prefixed_digest
 from bilateral.x402.proof.keys import find_signer
-from bilateral.x402.proof.payments import TRANSFER, ReceiptLog, address_topic
+from bilateral.x402.proof.payments import TRANSFER, WORD, ReceiptLog, address_topic
 from bilateral.x402.proof.readers import ZERO
+from bilateral.x402.proof.verdicts import Payment
 
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""
 
-_RETRY_SECONDS: Final = 5  # a server restarts in as long
+_BLOCK_SECONDS: Final = 5  # two blocks of most chains
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ def check(
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
     yield from _reviewer(state, submission)
-    payments = yield from find_payments(state, chain, submission)
+    payments = yield from find_payments(
+        state, chain, submission.payment.transaction, submission.reviewer.address, submission.agent
+    )
     yield from _agent(state, files, submission, payments[0])
     is_file_checked = yield from _feedback_file(loader, submission)
     if chain.requires_checked_file and not is_file_checked:
@@ -72,21 +75,18 @@ def check(
 def _binding(submission: Submission) -> bool:
     """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
+    field, problem = "interactionHash", "the signed hash is not that of this payment and these bodies"
     if data is not None:
-        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
-            raise _other_hash("dataHash", "dataHash is not that of these bodies")
         expected = interactions.draft_interaction_hash(task_ref, data)
+        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
+            expected, field, problem = b"", "dataHash", "dataHash is not that of these bodies"
     elif bodies is not None:
         expected = interactions.interaction_hash(task_ref, bodies.request, bodies.response)
     else:
         return False
     if expected != submission.interaction_hash:
-        raise _other_hash("interactionHash", "the signed hash is not that of this payment and these bodies")
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field=f"interactionData.{field}")
     return True
-
-
-def _other_hash(field: str, problem: str) -> FeedbackRefusedError:
-    return FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field=f"interactionData.{field}")
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
@@ -128,12 +128,12 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     unreachable: DocumentError | None = None
     for uri, as_of, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
         try:
-            file = yield from _registration(files, uri, submission.agent, is_past=is_past)
-            if _is_signed(file, submission, as_of):
-                return
-            if not is_past and _may_change(uri):  # the keys may just have been rotated
-                file = yield from _registration(files, uri, submission.agent, is_fresh=True)
-                if _is_signed(file, submission, as_of):
+            for is_fresh in (
+                (False, True) if not is_past and _may_change(uri) else (False,)
+            ):  # keys may just have rotated
+                file = yield from _registration(files, uri, submission.agent, is_past=is_past, is_fresh=is_fresh)
+                signers = file.valid_signers(as_of)
+                if find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None:
                     return
             problems.append("no valid key in the registration file made the signature")
         except FeedbackRefusedError as error:
@@ -143,8 +143,7 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
         except DocumentError as error:
             unreachable = error
     if unreachable is not None and not problems[1:]:
-        problem = f"the registration file cannot be loaded: {unreachable}"
-        raise FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS)
+        raise FeedbackRefusedError(Code.UNAVAILABLE, f"the registration file cannot be loaded: {unreachable}")
     raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problems[0])
 
 
@@ -153,7 +152,7 @@ def _may_change(uri: str) -> bool:
 
 
 def _registration(
-    files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool = False, is_fresh: bool = False
+    files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool, is_fresh: bool
 ) -> Operation[RegistrationFile]:
     document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
     if document.integrity is None and (is_past or not _may_change(uri)):
@@ -162,16 +161,9 @@ def _registration(
     file = document.registration()
     if file.registration_of(agent) is None:
         raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the registration file does not name {agent}")
-    if len(file.signers or ()) > MAX_SIGNERS:
-        raise FeedbackRefusedError(
-            Code.INVALID_AGENT_SIGNATURE, f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
-        )
+    if (count := len(file.signers or ())) > MAX_SIGNERS:
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"{count} signers exceed the limit of {MAX_SIGNERS}")
     return file
-
-
-def _is_signed(file: RegistrationFile, submission: Submission, as_of: datetime) -> bool:
-    signers = file.valid_signers(as_of)
-    return find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None
 
 
 def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
@@ -202,47 +194,32 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
     """Return the fields of a feedback file that a message says too: name, value there, value here."""
-    feedback = submission.feedback
-    client = _account(file.client_address)
+    feedback, proof, data = submission.feedback, file.proof_of_interaction, submission.data_hash
+    signed_hash = ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex())
+    if proof is not None and data is not None:
+        signed_hash = ("dataHash", _digits(proof.data_hash), data.hex())
+    agent_signature, (name, signature) = file.agent_signature, ("clientSignature", file.client_signature)
+    if proof is not None:
+        agent_signature, (name, signature) = proof.agent_signature, ("reviewerSignature", proof.reviewer_signature)
     return [
         ("agentRegistry", _account(file.agent_registry), submission.agent.registry),
         ("agentId", str(file.agent_id), submission.agent.agent),
-        ("clientAddress", client, submission.reviewer),
+        ("clientAddress", _account(file.client_address), submission.reviewer),
         ("value", file.value, feedback.value),
         ("valueDecimals", file.value_decimals or 0, feedback.value_decimals),
         ("taskRef", file.payment_reference, submission.task_ref),
-        _signed_hash(file, submission),
-        *_signatures(file, submission),
+        signed_hash,
+        ("agentSignature", *_comparable(agent_signature, submission.agent_signature)),
+        (name, *_comparable(signature, submission.reviewer_signature)),
     ]
 
 
-def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str | None, str]]:
-    """Pair both signatures of a feedback file with those here. The last byte of a key's does not count."""
-    proof = file.proof_of_interaction
-    if proof is None:
-        names, signatures = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)
-    else:
-        names, signatures = ("agentSignature", "reviewerSignature"), (proof.agent_signature, proof.reviewer_signature)
-    expected = (submission.agent_signature, submission.reviewer_signature)
-    return [
-        (name, *_comparable(_digits(text), signature.hex()))
-        for name, text, signature in zip(names, signatures, expected, strict=True)
-    ]
-
-
-def _comparable(there: str | None, here: str) -> tuple[str | None, str]:
+def _comparable(text: str | None, signature: bytes) -> tuple[str | None, str]:
     """Return two signatures without their last byte if both may be a key's, and whole if not: contracts read it."""
-    digits = _SIGNATURE_DIGITS
+    there, here, digits = _digits(text), signature.hex(), _SIGNATURE_DIGITS
     if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
         return there[:digits], here[:digits]
     return there, here
-
-
-def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str | None, str]:
-    proof, data = file.proof_of_interaction, submission.data_hash
-    if proof is None or data is None:
-        return "interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex()
-    return "dataHash", _digits(proof.data_hash), data.hex()
 
 
 def _account(text: str | None) -> AccountId | None:
@@ -256,51 +233,14 @@ def _digits(text: str | None) -> str | None:
     return text.lower().removeprefix("0x") if text else None
 
 
-_WORD: Final = 32  # bytes of a word of the contract ABI
-_RETRY_SECONDS: Final = 5  # two blocks of most chains
-
-
-@dataclass(frozen=True)
-class Payment:
-    """A payment of a reviewer to an agent's wallet.
-
-    Attributes:
-        asset: The token.
-        amount: The amount, in the token's smallest unit.
-        log_index: The transfer's log in its block. With chain and transaction, it identifies the payment.
-        time: The block's time.
-    """
-
-    asset: str
-    amount: int
-    log_index: int
-    block: int
-    time: datetime
-
-
-class Paid(Protocol):
-    """A message about a payment."""
-
-    @property
-    def payment(self) -> TransactionRef:
-        """The payment's transaction."""
-
-    @property
-    def reviewer(self) -> AccountId:
-        """The account that paid."""
-
-    @property
-    def agent(self) -> GlobalAgentId:
-        """The agent that was paid."""
-
-
-def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -> Operation[tuple[Payment, ...]]:
+def find_payments(
+    state: ClientState, chain: SponsoredChain, transaction: str, reviewer: str, agent: GlobalAgentId
+) -> Operation[tuple[Payment, ...]]:
     """Find the reviewer's payments to the agent's wallet in the transaction."""
-    reply = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
+    reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
-        raise FeedbackRefusedError(
-            Code.PAYMENT_NOT_FOUND, "the transaction of taskRef is in no block", retry_seconds=_RETRY_SECONDS
-        )
+        problem = "the transaction of taskRef is in no block"
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, problem, retry_seconds=_BLOCK_SECONDS)
     receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
         raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
@@ -308,26 +248,24 @@ def find_payments(state: ClientState, chain: SponsoredChain, submission: Paid) -
     depth = (yield from registries.latest_block()) - block + 1
     if depth < chain.confirmations:
         problem = f"the payment has {depth} of {chain.confirmations} confirmations"
-        raise FeedbackRefusedError(Code.PAYMENT_UNCONFIRMED, problem, retry_seconds=_RETRY_SECONDS)
-    wallet = yield from _wallet_at(state, submission.agent, block)
+        raise FeedbackRefusedError(Code.PAYMENT_UNCONFIRMED, problem)
+    wallet = yield from _wallet_at(state, agent, block)
     time = yield from registries.block_time(block)
-    transfer = (TRANSFER, address_topic(submission.reviewer.address), address_topic(wallet))
+    transfer = (TRANSFER, address_topic(reviewer), address_topic(wallet))
     logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
+    transfers = [
+        log for log in logs if log.topics == transfer and len(log.data) == WORD and log.address in chain.tokens
+    ]
     payments = tuple(
-        Payment(log.address, int.from_bytes(log.data), log.index, block, time)
-        for log in logs
-        if log.topics == transfer and len(log.data) == _WORD and _is_enough(chain, log)
+        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.index, time)
+        for log in transfers
+        if int.from_bytes(log.data) >= chain.tokens[log.address]
     )
     if not payments:
         accepted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
-        problem = f"the transaction does not pay at least {accepted}, from {submission.reviewer.address} to {wallet}"
+        problem = f"the transaction does not pay at least {accepted}, from {reviewer} to {wallet}"
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
     return payments
-
-
-def _is_enough(chain: SponsoredChain, log: ReceiptLog) -> bool:
-    minimum = chain.tokens.get(log.address)
-    return minimum is not None and int.from_bytes(log.data) >= minimum
 
 
 def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:

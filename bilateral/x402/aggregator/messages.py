@@ -98,6 +98,11 @@ class Submission:
         return read.transaction({"taskRef": self.task_ref}, "taskRef")
 
     @property
+    def payment_hash(self) -> bytes:
+        """The hash of the payment's transaction."""
+        return bytes.fromhex(self.payment.transaction.removeprefix("0x"))
+
+    @property
     def registry_signature(self) -> bytes:
         """The signature for the registry in its form: a key's ends with 27 or 28, a contract's stays as it is."""
         return registry_form(self.signature)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, Table, func, select, update
 
-from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, spend, spent_on
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, reading, spend, spent_on
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 
@@ -89,7 +89,7 @@ class WorkQueue:
             .order_by(table.c.feedback_id)
             .limit(max(limit, 0))
         )
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             return list(connection.execute(query))
 
     def sent(self) -> list[tuple[Row[Any], list[Signed]]]:
@@ -101,7 +101,7 @@ class WorkQueue:
             .order_by(table.c.nonce)
             .limit(_AT_ONCE)
         )
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             rows = list(connection.execute(query))
             ids = [row.feedback_id for row in rows]
             signed: dict[int, list[Signed]] = {feedback_id: [] for feedback_id in ids}
@@ -122,7 +122,7 @@ class WorkQueue:
     def is_open(self) -> bool:
         """Tell if work is left."""
         table = sponsored_feedback
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
             return connection.execute(query).one_or_none() is not None
 
@@ -134,7 +134,7 @@ class WorkQueue:
 
     def has_budget(self) -> bool:
         """Tell if the budget of the day has anything left."""
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             day = int(self._clock()) // SECONDS_A_DAY
             return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
@@ -236,6 +236,3 @@ class WorkQueue:
 
     def _key(self, table: Table) -> tuple[Any, Any]:
         return table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account
-
-    def _reader(self) -> Connection:
-        return self._engine.connect().execution_options(bilateral_reader=True)

@@ -35,7 +35,7 @@ SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
 _SUPPORTED_METHODS: Final = (None, "eip3009", "default")
 """The values of `extra.assetTransferMethod` that mean EIP-3009; `default` is the SDK's own name for it."""
 
-_WORD: Final = 32  # bytes of a word of the contract ABI
+WORD: Final = 32  # bytes of a word of the contract ABI
 
 _TOPICS: Final = 3
 """The topics of both events."""
@@ -90,7 +90,7 @@ class ExpectedPayment:
                 payer=checksummed(signed["from"]),  # type: ignore[index]
                 payee=checksummed(accepted["payTo"]),
                 amount=amount,
-                nonce=None if nonce is None else bytes.fromhex(nonce.removeprefix("0x")).rjust(_WORD, b"\0"),
+                nonce=None if nonce is None else bytes.fromhex(nonce.removeprefix("0x")).rjust(WORD, b"\0"),
             )
         except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
             raise PaymentProblemError("the payment is not a transfer by signature on an EVM chain") from None
@@ -205,7 +205,7 @@ def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[Receip
     ours = [
         log for log in logs if log.address == expected.asset and len(log.topics) == _TOPICS and log.topics[1] == payer
     ]
-    transfers = [log for log in ours if log.topics[0] == TRANSFER and len(log.data) == _WORD]
+    transfers = [log for log in ours if log.topics[0] == TRANSFER and len(log.data) == WORD]
     if expected.nonce is None:
         return transfers
     used = {("", log.index): log.topics[2] for log in ours if log.topics[0] == AUTHORIZATION_USED}
@@ -217,7 +217,7 @@ def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[Receip
 
 def address_topic(address: str) -> bytes:
     """Return an address as a topic."""
-    return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")
+    return bytes.fromhex(address[2:]).rjust(WORD, b"\0")
 
 
 def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
