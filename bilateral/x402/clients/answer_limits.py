@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import aclosing, closing, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -135,11 +135,9 @@ class BoundedTransport(httpx.BaseTransport):
         response = self._inner.handle_request(request)
         if not _is_read_at_once(request, response):
             return _with_stream(response, _Metered(response, meter, request))
-        try:
-            raw = b"".join(meter.count(piece) for piece in cast("httpx.SyncByteStream", response.stream))
-        finally:
-            response.close()
-        return _read(response, raw, self._limits)
+        with closing(response):
+            pieces = [meter.count(piece) for piece in cast("httpx.SyncByteStream", response.stream)]
+        return _read(response, b"".join(pieces), self._limits)
 
 
 class AsyncBoundedTransport(httpx.AsyncBaseTransport):
@@ -165,11 +163,9 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
         meter = Meter(self._limits)
         response = await self._inner.handle_async_request(request)
         if not _is_read_at_once(request, response):
-            return _with_stream(response, _AsyncMetered(response, meter, request))
-        try:
+            return _with_stream(response, _Metered(response, meter, request))
+        async with aclosing(response):
             pieces = [meter.count(piece) async for piece in cast("httpx.AsyncByteStream", response.stream)]
-        finally:
-            await response.aclose()
         return _read(response, b"".join(pieces), self._limits)
 
 
@@ -186,7 +182,7 @@ class ReadBody(httpx.AsyncByteStream, httpx.SyncByteStream):
         yield self.raw
 
 
-class _Metered(httpx.SyncByteStream):
+class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
     """A body that is counted while the program reads it."""
 
     def __init__(self, response: httpx.Response, meter: Meter, request: httpx.Request) -> None:
@@ -198,21 +194,14 @@ class _Metered(httpx.SyncByteStream):
                 self._meter.count(piece)
             yield piece
 
-    def close(self) -> None:
-        self._response.close()
-
-
-class _AsyncMetered(httpx.AsyncByteStream):
-    """A body that is counted while the program reads it on an event loop."""
-
-    def __init__(self, response: httpx.Response, meter: Meter, request: httpx.Request) -> None:
-        self._response, self._meter, self._request = response, meter, request
-
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in cast("httpx.AsyncByteStream", self._response.stream):
             with _httpx_errors(self._request):
                 self._meter.count(piece)
             yield piece
+
+    def close(self) -> None:
+        self._response.close()
 
     async def aclose(self) -> None:
         await self._response.aclose()

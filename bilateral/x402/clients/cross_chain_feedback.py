@@ -20,10 +20,10 @@ from bilateral.x402.clients.feedback import (
     RESOURCE_DELIVERED,
     feedback_arguments,
     human_value,
-    refuse_duplicate,
+    refuse_second,
     required_parts,
-    search_for,
 )
+from bilateral.x402.clients.purchase import make
 from bilateral.x402.proof.feedback_files import Tags, specified_file
 from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
 from bilateral.x402.proof.verdicts import Verification
@@ -109,8 +109,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
         UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
     """
     arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
-    earlier = client.search_feedback(agent, **search_for(signer))
-    refuse_duplicate(verification, arguments, earlier, accept_unread=accept_unread)
+    make(refuse_second(client, verification, arguments, signer, accept_unread=accept_unread))
     return client.give_feedback(**arguments)
 
 

@@ -102,12 +102,12 @@ class Preflight:
         findings: list[Finding] = []
         for pattern, route in routes.items():
             options = route.accepts if isinstance(route.accepts, list) else [route.accepts]
-            terms = [
-                (str(option.network), option.pay_to if isinstance(option.pay_to, str) else None) for option in options
-            ]
-            findings += examine(self.verifier, pattern, route.extensions or {}, terms, keys)
-            priced = _priced(options, server) if PROFILES.keys() & (route.extensions or {}).keys() else []
-            findings += _token_findings(self.verifier, pattern, route.extensions or {}, priced)
+            payees = [option.pay_to if isinstance(option.pay_to, str) else None for option in options]
+            terms = zip((str(option.network) for option in options), payees, strict=True)
+            extensions = route.extensions or {}
+            findings += examine(self.verifier, pattern, extensions, terms, keys)
+            priced = _priced(options, server) if PROFILES.keys() & extensions.keys() else []
+            findings += _token_findings(self.verifier, pattern, extensions, priced)
         problems = [finding for finding in findings if finding.code]
         for finding in problems:
             logger.error("%s", finding)
@@ -128,15 +128,12 @@ def examine(
     for network, pay_to in dict.fromkeys(terms):
         for profile in (PROFILES[name] for name in PROFILES if name in extensions):
             declaration, key = extensions[profile.key], keys.get(profile.key, "")
-            checks: dict[_CheckName, Callable[[], object]] = {
-                "wallet": partial(verifier.check_before_payment, declaration, network, pay_to or "", profile),
-                "keys": partial(_check_keys, verifier, declaration, network, profile, key),
-            }
-            if pay_to is None:
-                del checks["wallet"]
-            for name, check in checks.items():
-                code, problem = _outcome(check)
-                findings.append(Finding(subject, profile.key, network, name, code, problem))
+            place = subject, profile.key, network
+            if pay_to is not None:
+                wallet = partial(verifier.check_before_payment, declaration, network, pay_to, profile)
+                findings.append(Finding(*place, "wallet", *_outcome(wallet)))
+            keys_check = partial(_check_keys, verifier, declaration, network, profile, key)
+            findings.append(Finding(*place, "keys", *_outcome(keys_check)))
     return findings
 
 
@@ -146,14 +143,8 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any
     for option in options:
         if server is None or callable(option.price) or callable(option.pay_to):
             continue
-        config = ResourceConfig(
-            scheme=option.scheme,
-            network=option.network,
-            pay_to=option.pay_to,
-            price=option.price,
-            max_timeout_seconds=option.max_timeout_seconds,
-            extra=option.extra,
-        )
+        names = ("scheme", "network", "pay_to", "price", "max_timeout_seconds", "extra")
+        config = ResourceConfig(**{name: getattr(option, name) for name in names})
         try:
             requirements = server.build_payment_requirements(config)
         except (RuntimeError, SchemeNotFoundError) as error:

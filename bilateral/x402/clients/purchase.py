@@ -69,10 +69,6 @@ OUTCOMES: Final[dict[str, Any]] = json.loads(
 )
 """The outcomes and the kinds of answers with their meanings, and the action for each pair."""
 
-_ACTIONS: Final = {
-    (outcome, kind): Action(OUTCOMES["actions"][outcome][kind]) for outcome in PaymentOutcome for kind in AnswerKind
-}
-
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses that httpx and requests follow, if there is a `Location`."""
 
@@ -179,16 +175,13 @@ class Payer:
         self.payments, self.verifier, self.refusal = outstanding_payments(client), verifier, refusal
 
 
-Purchase: TypeAlias = Steps[tuple[Reply, Verification | None, bool]]
-
-
-def make(steps: Purchase) -> tuple[Reply, Verification | None, bool]:
-    """Make a purchase without an event loop."""
+def make(steps: Steps[T]) -> T:
+    """Run steps without an event loop."""
     return run(steps, lambda result: result)
 
 
-async def make_async(steps: Purchase) -> tuple[Reply, Verification | None, bool]:
-    """Make a purchase on an event loop."""
+async def make_async(steps: Steps[T]) -> T:
+    """Run steps on an event loop."""
 
     async def result_of(step: Any) -> Any:
         return await step if isawaitable(step) else step
@@ -196,7 +189,7 @@ async def make_async(steps: Purchase) -> tuple[Reply, Verification | None, bool]
     return await run_async(steps, result_of)
 
 
-def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
+def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, Verification | None, bool]]:
     """Make a request, pay for it if it must be paid, and return its answer.
 
     A request whose payment has no answer yet sends that payment again, and signs no other one.
@@ -217,7 +210,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
         while True:
             kind, outcome, verification, settlement = yield from _judged(payer, call, reply, is_again=is_again)
             is_settled = outcome is PaymentOutcome.SETTLED
-            action = _ACTIONS[outcome, kind]
+            action = Action(OUTCOMES["actions"][outcome][kind])
             if action is Action.DELIVER and isinstance(reply, Reply):
                 if reply.is_delivery and reply.is_repeated:
                     payments.add(call, is_settled=is_settled)
@@ -359,7 +352,12 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
         transaction = transaction or reply.reported_transaction(network)
         if reply.location is not None:
             return RedirectedPaymentError(
-                *call.parts, reply.location, is_paid, outcome=outcome, transaction=transaction, status=status
+                *call.parts,
+                outcome=outcome,
+                location=reply.location,
+                is_paid=is_paid,
+                transaction=transaction,
+                status=status,
             )
     reason = "" if isinstance(reply, Exception) or not reply.reason else f"; its reason: {quoted(reply.reason)}"
     kind: type[LostAnswerError] = PaidNotAnsweredError if is_paid else LostAnswerError

@@ -24,6 +24,8 @@ PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"
 """The header of a payment in version 1 of x402, to which some servers keep."""
 
+PRICE_UNREADABLE: Final = f"PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+
 _PAYMENT_REQUIRED: Final = HTTPStatus.PAYMENT_REQUIRED
 
 _UNFINISHED: Final = frozenset({408, 425, 499})
@@ -50,13 +52,11 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
         return None
     message = decode_header(price)
     if message is None:
-        return (
-            f"invalid_declaration: PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
-        )
+        return f"invalid_declaration: {PRICE_UNREADABLE}"
     version = message.get("x402Version", X402_VERSION)
-    if version != X402_VERSION:
-        return f"invalid_declaration: PAYMENT-REQUIRED has x402Version {str(version)[:40]!a}, not {X402_VERSION}"
-    return None
+    if version == X402_VERSION:
+        return None
+    return f"invalid_declaration: PAYMENT-REQUIRED has x402Version {str(version)[:40]!a}, not {X402_VERSION}"
 
 
 def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HTTP
@@ -145,9 +145,8 @@ class PaidCall:
     @property
     def identity(self) -> bytes:
         """The hash of the request: equal if it is sent again, also by an SDK that encodes a form anew."""
-        boundary = _BOUNDARY.search(
-            {name.lower(): value for name, value in self.headers.items()}.get("content-type", "")
-        )
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        boundary = _BOUNDARY.search(headers.get("content-type", ""))
         body = self.body if boundary is None else self.body.replace(boundary[1].encode("latin-1"), b"")
         return request_of(self.method, self.url.encode(), body)
 
@@ -222,11 +221,8 @@ def abandon_payment(client: Any, request: Any) -> bool:
     """
     body = request.content if hasattr(request, "content") else request.body or b""
     body = body.encode() if isinstance(body, str) else body
-    call, payments = (
-        PaidCall(request.method, str(request.url), dict(request.headers), body),
-        outstanding_payments(client),
-    )
-    is_found = False
+    call = PaidCall(request.method, str(request.url), dict(request.headers), body)
+    payments, count = outstanding_payments(client), 0
     while payments.take(call) is not None:
-        is_found = True
-    return is_found
+        count += 1
+    return count > 0

@@ -23,12 +23,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
 from bilateral.x402.proof.bodies import decode_body, is_stream
-from bilateral.x402.proof.errors import (
-    BodyTooLargeError,
-    ReputationExtensionError,
-    StreamingRouteError,
-    UnsupportedBodyError,
-)
+from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError
 from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
@@ -67,27 +62,22 @@ class HttpAdapter:
     ) -> None:
         self.limit, self.answers = limit, answers
         self._preflight, self._all_routes, self._server = preflight, routes, server
-        declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
-        self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
-        self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
-        registered = [
-            extension
-            for extension in server.get_extensions()
-            if isinstance(extension, Reputation8004ResourceServerExtension)
-        ]
-        self._extensions = {extension.key: extension for extension in registered}
-        if preflight is not None:
-            for extension in registered:
-                extension.verifier = extension.verifier or preflight.verifier
-        self._declared = declared
+        self._declaring = {pattern: route for pattern, route in routes.items() if _profiles_of(route)}
+        self._routes = x402HTTPServerBase(server, self._declaring)
+        self._extensions: dict[str, Reputation8004ResourceServerExtension] = {}
+        for extension in server.get_extensions():
+            if isinstance(extension, Reputation8004ResourceServerExtension):
+                self._extensions[extension.key] = extension
+                if preflight is not None:
+                    extension.verifier = extension.verifier or preflight.verifier
 
     def check_routes(self) -> None:
         """Check the settings of the routes that declare the extension."""
-        for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
+        declared = {key for route in self._declaring.values() for key in _profiles_of(route)}
+        for missing in sorted(declared - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
-        for pattern, keys in self._declared.items():
-            if keys:
-                _refuse_unsupported(pattern, self._all_routes[pattern])
+        for pattern, route in self._declaring.items():
+            _refuse_unsupported(pattern, route)
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
@@ -106,7 +96,8 @@ class HttpAdapter:
         """Refuse streaming routes of the application that declare the extension."""
         for methods, path in routes:
             pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
-            paths = [path, *(path for path in self._paths if pattern.fullmatch(path))]
+            paid = (route.rpartition(" ")[2] for route in self._declaring)
+            paths = [path, *filter(pattern.fullmatch, paid)]
             for method in sorted(methods):
                 if any(self.declares(method, path) for path in paths):
                     raise StreamingRouteError(f"{method} {path}")
@@ -137,24 +128,24 @@ class HttpAdapter:
         except ReputationExtensionError as error:
             raise Refusal.of(error) from None
 
-    def response_body(self, body: bytes, headers: Mapping[str, str], *, is_too_large: bool) -> bytes:
+    def response_body(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         """Return a response's body as its client will see it."""
         self.refuse_stream(headers)
-        if is_too_large:
-            raise Refusal(500, "response_too_large")
         try:
             return decode_body(body, headers.get("content-encoding", ""), self.limit)
-        except BodyTooLargeError:
-            raise Refusal(500, "response_too_large") from None
-        except UnsupportedBodyError:
-            raise Refusal(500, "response_not_signable") from None
+        except ReputationExtensionError as error:
+            is_too_large = isinstance(error, BodyTooLargeError)
+            raise Refusal(500, "response_too_large" if is_too_large else "response_not_signable") from None
+
+    def refuse_large_response(self, size: int) -> None:
+        """Refuse a response that exceeds the limit before its end."""
+        if size > self.limit:
+            raise Refusal(500, "response_too_large")
 
     def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
         """Return the answer that a payment bought before."""
-        if payment is None:
-            return None
         try:
-            return self.answers.find(payment)
+            return None if payment is None else self.answers.find(payment)
         except Exception:
             logger.exception("the store of kept answers fails: the request is served as a new one")
             return None
@@ -169,16 +160,14 @@ class HttpAdapter:
 
         It raises nothing, because the client has paid.
         """
-        if payment is None:
-            return
+        answer = None
         if exchange.is_signed:
             answer = PaidAnswer(exchange.identity, *response)
         elif exchange.is_unsettled and exchange.captured is not None:
             answer = PaidAnswer.unsettled(exchange.identity, *exchange.captured)
-        else:
-            return
         try:
-            self.answers.keep(payment, answer)
+            if payment is not None and answer is not None:
+                self.answers.keep(payment, answer)
         except Exception:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
@@ -198,12 +187,13 @@ class HttpAdapter:
             return None
         extensions = dict(message.get("extensions") or {})
         for key in tuple(exchange.declarations):
-            extension, declaration = self._extensions[key], exchange.declarations.pop(key)
-            try:
-                extensions[key] = extension.sign(declaration, settlement, exchange)
-            except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
-                extension.count_unsigned(type(error).__name__)
+            signed = self._extensions[key].sign_or_count(exchange.declarations.pop(key), settlement, exchange)
+            extensions |= {} if signed is None else {key: signed}
         return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+
+
+def _profiles_of(route: RouteConfig) -> set[str]:
+    return PROFILES.keys() & (route.extensions or {}).keys()
 
 
 def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -97,7 +98,9 @@ class ReputationMiddleware:
         if scope["type"] == "lifespan":
             await self._live(scope, receive, send)
             return
-        is_paid = scope["type"] == "http" and self._declares(scope)
+        is_paid = scope["type"] == "http" and self._adapter.declares(
+            scope["method"], scope["raw_path"].decode("ascii", "replace").split("?")[0], scope["path"]
+        )
         problem = await self._start_problem(scope) if is_paid else None
         if problem is not None:
             await _refuse(send, Refusal(503, problem.reason))
@@ -115,7 +118,7 @@ class ReputationMiddleware:
         try:
             names = (b"payment-signature", b"content-length", b"content-encoding")
             self._adapter.check_headers(*(_header(scope, name).decode("latin-1") for name in names))
-            stored = None if payment is None else await _call(self._adapter, self._adapter.find_answer, payment)
+            stored = await _call(self._adapter, self._adapter.find_answer, payment)
             if stored is not None:
                 await incoming.read()
                 self._adapter.refuse_other_request(stored, exchange)
@@ -169,10 +172,6 @@ class ReputationMiddleware:
                     self._problem, self._checked_until = error, time.monotonic() + _RECHECK_SECONDS
         return self._problem
 
-    def _declares(self, scope: Scope) -> bool:
-        path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
-        return self._adapter.declares(scope["method"], path, scope["path"])
-
 
 class _Capture:
     """Captures the response of a paid request in one piece, and replaces one that could not be signed."""
@@ -181,8 +180,6 @@ class _Capture:
         self._app, self._adapter = app, adapter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange: Exchange | None
-        incoming: _Incoming
         exchange, incoming = scope.get(_EXCHANGE, (None, None))
         if exchange is None or not exchange.is_paid:
             await self._app(scope, receive, send)
@@ -190,8 +187,7 @@ class _Capture:
         response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
         if exchange.unsettled is not None:
             stored = exchange.unsettled
-            await response({"type": "http.response.start", "status": stored.status, "headers": stored.sent_headers})
-            await response({"type": "http.response.body", "body": stored.body})
+            await _send(response, stored.status, stored.sent_headers, stored.body)
             return
         try:
             await incoming.read()
@@ -203,7 +199,8 @@ class _Capture:
         except Exception:
             if not response.is_refused:
                 raise
-        await response.end()
+        with suppress(Refusal):
+            await response({"type": "http.response.body"})  # of an application that sent no last message
 
 
 class _Buffered:
@@ -228,26 +225,16 @@ class _Buffered:
                 self._adapter.refuse_stream(_texts(message["headers"]))
             elif message["type"] == "http.response.body" and self._start is not None:
                 self._body.add(message.get("body", b""))
-                if self._body.size > self._adapter.limit:
-                    self._adapter.response_body(b"", {}, is_too_large=True)
+                self._adapter.refuse_large_response(self._body.size)
                 if not message.get("more_body"):
                     await self._pass_on(self._start)
         except Refusal as refusal:
             await self.refuse(refusal)
             raise  # stops the application
 
-    async def end(self) -> None:
-        """Pass on a response whose last message is missing. The application has ended."""
-        if self._is_ended or self._start is None:
-            return
-        try:
-            await self._pass_on(self._start)
-        except Refusal as refusal:
-            await self.refuse(refusal)
-
     async def _pass_on(self, start: Message) -> None:
         body = self._body.joined
-        decoded = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        decoded = self._adapter.response_body(body, _texts(start["headers"]))
         self._exchange.response = b"" if self._is_head else decoded
         self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
@@ -382,7 +369,10 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:
     headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
-    headers.append((b"content-length", str(len(body)).encode()))
+    await _send(send, status, [*headers, (b"content-length", str(len(body)).encode())], body)
+
+
+async def _send(send: Send, status: int, headers: Headers, body: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -108,8 +108,8 @@ class _Response:
                     adapter.refuse_stream(self.texts)  # an application may begin with its first chunk
                 pieces.append(chunk)
                 size += len(chunk)
-                if adapter is not None and size > adapter.limit:
-                    adapter.response_body(b"", {}, is_too_large=True)
+                if adapter is not None:
+                    adapter.refuse_large_response(size)
         except BaseException:
             self.close()
             raise
@@ -140,7 +140,7 @@ class _Capture:
             else:
                 response(_status_line(stored.status), _text_headers(stored.sent_headers))
                 body = stored.body
-            exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
+            exchange.response = self._adapter.response_body(body, response.texts)
         except Refusal as refusal:
             exchange.response = refusal.body
             return _refuse(start_response, refusal)
@@ -211,17 +211,14 @@ class _Outer:
             CURRENT.reset(token)
         status = int(response.status.partition(" ")[0])
         if exchange.settlement is not None:
-            self._sign(response, exchange, body)
+            value = self._adapter.sign_settled(exchange, body, response.texts)
+            if value is not None:
+                headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
+                response.headers = [*headers, ("PAYMENT-RESPONSE", value)]
             self._adapter.count_unsigned(exchange)
         self._adapter.keep(payment, exchange, (status, _byte_headers(response.headers), body))
         answer = _answer(start_response, status, response.headers, body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
-
-    def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
-        value = self._adapter.sign_settled(exchange, body, response.texts)
-        if value is not None:
-            response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
-            response.headers.append(("PAYMENT-RESPONSE", value))
 
 
 def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
