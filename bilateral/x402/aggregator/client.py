@@ -130,8 +130,11 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
-    send = partial(post, http, aggregator)
-    return make(_give(client, send, time.sleep, verification, arguments, signer, bodies, accept_unread, confirm))
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
+    signed = client.sign_feedback(**arguments)
+    message = submission_of(verification, arguments, signed, bodies).to_object()
+    sponsored = post(http, aggregator, message, partial(_sponsored, signed))
+    return make(_confirm(client, sponsored, confirm, time.sleep))
 
 
 async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedback
@@ -151,36 +154,25 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     """Give feedback on a paid answer through an aggregator without blocking. See `give_sponsored_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
-    send = partial(post_async, http, aggregator)
-    steps = _give(client, send, asyncio.sleep, verification, arguments, signer, bodies, accept_unread, confirm)
-    return await make_async(steps)
-
-
-def _give(  # noqa: PLR0913, PLR0917  # the parts of both functions above
-    client: Any,
-    send: Callable[..., Any],
-    sleep: Callable[[float], Any],
-    verification: Verification,
-    arguments: dict[str, Any],
-    signer: TransactionSigner,
-    bodies: Bodies | None,
-    accept_unread: bool,
-    confirm: float | None,
-) -> Steps[SponsoredFeedback]:
-    yield from refuse_second(client, verification, arguments, signer, accept_unread=accept_unread)
-    signed: SignedFeedback = yield client.sign_feedback(**arguments)
+    await make_async(refuse_second(client, verification, arguments, signer, accept_unread))
+    signed = await client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
-    sponsored: SponsoredFeedback = yield send(message, partial(_sponsored, signed))
-    end, feedback = time.monotonic() + (confirm or 0), signed.feedback
-    while confirm is not None and sponsored.entry is None:
+    sponsored = await post_async(http, aggregator, message, partial(_sponsored, signed))
+    return await make_async(_confirm(client, sponsored, confirm, asyncio.sleep))
+
+
+def _confirm(
+    client: Any, sponsored: SponsoredFeedback, seconds: float | None, sleep: Callable[[float], Any]
+) -> Steps[SponsoredFeedback]:
+    end, feedback = time.monotonic() + (seconds or 0), sponsored.signed.feedback
+    place = feedback.agent_id, feedback.client_address, feedback.feedback_index - 1  # textual ids count from 0
+    while seconds is not None and sponsored.entry is None:
         try:
-            index = feedback.feedback_index - 1  # textual ids count from 0
-            entry = yield client.get_feedback(feedback.agent_id, feedback.client_address, index, load_file=False)
-            sponsored = _confirmed(sponsored, entry)
+            sponsored = _confirmed(sponsored, (yield client.get_feedback(*place, load_file=False)))
         except ContractRevertError:
             left = end - time.monotonic()
             if left <= 0:
-                problem = f"the registry does not have the feedback after {confirm} s"
+                problem = f"the registry does not have the feedback after {seconds} s"
                 raise UnconfirmedFeedbackError(sponsored, problem) from None
             yield sleep(min(_POLL_SECONDS, left))
     return sponsored

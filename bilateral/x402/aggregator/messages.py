@@ -16,12 +16,7 @@ from typing import Any, Final, Self
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.core.errors import (
-    InvalidArgumentError,
-    MalformedDocumentError,
-    SealMismatchError,
-    UnrepresentableValueError,
-)
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, SealMismatchError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures import Feedback
 from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, read_opening, require_fit
@@ -121,17 +116,12 @@ class Submission:
             return cls.of(decode_object(content))
         except MalformedDocumentError as error:
             raise invalid("body", str(error)) from None
-
-    @classmethod
-    def of(cls, value: Any) -> Self:
-        """Read a message. Unknown fields are ignored."""
-        try:
-            return cls._of(value)
         except InvalidMessageError as error:
             raise FeedbackRefusedError.of_field(error) from None
 
     @classmethod
-    def _of(cls, value: Any) -> Self:
+    def of(cls, value: Any) -> Self:
+        """Read a message. Unknown fields are ignored, and invalid ones raise an `InvalidMessageError`."""
         fields = read.record(value, "body")
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")
@@ -167,8 +157,10 @@ class Submission:
 
     def to_object(self) -> dict[str, Any]:
         """Return the message as a JSON object."""
-        feedback = self.feedback
-        bodies = {} if self.bodies is None else {"bodies": _encoded(self.bodies)}
+        feedback, bodies = self.feedback, {}
+        if self.bodies is not None:
+            parts = {"request": self.bodies.request, "response": self.bodies.response}
+            bodies = {"bodies": {name: base64.b64encode(part).decode() for name, part in parts.items()}}
         return {
             "interactionData": {
                 "networkId": str(self.agent.registry.chain),
@@ -215,10 +207,13 @@ def _feedback(
     decimals = _number(review, "valueDecimals", "review.", 19) if "valueDecimals" in review else 0
     try:
         human = FeedbackValue(value, decimals).human
-    except UnrepresentableValueError as error:
+    except ValueError as error:
         raise InvalidMessageError("review.value", "malformed", str(error)) from None
     if human > _MAX_HUMAN:
         raise InvalidMessageError("review.value", "malformed", f"value {human} is out of range 0..{_MAX_HUMAN}")
+    file_hash = bytes(32)
+    if sponsored.get("feedbackHash") is not None:
+        file_hash = read.hexadecimal(sponsored, "feedbackHash", 32, path="sponsored.")
     return Feedback(
         agent_id=int(agent.agent),
         client_address=reviewer.address,  # type: ignore[arg-type]  # it is checksummed
@@ -229,7 +224,7 @@ def _feedback(
         tag2=_optional(review, "tag2", "review.", MAX_TAG),
         endpoint=_optional(review, "endpoint", "review.", read.MAX_URI),
         feedback_uri=_optional(sponsored, "feedbackURI", "sponsored.", MAX_FEEDBACK_URI),
-        feedback_hash=_hash(sponsored),
+        feedback_hash=file_hash,
         deadline=_number(sponsored, "deadline", "sponsored.", _UINT256),
     )
 
@@ -259,13 +254,6 @@ def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> st
     return text
 
 
-def _hash(sponsored: Mapping[str, Any]) -> bytes:
-    """Read the hash of the feedback file; zeros if it is missing."""
-    if sponsored.get("feedbackHash") is None:
-        return bytes(32)
-    return read.hexadecimal(sponsored, "feedbackHash", 32, path="sponsored.")
-
-
 def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
     """Read a signature of any length: contracts check their own."""
     text = read.text(fields, name, path, 2 + 2 * MAX_SIGNATURE)
@@ -281,26 +269,18 @@ def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
 def _bodies(value: Any) -> Bodies | None:
     if value is None:
         return None
-    fields = read.record(value, "bodies")
-    signatures = []
+    fields, contents = read.record(value, "bodies"), []
     for name in ("request", "response"):
         text = fields.get(name, "")
         if not isinstance(text, str):
             raise InvalidMessageError(f"bodies.{name}", "wrong_type", "expected a text in base64")
         try:
-            signatures.append(base64.b64decode(text, validate=True))
+            contents.append(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError):
             raise InvalidMessageError(f"bodies.{name}", "malformed", "expected base64") from None
-    if sum(map(len, signatures)) > MAX_BODIES:
+    if sum(map(len, contents)) > MAX_BODIES:
         raise InvalidMessageError("bodies", "too_long", f"both exceed the limit of {MAX_BODIES} bytes")
-    return Bodies(*signatures)
-
-
-def _encoded(bodies: Bodies) -> dict[str, str]:
-    return {
-        "request": base64.b64encode(bodies.request).decode(),
-        "response": base64.b64encode(bodies.response).decode(),
-    }
+    return Bodies(*contents)
 
 
 MAX_BYTES: Final = 65_536
@@ -333,15 +313,14 @@ class BlindMessage:
             raise invalid("", f"this is not a JSON object: {error}") from None
         except InvalidMessageError as error:
             raise FeedbackRefusedError.of_field(error) from None
+        name = "envelope"
         try:
-            signed = SignedEnvelope.from_json(parts["envelope"])
-        except InvalidArgumentError as error:
-            raise invalid("envelope", str(error)) from None
-        try:
-            opening = read_opening(parts["opening"])
+            signed = SignedEnvelope.from_json(parts[name])
+            name = "opening"
+            opening = read_opening(parts[name])
             require_fit(signed.envelope, opening)
         except (InvalidArgumentError, SealMismatchError) as error:
-            raise invalid("opening", str(error)) from None
+            raise invalid(name, str(error)) from None
         return cls(network, signed, opening)
 
     @property

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -168,7 +168,8 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
-        raise InvalidArgumentError(f"{path}: {_first_problem(problem)}") from None
+        first = problem.errors()[0]
+        raise InvalidArgumentError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     chains = tuple(_chain(table, path.parent) for table in file.chain)
     rest = {name: value for name, value in dict(file).items() if name != "chain"}
     return AggregatorSettings(chains, **rest)
@@ -176,16 +177,18 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
 
 def _chain(table: _ChainTable, folder: Path) -> SponsoredChain:
     same = table.model_dump(exclude={"deployment", "key_variable", "keystore", "passphrase_variable"})
-    amounts = {name: None if same[name] is None else _wei(name, same[name]) for name in ("budget", "max_cost")}
-    return SponsoredChain(**{**same, **amounts}, deployment=_deployment(table, folder), signer=_signer(table, folder))
-
-
-def _deployment(table: _ChainTable, folder: Path) -> Deployment:
+    for name in ("budget", "max_cost"):
+        amount = same[name]
+        if isinstance(amount, str):  # TOML's own numbers end at 2^63
+            if not (amount.isascii() and amount.isdecimal()):
+                raise InvalidArgumentError(f"{name} {amount!r} is not a number of wei")
+            same[name] = int(amount)
     path = folder / table.deployment
     try:
-        return Deployment.from_record(path.read_bytes())
+        deployment = Deployment.from_record(path.read_bytes())
     except OSError as problem:
         raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
+    return SponsoredChain(**same, deployment=deployment, signer=_signer(table, folder))
 
 
 def _signer(table: _ChainTable, folder: Path) -> LocalAccount:
@@ -201,18 +204,3 @@ def _signer(table: _ChainTable, folder: Path) -> LocalAccount:
         raise InvalidArgumentError(str(problem)) from None
     account: LocalAccount = Account.from_key(secret)
     return account
-
-
-def _wei(name: str, value: int | str) -> int:
-    """Return an amount of wei. TOML's own numbers end at 2^63."""
-    if isinstance(value, str):
-        if not (value.isascii() and value.isdecimal()):
-            raise InvalidArgumentError(f"{name} {value!r} is not a number of wei")
-        return int(value)
-    return value
-
-
-def _first_problem(problem: ValidationError) -> str:
-    first = problem.errors()[0]
-    place: Sequence[Any] = first["loc"]
-    return f"{'.'.join(map(str, place))}: {first['msg']}"

@@ -72,12 +72,8 @@ class Submitter:
     ) -> None:
         self._relay = BlindRelay(engine, chain, client, charge=self._charge, clock=clock)
         self.queue = WorkQueue(engine, chain, settings.lease_seconds, clock)
-        self._chain = chain
-        self._settings = settings
-        self._run = client.runner.run
-        self._state = client.state
-        self._clock = clock
-        self._count = count
+        self._chain, self._settings, self._clock, self._count = chain, settings, clock, count
+        self._run, self._state = client.runner.run, client.state
 
     def run(self, stop: threading.Event, wake: threading.Event) -> None:
         """Work until told to stop. A failure of the node or the database is waited out."""
@@ -178,7 +174,8 @@ class Submitter:
         problem = row.failure if signed.is_empty else self._run(self._outcome(row, signed, receipt))
         cost, gas = sponsoring.paid(receipt), answers.quantity(receipt.get("gasUsed"))
         state = State.FAILED if signed.is_empty or problem else State.CONFIRMED
-        self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, transaction=signed.hash, block=block)
+        place = {"transaction_hash": signed.hash, "block_number": block}
+        self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, **place)
         self._count(state.value, 1)
         self._count("gas_wei", cost)
 

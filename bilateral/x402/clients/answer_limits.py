@@ -20,7 +20,7 @@ from bilateral.x402.clients.transports import payment_among
 from bilateral.x402.proof.bodies import MAX_BODY, decode_body, is_stream
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, UnsupportedBodyError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 CHUNK: Final = 64 * 1024  # bytes of one read: the time of a read is checked as often
 
@@ -82,13 +82,13 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
     return AnswerTimeoutError(f"the answer takes longer than {limits.seconds} s: see AnswerLimits(seconds=…)")
 
 
-def within(limits: AnswerLimits, function: Callable[[], T], discard: Callable[[T], object]) -> T:
+def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
     """Run a function in a thread of its own, and wait for it within the limit of time.
 
     The timeouts of HTTP clients count from one piece to the next. So they never end if a server sends its headers byte
     by byte. The thread of such an answer is left behind, and ends with the connection.
     """
-    future: Future[T] = Future()
+    future: Future[_T] = Future()
     context = copy_context()
 
     def run() -> None:

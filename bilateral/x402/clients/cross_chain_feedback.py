@@ -109,7 +109,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
         UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
     """
     arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
-    make(refuse_second(client, verification, arguments, signer, accept_unread=accept_unread))
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
     return client.give_feedback(**arguments)
 
 

@@ -93,12 +93,8 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
 ) -> dict[str, Any]:
     """Return the arguments of `give_feedback`, with the fields of a signed file and the proof of its payment."""
     interaction, registration, payment = required_parts(verification)
-    proof = {
-        "fromAddress": payment.payer,
-        "toAddress": payment.payee,
-        "chainId": str(registration.chain),
-        "txHash": interaction.payment.transaction,
-    }
+    proof = {"fromAddress": payment.payer, "toAddress": payment.payee}
+    proof |= {"chainId": str(registration.chain), "txHash": interaction.payment.transaction}
     file = feedback_file(fields, comment, proof)
     return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
 
@@ -135,7 +131,7 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
         UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    make(refuse_second(client, verification, arguments, signer, accept_unread=accept_unread))
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
     return client.give_feedback(**arguments)
 
 
@@ -151,7 +147,7 @@ async def give_paid_feedback_async(  # noqa: PLR0913  # as paid_feedback
 ) -> AsyncHandle[FeedbackEntry]:
     """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    await make_async(refuse_second(client, verification, arguments, signer, accept_unread=accept_unread))
+    await make_async(refuse_second(client, verification, arguments, signer, accept_unread))
     return await client.give_feedback(**arguments)
 
 
@@ -167,7 +163,7 @@ def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
 ) -> SignedFeedback:
     """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    make(refuse_second(client, verification, arguments, signer, accept_unread=accept_unread))
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
     return client.sign_feedback(**arguments)
 
 
@@ -203,12 +199,7 @@ def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
 
 
 def refuse_second(
-    client: Any,
-    verification: Verification,
-    arguments: dict[str, Any],
-    signer: TransactionSigner,
-    *,
-    accept_unread: bool,
+    client: Any, verification: Verification, arguments: dict[str, Any], signer: TransactionSigner, accept_unread: bool
 ) -> Steps[None]:
     """Refuse a second feedback for one payment, by a client with or without an event loop."""
     search = {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
@@ -217,8 +208,8 @@ def refuse_second(
     for entry in entries:
         if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():
             raise DuplicateFeedbackError(str(entry.id), task_ref)
-    for entry in entries:
-        if not accept_unread and entry.file is None and _may_name(verification, entry):
+    for entry in () if accept_unread else entries:
+        if entry.file is None and _may_name(verification, entry):
             uri = "" if entry.event is None else str(entry.event.uri)
             problem = "its event was not found" if entry.event is None else str(entry.file_problem)
             raise UnreadFeedbackError(str(entry.id), task_ref, uri, problem)

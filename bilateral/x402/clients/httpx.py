@@ -28,7 +28,7 @@ from bilateral.x402.clients.answer_limits import (
     BoundedTransport,
     ReadBody,
 )
-from bilateral.x402.clients.purchase import Payer, Reply, make, make_async, purchase
+from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, make_async, purchase
 from bilateral.x402.clients.transports import RESULT, PaidCall, payment_among
 from bilateral.x402.proof.errors import LostAnswerError
 from bilateral.x402.proof.verdicts import Verification
@@ -117,7 +117,7 @@ class _BlockingWire(_Wire):
 
     def json(self, response: httpx.Response) -> Any:
         response.read()
-        return _json(response)
+        return json_of(response)
 
     def close(self, response: httpx.Response) -> None:
         response.close()
@@ -131,7 +131,7 @@ class _AsyncWire(_Wire):
 
     async def json(self, response: httpx.Response) -> Any:
         await response.aread()
-        return _json(response)
+        return json_of(response)
 
     async def close(self, response: httpx.Response) -> None:
         await response.aclose()
@@ -165,13 +165,6 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._transport.aclose()
-
-
-def _json(response: httpx.Response) -> Any:
-    try:
-        return response.json()
-    except ValueError:
-        return None
 
 
 def _call(request: httpx.Request) -> PaidCall:

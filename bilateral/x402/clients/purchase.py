@@ -162,6 +162,14 @@ class Wire(Protocol):
         """Give a response up."""
 
 
+def json_of(response: Any) -> Any:
+    """Return the body of a response that was read as JSON; None if it is not."""
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
 class Payer:
     """The part of all transports that pays and verifies.
 

@@ -114,7 +114,7 @@ def judge_service(  # noqa: PLR0913  # the service, and how to ask
     return ServiceCheck(
         verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
         url=url,
-        price=_in_words(client, [_option(option) for option in _options(price or {})]),
+        price=_in_words(client, _options(price or {})),
         findings=tuple(findings),
         agents=tuple(answers),
         unknown=tuple(unknown),
@@ -135,17 +135,17 @@ def _verdict(finding: Finding) -> Verdict:
 
 def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     accepts = price.get("accepts")
-    listed: list[Any] = accepts if isinstance(accepts, list) else []
-    options: list[Mapping[str, Any]] = [option for option in listed if isinstance(option, dict)]
-    return options[:_MOST_OPTIONS]
+    return (
+        [option for option in accepts if isinstance(option, dict)][:_MOST_OPTIONS] if isinstance(accepts, list) else []
+    )
 
 
-def _option(option: Mapping[str, Any]) -> dict[str, str]:
-    return {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
-
-
-def _in_words(client: Client, options: list[dict[str, str]]) -> tuple[dict[str, str], ...]:
-    """Add each option in words. Tokens on other chains, and those without a symbol, stay addresses."""
+def _in_words(client: Client, offered: list[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
+    """Return each option, and its words. Tokens on other chains, and those without a symbol, stay addresses."""
+    options = [
+        {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
+        for option in offered
+    ]
     network = str(client.get_deployment().agent_registry.chain)
     assets = {option.get("asset", "") for option in options if option.get("network") == network}
     tokens = client.runner.run(_tokens(sorted(filter(_ADDRESS.fullmatch, assets))))
@@ -194,10 +194,8 @@ def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, st
             info = profile.info_of(extensions[profile.key])
         except InvalidMessageError:
             continue
+        network = registry.rpartition(":")[0]
+        payees = [str(option.get("payTo"))[:200] for option in _options(price) if option.get("network") == network]
         for registration in info.registrations:
-            if str(registration.agent.registry).lower() != registry.lower():
-                continue
-            network = registry.rpartition(":")[0]
-            for option in _options(price):
-                if option.get("network") == network:
-                    yield registration.agent.agent, str(option.get("payTo"))[:200]
+            if str(registration.agent.registry).lower() == registry.lower():
+                yield from ((registration.agent.agent, payee) for payee in payees)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -119,11 +120,10 @@ def check_before_payment(
 def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
     """Return the wallet on a chain that a registration file names among its services; empty if it names none."""
     for service in file.all_services:
-        if service.name == WALLET_SERVICE and (service.endpoint or "").startswith(f"{chain}:"):
-            try:
-                return AccountId.parse(service.endpoint or "").address
-            except MalformedIdentifierError:
-                continue
+        endpoint = service.endpoint or ""
+        if service.name == WALLET_SERVICE and endpoint.startswith(f"{chain}:"):
+            with suppress(MalformedIdentifierError):
+                return AccountId.parse(endpoint).address
     return ""
 
 
@@ -139,11 +139,7 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     uri = yield from reader.uri(agent)
     if not uri:
         raise PaymentRefusedError("file_missing", f"agent {agent} has no registration file: set its URI")
-    try:
-        document: Document = yield Blocking(lambda: files.load(uri))
-        file = authentic_file(document)
-    except DocumentError as error:
-        raise PaymentRefusedError("file_not_loaded", f"the registration file cannot be read: {error}") from None
+    file = yield from _loaded(files, uri, "file_not_loaded")
     if file is None:
         raise PaymentRefusedError("file_not_authentic", "nothing proves that the registration file is authentic")
     if file.registration_of(agent) is None:
@@ -154,17 +150,21 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     return keys
 
 
+def _loaded(files: FileCache, uri: str, code: str) -> Operation[RegistrationFile | None]:
+    try:
+        document: Document = yield Blocking(lambda: files.load(uri))
+        return authentic_file(document)
+    except DocumentError as error:
+        raise PaymentRefusedError(code, f"the registration file cannot be read: {error}") from None
+
+
 def _service_wallet_of(
     reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
 ) -> Operation[str]:
     uri = yield from reader.uri(registration.agent)
     if not uri:
         return ""
-    try:
-        document: Document = yield Blocking(lambda: files.load(uri))
-        file = authentic_file(document)
-    except DocumentError as error:
-        raise PaymentRefusedError("cannot_check", f"the registration file cannot be read: {error}") from None
+    file = yield from _loaded(files, uri, "cannot_check")
     if file is None or file.registration_of(registration.agent) is None:
         raise PaymentRefusedError("cannot_check", "the registration file is not authentic, or not the agent's")
     return service_wallet(file, chain)
@@ -247,11 +247,11 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
         problem = f"{token} has neither eip712Domain() nor DOMAIN_SEPARATOR(): its EIP-712 domain cannot be compared"
         raise PaymentRefusedError("token_domain_unreadable", problem)
     own_name, own_version = own[1:3] if own is not None else (yield from _texts(token))
-    raise PaymentRefusedError(
-        "token_domain_mismatch",
+    problem = (
         f"extra: clients would sign for name {_short(name)} and version {_short(version)}, but the EIP-712 domain of "
-        f"{token} is another one; the token calls itself {_short(own_name)}, version {_short(own_version)}",
+        f"{token} is another one; the token calls itself {_short(own_name)}, version {_short(own_version)}"
     )
+    raise PaymentRefusedError("token_domain_mismatch", problem)
 
 
 def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[str, str]:
@@ -280,14 +280,12 @@ def _own_domain(token: str) -> Operation[tuple[bytes, str, str, int, str] | None
 
 
 def _texts(token: str) -> Operation[tuple[str, str]]:
-    texts = []
-    for function in ("name()", "version()"):
+    texts = {"name()": "", "version()": ""}
+    for function in texts:
         returned = yield from _view(token, function)
-        try:
-            texts.append(str(decode(("string",), returned or b"")[0]))
-        except (DecodingError, UnicodeDecodeError):
-            texts.append("")
-    return texts[0], texts[1]
+        with suppress(DecodingError, UnicodeDecodeError):
+            texts[function] = str(decode(("string",), returned or b"")[0])
+    return texts["name()"], texts["version()"]
 
 
 def _view(token: str, signature: str, arguments: bytes = b"") -> Operation[bytes | None]:

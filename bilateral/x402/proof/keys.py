@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, get_args
@@ -227,10 +228,8 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
     """
     recovered = _recovered(digest, signature)
     for signer in signers:
-        if signer.algorithm == "ed25519":
-            if _is_ed25519(digest, signature, signer.key):
-                return signer
-        elif recovered and _point(signer.key) in recovered:
+        is_ed25519 = signer.algorithm == "ed25519"
+        if _is_ed25519(digest, signature, signer.key) if is_ed25519 else _point(signer.key) in recovered:
             return signer
     return None
 
@@ -253,9 +252,8 @@ def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, add
     """
     if not chain.is_evm:
         return _is_ed25519(digest, signature, base58_bytes(address))
-    return any(
-        curve.PublicKey(key).to_checksum_address().lower() == address.lower() for key in _recovered(digest, signature)
-    )
+    recovered = map(curve.PublicKey, _recovered(digest, signature))
+    return any(key.to_address() == address.lower() for key in recovered)
 
 
 def to_registry_form(signature: bytes) -> bytes:
@@ -301,11 +299,9 @@ def _recovered(digest: bytes, signature: bytes) -> list[bytes]:
         return []
     recovered = []
     for parity in parities:
-        try:
+        with suppress(BadSignature, ValidationError):
             key = curve.Signature(signature[:64] + bytes([parity])).recover_public_key_from_msg_hash(digest)
             recovered.append(bytes(key.to_bytes()))
-        except (BadSignature, ValidationError):
-            continue
     return recovered
 
 

@@ -76,10 +76,6 @@ class _Confirmation:
         self._pending: OrderedDict[bytes, SettleResponse] = OrderedDict()
         self._lock = threading.Lock()
 
-    def concerns(self, settled: SettleResponse, requirements: PaymentRequirements) -> bool:
-        """Tell whether a settlement is reported as a success, on the chain."""
-        return settled.success and str(requirements.network) == str(self.node.chain)
-
     def pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
         """Take the settlement of a payment whose outcome was not known when it was asked for before."""
         with self._lock:
@@ -88,7 +84,9 @@ class _Confirmation:
     def outcome(
         self, payload: PaymentPayload, requirements: PaymentRequirements, settled: SettleResponse
     ) -> Operation[SettleResponse]:
-        """Return a settlement if the chain confirms it, and a failure otherwise."""
+        """Return a settlement if it failed, is on another chain, or is confirmed by its chain; otherwise a failure."""
+        if not settled.success or str(requirements.network) != str(self.node.chain):
+            return settled
         accepted = {"asset": requirements.asset, "payTo": requirements.pay_to, "amount": requirements.amount}
         end = time.monotonic() + self._seconds
         while True:
@@ -130,10 +128,7 @@ class ConfirmingFacilitator(_Confirming):
 
     def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the outcome that the chain has."""
-        pending = self._look_up.pending(payload, requirements)
-        settled: SettleResponse = pending or self._facilitator.settle(payload, requirements)
-        if not self._look_up.concerns(settled, requirements):
-            return settled
+        settled = self._look_up.pending(payload, requirements) or self._facilitator.settle(payload, requirements)
         return StepRunner(self._transport).run(self._look_up.outcome(payload, requirements, settled))
 
     def close(self) -> None:
@@ -146,10 +141,7 @@ class AsyncConfirmingFacilitator(_Confirming):
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the outcome that the chain has."""
-        pending = self._look_up.pending(payload, requirements)
-        settled: SettleResponse = pending or await self._facilitator.settle(payload, requirements)
-        if not self._look_up.concerns(settled, requirements):
-            return settled
+        settled = self._look_up.pending(payload, requirements) or await self._facilitator.settle(payload, requirements)
         return await AsyncStepRunner(self._transport).run(self._look_up.outcome(payload, requirements, settled))
 
     async def close(self) -> None:

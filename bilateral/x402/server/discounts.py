@@ -128,9 +128,8 @@ class TierDiscounts:
 
     def percentage_of(self, tier: BuyerTier) -> Decimal:
         """Return the discount of a tier that is at least the lowest one with a discount, in percent."""
-        return self._percentages[
-            max((lower for lower in self._percentages if lower.level <= tier.level), key=attrgetter("level"))
-        ]
+        reached = (lower for lower in self._percentages if lower.level <= tier.level)
+        return self._percentages[max(reached, key=attrgetter("level"))]
 
 
 class CredentialDiscounts(TierDiscounts):
@@ -148,10 +147,7 @@ class CredentialDiscounts(TierDiscounts):
         self, percentages: Mapping[BuyerTier, Decimal], domain: Domain, attestor: str, *, policy: bytes, scope: bytes
     ) -> None:
         super().__init__(percentages)
-        self._domain = domain
-        self._attestor = attestor
-        self._policy = policy
-        self._scope = scope
+        self._domain, self._attestor, self._policy, self._scope = domain, attestor, policy, scope
 
     def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
         """Return the credential of a request if it is for this seller today; None costs the full price."""
@@ -254,13 +250,8 @@ class BuyerPricing:
         proofs: ProofDiscounts | None = None,
         hold_seconds: float = 600.0,
     ) -> None:
-        self._lookup = lookup
-        self._credentials = credentials
-        self._proofs = proofs
-        self._asset = asset
-        self._amount = amount
-        self._extra = dict(extra)
-        self._hold_seconds = hold_seconds
+        self._lookup, self._credentials, self._proofs = lookup, credentials, proofs
+        self._asset, self._amount, self._extra, self._hold_seconds = asset, amount, dict(extra), hold_seconds
         self._amounts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     async def price(self, context: HTTPRequestContext) -> AssetAmount:
@@ -285,14 +276,12 @@ class BuyerPricing:
             context: The payment.
         """
         request = getattr(context.transport_context, "request", None)
-        credential = None if request is None else self._credential_of(request)
-        buyer = None if request is None else claimed_buyer(request)
-        if credential is not None:
-            buyer = credential.holder
-        if buyer is None:
-            return None  # the full price, for anybody
-        payer = payer_of(context.payment_payload.payload)
-        return None if payer == buyer else AbortResult(reason=MISMATCH)
+        if request is None:
+            return None
+        credential = self._credential_of(request)
+        buyer = claimed_buyer(request) if credential is None else credential.holder
+        is_payer = buyer in {None, payer_of(context.payment_payload.payload)}  # without a buyer, the price is full
+        return None if is_payer else AbortResult(reason=MISMATCH)
 
     def customer_of(self, context: HTTPRequestContext) -> bytes | None:
         """Return the pseudonym of the buyer behind a request's credential. All its holders have the same one today.
@@ -331,9 +320,7 @@ def claimed_buyer(context: HTTPRequestContext) -> str | None:
         context: The request.
     """
     text = context.adapter.get_query_param(PARAMETER) or context.adapter.get_header(HEADER)
-    if not isinstance(text, str) or len(text) != _LENGTH:
-        return None
     try:
-        return checksummed(text)
+        return checksummed(text) if isinstance(text, str) and len(text) == _LENGTH else None
     except MalformedIdentifierError:
         return None

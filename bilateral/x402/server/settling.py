@@ -148,9 +148,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
                 continue
             # A token logs the transfer right after the use of the nonce. Any other transfer of the transaction may
             # belong to another payment.
-            following = [
-                following_log for following_log in receipt["logs"] if following_log["logIndex"] == log["logIndex"] + 1
-            ]
+            following = (entry for entry in receipt["logs"] if entry["logIndex"] == log["logIndex"] + 1)
             if not any(_is_transfer(transfer, token, payer, payee, amount) for transfer in following):
                 continue
             key, holder = keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()

@@ -25,7 +25,7 @@ from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
-from bilateral.x402.server.adapters import HttpAdapter, flask_streams
+from bilateral.x402.server.adapters import AnswerParts, HttpAdapter, flask_streams
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
 if TYPE_CHECKING:
@@ -121,6 +121,11 @@ class _Response:
         """The headers by their names in lower case."""
         return {name.lower(): value for name, value in self.headers}
 
+    def parts(self, body: bytes) -> AnswerParts:
+        """Return the response with its body."""
+        headers = ((name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers)
+        return int(self.status.partition(" ")[0]), tuple(headers), body
+
 
 class _Capture:
     """Captures the response of a paid request, and replaces one that could not be signed."""
@@ -144,7 +149,7 @@ class _Capture:
         except Refusal as refusal:
             exchange.response = refusal.body
             return _refuse(start_response, refusal)
-        exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
+        exchange.captured = response.parts(body)
         exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
         return [body]
@@ -209,15 +214,15 @@ class _Outer:
             raise
         finally:
             CURRENT.reset(token)
-        status = int(response.status.partition(" ")[0])
         if exchange.settlement is not None:
             value = self._adapter.sign_settled(exchange, body, response.texts)
             if value is not None:
                 headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
                 response.headers = [*headers, ("PAYMENT-RESPONSE", value)]
             self._adapter.count_unsigned(exchange)
-        self._adapter.keep(payment, exchange, (status, _byte_headers(response.headers), body))
-        answer = _answer(start_response, status, response.headers, body)
+        parts = response.parts(body)
+        self._adapter.keep(payment, exchange, parts)
+        answer = _answer(start_response, parts[0], response.headers, body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
 
@@ -264,7 +269,3 @@ def _status_line(status: int) -> str:
 
 def _text_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
-
-
-def _byte_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
