@@ -108,12 +108,10 @@ class _Wire:
         extensions = self._request.extensions  # with the limits of time
         return self._handle(httpx.Request(method, url, headers=headers, content=body, extensions=extensions))
 
+    # Prices and paid answers were read by the transport below.
 
-class _BlockingWire(_Wire):
     def read(self, response: httpx.Response) -> Reply:
-        raw = b"".join(cast("httpx.SyncByteStream", response.stream))
-        response.close()
-        return _reply(response, raw)
+        return _reply(response)
 
     def json(self, response: httpx.Response) -> Any:
         response.read()
@@ -121,20 +119,6 @@ class _BlockingWire(_Wire):
 
     def close(self, response: httpx.Response) -> None:
         response.close()
-
-
-class _AsyncWire(_Wire):
-    async def read(self, response: httpx.Response) -> Reply:
-        raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
-        await response.aclose()
-        return _reply(response, raw)
-
-    async def json(self, response: httpx.Response) -> Any:
-        await response.aread()
-        return json_of(response)
-
-    async def close(self, response: httpx.Response) -> None:
-        await response.aclose()
 
 
 class _Verifying(httpx.BaseTransport):
@@ -145,7 +129,7 @@ class _Verifying(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()  # it may have to be sent again
-        wire = _BlockingWire(request, self._transport.handle_request)
+        wire = _Wire(request, self._transport.handle_request)
         return _answer(*make(purchase(self._payer, wire, _call(request))))
 
     def close(self) -> None:
@@ -160,7 +144,7 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()  # it may have to be sent again
-        wire = _AsyncWire(request, self._transport.handle_async_request)
+        wire = _Wire(request, self._transport.handle_async_request)
         return _answer(*await make_async(purchase(self._payer, wire, _call(request))))
 
     async def aclose(self) -> None:
@@ -177,11 +161,11 @@ def _call(request: httpx.Request) -> PaidCall:
     return PaidCall(request.method, str(request.url), headers, request.content, payment)
 
 
-def _reply(response: httpx.Response, raw: bytes) -> Reply:
+def _reply(response: httpx.Response) -> Reply:
     headers = {name.lower(): value for name, value in response.headers.items()}
     if DAMAGED in response.extensions:
         headers["content-encoding"] = response.extensions[DAMAGED]
-    return Reply(response.status_code, headers, raw, response)
+    return Reply(response.status_code, headers, cast("ReadBody", response.stream).raw, response)
 
 
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:

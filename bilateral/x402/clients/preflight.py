@@ -184,9 +184,7 @@ def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Pro
         raise PaymentRefusedError("key_not_listed", problem)
 
 
-def check_url(
-    verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"", http: httpx.Client | None = None
-) -> list[Finding]:
+def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"") -> list[Finding]:
     """Ask a server for its price, and check its declaration as a client does before it pays. Nothing is signed.
 
     Args:
@@ -194,41 +192,32 @@ def check_url(
         url: The URL of a paid route.
         method: The method of the request.
         content: The body of the request.
-        http: The HTTP client; by default one with limits that follows no redirects.
 
     Raises:
         InvalidArgumentError: The server asks for no payment.
         UnreachableDocumentError: It cannot be reached.
     """
-    return findings_of(verifier, url, ask_price(url, method, content=content, http=http))
+    return findings_of(verifier, url, ask_price(url, method, content=content))
 
 
 def ask_price(
-    url: str,
-    method: str = "GET",
-    *,
-    content: bytes = b"",
-    http: httpx.Client | None = None,
-    network: Network | None = None,
+    url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
     """Send a request without a payment, and return the price that the server names in its header."""
     if network is not None:
         with HttpSession(Limits(), network) as session:
             status, headers = session.ask(url, method, content)
     else:
-        status, headers = _ask(url, method, content, http)
+        status, headers = _ask(url, method, content)
     if status != HTTPStatus.PAYMENT_REQUIRED:
         raise InvalidArgumentError(f"{quoted(url)} answers {status}, not 402: it asks for no payment")
     return decode_header(headers.get("payment-required"))
 
 
-def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tuple[int, httpx.Headers]:
+def _ask(url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
     try:
-        if http is not None:
+        with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as http:
             response = http.request(method, url, content=content)
-        else:
-            with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as plain:
-                response = plain.request(method, url, content=content)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = printable(str(error)) or type(error).__name__
         raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error

@@ -134,7 +134,7 @@ def _verdict(finding: Finding) -> Verdict:
 
 
 def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    accepts = price.get("accepts")
+    accepts: Any = price.get("accepts")
     return (
         [option for option in accepts if isinstance(option, dict)][:_MOST_OPTIONS] if isinstance(accepts, list) else []
     )

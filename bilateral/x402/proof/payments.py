@@ -86,7 +86,8 @@ class ExpectedPayment:
             if EIP_3009 in payload and payload[EIP_3009]["nonce"] is not None:
                 nonce = bytes.fromhex(payload[EIP_3009]["nonce"].removeprefix("0x")).rjust(WORD, b"\0")
             accounts = accepted["asset"], signed["from"], accepted["payTo"]  # type: ignore[index]
-            return cls(transaction, *map(checksummed, accounts), amount, nonce)
+            asset, payer, payee = map(checksummed, accounts)
+            return cls(transaction, asset, payer, payee, amount, nonce)
         except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
             raise PaymentProblemError("the payment is not a transfer by signature on an EVM chain") from None
 
@@ -110,8 +111,8 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     depth = (yield from latest_block()) - block + 1
     if depth < confirmations:
         raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations", "payment_unconfirmed")
-    parties, amount = (expected.payer, expected.payee, expected.asset), int.from_bytes(paid[0].data)
-    return Payment(*parties, amount, block, paid[0].index, (yield from block_time(block)))
+    amount_paid, time = int.from_bytes(paid[0].data), (yield from block_time(block))
+    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
 
 
 @dataclass(frozen=True)

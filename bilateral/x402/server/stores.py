@@ -89,15 +89,9 @@ class StoredAnswers(PaidAnswers):
         """
         answer = self.stored_form(answer)
         now, columns = self._clock(), _ANSWER.c
-        values = {
-            "payment": payment,
-            "request": answer.request,
-            "status": answer.status,
-            "headers": json.dumps([[name.decode("latin-1"), text.decode("latin-1")] for name, text in answer.headers]),
-            "body": answer.body,
-            "size": size_of(answer),
-            "expires": now + self._seconds,
-        }
+        headers = json.dumps([[name.decode("latin-1"), text.decode("latin-1")] for name, text in answer.headers])
+        values = {"request": answer.request, "status": answer.status, "headers": headers, "body": answer.body}
+        values |= {"payment": payment, "size": size_of(answer), "expires": now + self._seconds}
         with named_database_errors(), self._engine.begin() as connection:
             connection.execute(sa.delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
             connection.execute(sa.insert(_ANSWER).values(values))
