@@ -98,19 +98,20 @@ class BlindRelay:
             try:
                 changes = self._advance(row, budget_left)
             except BilateralError as failure:
-                reason = getattr(failure, "reason", type(failure).__name__)
                 later = self._clock() + postpone(row.attempts)
-                changes = {"attempts": row.attempts + 1, "next_at": later, "problem": f"{reason}: it is tried again"}
-            if changes:
-                with self._engine.begin() as connection:
-                    connection.execute(update(table).where(table.c.pair_id == row.pair_id).values(**changes))
+                problem = f"{failure.reason}: it is tried again"
+                changes = {"attempts": row.attempts + 1, "next_at": later, "problem": problem}
+            with self._engine.begin() as connection:
+                connection.execute(update(table).where(table.c.pair_id == row.pair_id).values(**changes))
         return bool(rows)
 
     def _advance(self, row: Row[Any], budget_left: Callable[[], bool]) -> dict[str, Any]:
         """Take the next step of a pair by its state on chain, and return the changes of its row."""
         signed = [SignedEnvelope.from_json(text) for text in (row.client_envelope, row.server_envelope) if text]
         if row.state == PairState.WAITING:
-            return self._wait(min(part.envelope.deadline for part in signed))
+            is_expired = min(part.envelope.deadline for part in signed) < self._now()
+            later = {"next_at": self._clock() + _LEAST_SECONDS}
+            return _failed("the envelope expired before the other side came") if is_expired else later
         pair, _ = pair_of(*signed)
         openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
         status = self._client.get_blind_status(pair.client_id, pair.server_id)
@@ -148,11 +149,6 @@ class BlindRelay:
         feedback = next(opening.feedback for opening in openings if isinstance(opening, FeedbackOpening))
         value = FeedbackValue(feedback.value, feedback.value_decimals)
         return (value, feedback.tag1, feedback.tag2) in stored
-
-    def _wait(self, deadline: int) -> dict[str, Any]:
-        if deadline < self._now():
-            return _failed("the envelope expired before the other side came")
-        return {"next_at": self._clock() + _LEAST_SECONDS}
 
     def _send(self, handle: Any) -> None:
         handle.wait(confirmations=self._chain.confirmations)

@@ -179,10 +179,10 @@ def _confirm(
 
 
 def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
-    signed_feedback = sponsored.signed.feedback
-    signed = (signed_feedback.value, signed_feedback.value_decimals, signed_feedback.tag1, signed_feedback.tag2)
-    is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
-    if not is_same or (entry.event is not None and entry.event.hash != signed_feedback.feedback_hash):
+    signed = sponsored.signed.feedback
+    expected = (signed.value, signed.value_decimals, signed.tag1, signed.tag2)
+    is_same = expected == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
+    if not is_same or (entry.event is not None and entry.event.hash != signed.feedback_hash):
         raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is another feedback")
     transaction = sponsored.transaction if entry.event is None else entry.event.transaction
     return replace(sponsored, entry=entry, transaction=transaction)

@@ -178,18 +178,24 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
         return False
     if document.integrity is None:
         return False
+    problem = _file_problem(document, submission)
+    if problem is not None:
+        raise invalid("sponsored.feedbackURI", problem)
+    return True
+
+
+def _file_problem(document: Document, submission: Submission) -> str | None:
     try:
         file = document.feedback()
     except MalformedDocumentError as error:
-        raise invalid("sponsored.feedbackURI", f"the feedback file is malformed: {error}") from None
+        return f"the feedback file is malformed: {error}"
     for name in sorted(file.malformed_fields & SIGNED_FIELDS):
-        raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is malformed")
+        return f"{name} of the feedback file is malformed"
     for name, value, expected in _fields_of(file, submission):
-        if value is None:
-            raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is missing or malformed")
         if value != expected:
-            raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is not that of this message")
-    return True
+            state = "missing or malformed" if value is None else "not that of this message"
+            return f"{name} of the feedback file is {state}"
+    return None
 
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:

@@ -12,18 +12,12 @@ from sqlalchemy import Connection, Engine, Row, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.x402.aggregator import tables
 from bilateral.x402.aggregator.evidence import Evidence
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.settings import SponsoredChain
-from bilateral.x402.aggregator.tables import (
-    SIGNED_COLUMNS,
-    State,
-    refused_feedback,
-    sponsor,
-    sponsor_day,
-    sponsored_feedback,
-)
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State, sponsored_feedback
 from bilateral.x402.proof.verdicts import Payment
 
 SECONDS_A_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
@@ -171,7 +165,7 @@ def tally_feedback(connection: Connection) -> list[Tally]:
     for value, decimals, state, count in connection.execute(select(*columns, func.count()).group_by(*columns)):
         accepted = tallies[band_of(value, decimals)].accepted
         accepted[state] = accepted.get(state, 0) + count
-    refused = refused_feedback
+    refused = tables.refused_feedback
     query = select(refused.c.band, refused.c.code, func.sum(refused.c.count)).group_by(refused.c.band, refused.c.code)
     for band, code, count in connection.execute(query):
         tallies[band].refused[code] = int(count)
@@ -187,7 +181,7 @@ def count_by_state(connection: Connection) -> dict[tuple[int, str], int]:
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
     """Return the cost of a day in wei: what was paid, and what may have to be paid for open feedback."""
-    table = sponsor_day
+    table = tables.sponsor_day
     query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
     return int(connection.execute(query).scalar_one_or_none() or 0)
 
@@ -199,20 +193,20 @@ class BudgetSpentError(Exception):
 def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
     """Return the row of a sponsoring account, and keep others from changing it until the transaction ends."""
     key = {"chain_id": chain.chain_id, "account": chain.account}
-    insert_new(connection, sponsor, [{**key, "leased_until": 0.0}])
-    query = select(sponsor).where(*(sponsor.c[name] == value for name, value in key.items()))
+    insert_new(connection, tables.sponsor, [{**key, "leased_until": 0.0}])
+    query = select(tables.sponsor).where(*(tables.sponsor.c[name] == value for name, value in key.items()))
     return connection.execute(query.with_for_update()).one()
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
     """Add to the cost of a day. The account's row is locked."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
-    conditions = [sponsor_day.c[name] == value for name, value in key.items()]
-    insert_new(connection, sponsor_day, [{**key, "cost": 0}])
-    cost = int(connection.execute(select(sponsor_day.c.cost).where(*conditions)).scalar_one()) + wei
+    conditions = [tables.sponsor_day.c[name] == value for name, value in key.items()]
+    insert_new(connection, tables.sponsor_day, [{**key, "cost": 0}])
+    cost = int(connection.execute(select(tables.sponsor_day.c.cost).where(*conditions)).scalar_one()) + wei
     if wei > 0 and cost > chain.budget and not is_paid:
         raise BudgetSpentError
-    connection.execute(update(sponsor_day).where(*conditions).values(cost=cost))
+    connection.execute(update(tables.sponsor_day).where(*conditions).values(cost=cost))
 
 
 class Acceptance:
@@ -255,8 +249,8 @@ class Acceptance:
         with self._engine.begin() as connection:
             for (code, band), count in sorted(counts.items()):
                 key = {"day": day, "code": code, "band": band}
-                insert = insert_into(connection, refused_feedback).values(**key, count=count)
-                total = {"count": refused_feedback.c["count"] + count}
+                insert = insert_into(connection, tables.refused_feedback).values(**key, count=count)
+                total = {"count": tables.refused_feedback.c["count"] + count}
                 connection.execute(insert.on_conflict_do_update(index_elements=list(key), set_=total))
 
     def _accept(

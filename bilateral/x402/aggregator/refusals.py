@@ -63,11 +63,8 @@ class Code(StrEnum):
 
 
 _STATUS: Final[Mapping[Code, HTTPStatus]] = {
-    Code.DUPLICATE_TASK_REF: HTTPStatus.CONFLICT,
-    Code.PENDING_FEEDBACK: HTTPStatus.CONFLICT,
-    Code.ALREADY_SEALED: HTTPStatus.CONFLICT,
-    Code.BUDGET_EXHAUSTED: HTTPStatus.SERVICE_UNAVAILABLE,
-    Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+    **dict.fromkeys((Code.DUPLICATE_TASK_REF, Code.PENDING_FEEDBACK, Code.ALREADY_SEALED), HTTPStatus.CONFLICT),
+    **dict.fromkeys((Code.BUDGET_EXHAUSTED, Code.UNAVAILABLE), HTTPStatus.SERVICE_UNAVAILABLE),
 }
 """The statuses other than 422."""
 

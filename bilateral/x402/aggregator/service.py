@@ -44,12 +44,9 @@ _NO_BAND: Final = -1  # feedback without a band of values, in the records of a d
 
 _CODES: Final[Mapping[str, Code]] = {
     "self_feedback": Code.SELF_FEEDBACK,
-    "erc721_nonexistent_token": Code.UNKNOWN_AGENT,
-    "token_does_not_exist": Code.UNKNOWN_AGENT,
-    "signature_expired": Code.INVALID_REVIEWER_SIGNATURE,
-    "signature_voided": Code.INVALID_REVIEWER_SIGNATURE,
-    "invalid_signature": Code.INVALID_REVIEWER_SIGNATURE,
-    "unexpected_feedback_index": Code.INVALID_REVIEWER_SIGNATURE,
+    **dict.fromkeys(("erc721_nonexistent_token", "token_does_not_exist"), Code.UNKNOWN_AGENT),
+    **dict.fromkeys(("signature_expired", "signature_voided"), Code.INVALID_REVIEWER_SIGNATURE),
+    **dict.fromkeys(("invalid_signature", "unexpected_feedback_index"), Code.INVALID_REVIEWER_SIGNATURE),
 }
 """The codes of the registry's own refusals; any other is an invalid payload."""
 
@@ -197,19 +194,10 @@ class Aggregator(Closing):
             return records.spent_on(connection, chain.chain_id, chain.account, day)
 
     def _connect(self, chain: SponsoredChain) -> _Chain:
-        def make() -> Client:
-            return Client(
-                chain.rpc_url,
-                signer=chain.signer,
-                deployment=chain.deployment,
-                max_cost=chain.max_cost,
-                loader=self._loader,
-                poll_interval=chain.poll_seconds,
-            )
-
-        worker = make()
+        own: dict[str, Any] = {"signer": chain.signer, "deployment": chain.deployment, "max_cost": chain.max_cost}
+        make = partial(Client, chain.rpc_url, **own, loader=self._loader, poll_interval=chain.poll_seconds)
+        worker, client = make(), make()
         submitter = Submitter(self._engine, chain, self.settings, worker, clock=self._clock, count=self._observe)
-        client = make()
         relay = BlindRelay(self._engine, chain, client, clock=self._clock)
         return _Chain(chain, client, submitter, worker, threading.Event(), relay)
 

@@ -11,15 +11,9 @@ from sqlalchemy import Row
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
 from bilateral.client.operations.transactions import Sent
 from bilateral.client.state import ClientState
+from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    BilateralError,
-    NodeError,
-    TransactionFailedError,
-    UnexpectedAnswerError,
-)
 from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
@@ -133,12 +127,12 @@ def fees_of(prepared: Sent[Any]) -> dict[str, int]:
     return {name: prepared.transaction[name] for name in names if name in prepared.transaction}
 
 
-def broadcast(raw: bytes) -> Operation[BilateralError | None]:
+def broadcast(raw: bytes) -> Operation[errors.BilateralError | None]:
     """Send a stored transaction. It may have been sent before."""
     try:
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
-    except NODE_FAILURES as failure:
-        if isinstance(failure, NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
+    except errors.NODE_FAILURES as failure:
+        if isinstance(failure, errors.NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
             return None
         return failure
     return None
@@ -182,15 +176,12 @@ def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapp
     """Judge the receipt of a feedback."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
-    except (ContractRevertError, TransactionFailedError, UnexpectedAnswerError) as problem:
+    except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
         return str(problem)
     return None
 
 
 def paid(receipt: Mapping[str, Any]) -> int:
     """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
-    price = answers.quantity(receipt.get("effectiveGasPrice"))
-    first_layer = receipt.get("l1Fee")
-    return answers.quantity(receipt.get("gasUsed")) * price + (
-        0 if first_layer is None else answers.quantity(first_layer)
-    )
+    gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
+    return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import Engine, Row
@@ -89,11 +90,8 @@ class Submitter:
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
             wake.wait(max(wait, back_off(failures) if failures else 0))
             wake.clear()
-        try:
-            with named_database_errors():
-                self.queue.release_lease()
-        except DatabaseUnavailableError:
-            return  # the lease ends by itself
+        with suppress(DatabaseUnavailableError), named_database_errors():  # the lease ends by itself
+            self.queue.release_lease()
 
     def step(self) -> bool:
         """Make one pass: look at what was sent, then send what is due."""
@@ -116,15 +114,12 @@ class Submitter:
     def _send(self, row: Row[Any]) -> None:
         try:
             prepared: Sent[Any] = self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row)))
-        except ContractRevertError as revert:
-            if sponsoring.is_final(revert):
-                self.queue.finish(row, State.FAILED, cost=0, problem=str(revert))
+        except BilateralError as failure:
+            if isinstance(failure, ContractRevertError) and sponsoring.is_final(failure):
+                self.queue.finish(row, State.FAILED, cost=0, problem=str(failure))
                 self._count("failed", 1)
             else:
-                self.queue.postpone(row, back_off(row.attempts), str(revert))
-            return
-        except BilateralError as failure:
-            self.queue.postpone(row, back_off(row.attempts), self._public_problem(failure))
+                self.queue.postpone(row, back_off(row.attempts), self._public_problem(failure))
             return
         try:
             nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))

@@ -310,16 +310,9 @@ def _judged(
     """Find the row and the column of the table, with the verification of an answer and the chain's word."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
-        paid = transports.paid_request(
-            call.payment,
-            f"{call.method} {call.url}",
-            call.headers,
-            call.body,
-            reply.headers,
-            reply.body,
-            status=reply.status,
-            is_body_lost=is_again and transports.is_body_lost(reply.status, reply.body),
-        )
+        sent = call.payment, f"{call.method} {call.url}", call.headers, call.body
+        is_lost = is_again and transports.is_body_lost(reply.status, reply.body)
+        paid = transports.paid_request(*sent, reply.headers, reply.body, status=reply.status, is_body_lost=is_lost)
         verification: Verification | None = None if paid is None else (yield payer.verifier.verify(paid))
         is_verified = verification is not None and verification.is_verified
         is_paid = verification is not None and verification.outcome(CheckName.PAYMENT) is Outcome.PASSED
@@ -359,22 +352,16 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
         network = str(accepted.get("network")) if isinstance(accepted, dict) else ""
         transaction = transaction or reply.reported_transaction(network)
         if reply.location is not None:
-            return RedirectedPaymentError(
-                *call.parts,
-                outcome=outcome,
-                location=reply.location,
-                is_paid=is_paid,
-                transaction=transaction,
-                status=status,
-            )
+            facts: dict[str, Any] = {"outcome": outcome, "transaction": transaction, "status": status}
+            return RedirectedPaymentError(*call.parts, location=reply.location, is_paid=is_paid, **facts)
     reason = "" if isinstance(reply, Exception) or not reply.reason else f"; its reason: {quoted(reply.reason)}"
-    kind: type[LostAnswerError] = PaidNotAnsweredError if is_paid else LostAnswerError
     if is_paid:
-        by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
-        problem = f"{came}, and the payment was taken {by}{reason}"
+        kind: type[LostAnswerError] = PaidNotAnsweredError
+        state = f"was taken by {f'transaction {transaction}' if transaction else 'a transaction that was not found'}"
     else:
+        kind = LostAnswerError
         state = "is not settled so far, but can be until its validBefore"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
-        by = f" (the server names transaction {transaction})" if transaction else ""
-        problem = f"{came}, and the payment{by} {state}{reason}"
+        state = f"(the server names transaction {transaction}) {state}" if transaction else state
+    problem = f"{came}, and the payment {state}{reason}"
     return kind(*call.parts, problem, outcome=outcome, transaction=transaction, status=status, answer=answer)

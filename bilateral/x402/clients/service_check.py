@@ -72,14 +72,13 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     method: str = "GET",
     *,
     content: bytes = b"",
-    policy: Policy | None = None,
-    loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
+    **options: Any,
 ) -> ServiceCheck:
     """Answer the question: should I pay the service behind this URL? Nothing is paid or signed."""
     report("asking for the price")
     price = ask_price(url, method, content=content)
-    return judge_service(client, rpc_url, url, price, policy=policy, loader=loader, report=report)
+    return judge_service(client, rpc_url, url, price, report=report, **options)
 
 
 def judge_service(  # noqa: PLR0913  # the service, and how to ask
@@ -135,9 +134,8 @@ def _verdict(finding: Finding) -> Verdict:
 
 def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     accepts: Any = price.get("accepts")
-    return (
-        [option for option in accepts if isinstance(option, dict)][:_MOST_OPTIONS] if isinstance(accepts, list) else []
-    )
+    listed = accepts if isinstance(accepts, list) else []
+    return [option for option in listed if isinstance(option, dict)][:_MOST_OPTIONS]
 
 
 def _in_words(client: Client, offered: list[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:

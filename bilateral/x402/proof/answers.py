@@ -46,12 +46,9 @@ class PaidAnswer:
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
 
-    @classmethod
-    def unsettled(
-        cls, request: bytes, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes
-    ) -> PaidAnswer:
-        """Return an answer that is handed over once its payment is settled."""
-        return cls(request, status, (*headers, _UNSETTLED), body)
+    def unsettled(self) -> PaidAnswer:
+        """Return the answer as one that is handed over once its payment is settled."""
+        return replace(self, headers=(*self.headers, _UNSETTLED))
 
     @property
     def is_unsettled(self) -> bool:

@@ -265,8 +265,7 @@ class Examination:
             yield from self._check_wallet_signature(interaction)
             return
         self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
-        may_be_rotated = self._uri.strip().lower().startswith("https:")
-        if self._signer is None and may_be_rotated:
+        if self._signer is None and self._uri.strip().lower().startswith("https:"):  # its keys may be rotated
             self._file = yield from self._loaded(self._uri, is_fresh=True)
             self._find_signers()
             self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)

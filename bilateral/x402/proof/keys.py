@@ -126,12 +126,10 @@ class RemoteKey:
         Raises:
             InvalidKeyError: The signature is not one of this key.
         """
-        signature = bytes(self.function(digest))
-        if self.algorithm == "ed25519":
-            candidates = [signature]
-        else:
-            s = int.from_bytes(signature[32:64])
-            low = signature[:32] + min(s, SECPK1_N - s).to_bytes(32) if 0 < s < SECPK1_N else b""
+        candidates = [bytes(self.function(digest))]
+        if self.algorithm != "ed25519":
+            r, s = candidates[0][:32], int.from_bytes(candidates[0][32:64])
+            low = r + min(s, SECPK1_N - s).to_bytes(32) if 0 < s < SECPK1_N else b""
             candidates = [low + bytes([v]) for v in (0, 1)]
         for candidate in candidates:
             if is_signature_of(digest, candidate, self.public_key, self.algorithm):

@@ -118,12 +118,10 @@ class Chains:
         with _refusals():
             try:
                 info = profile.info_of(declaration)
+                identity = self.identity_network(info, network)
+                reader, payee = self.reader(identity), (ChainId.parse(network), pay_to)
             except InvalidMessageError as error:
                 raise PaymentRefusedError("invalid_declaration", str(error)) from None
-            identity = self.identity_network(info, network)
-            reader = self.reader(identity)
-            try:
-                payee = ChainId.parse(network), pay_to
             except MalformedIdentifierError as error:
                 raise PaymentRefusedError("unsupported_network", str(error)) from None
             check = checking.check_before_payment(reader, self.files, info, payee, self.terms)

@@ -164,7 +164,7 @@ class HttpAdapter:
         if exchange.is_signed:
             answer = PaidAnswer(exchange.identity, *response)
         elif exchange.is_unsettled and exchange.captured is not None:
-            answer = PaidAnswer.unsettled(exchange.identity, *exchange.captured)
+            answer = PaidAnswer(exchange.identity, *exchange.captured).unsettled()
         try:
             if payment is not None and answer is not None:
                 self.answers.keep(payment, answer)
@@ -177,19 +177,28 @@ class HttpAdapter:
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
-    def sign_settled(self, exchange: Exchange, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """Sign an exchange that was settled before the application ran."""
+    def sign_settled(self, exchange: Exchange, response: AnswerParts, name: bytes) -> AnswerParts:
+        """Sign an exchange that was settled before the application ran, in the header of its settlement."""
+        status, headers, body = response
+        texts = texts_of(headers)
         exchange.response = None  # the application's own may differ from what is sent
         with suppress(ReputationExtensionError):
-            exchange.response = decode_body(body, headers.get("content-encoding", ""), self.limit)
-        settlement, message = exchange.settlement, decode_header(headers.get("payment-response"))
+            exchange.response = decode_body(body, texts.get("content-encoding", ""), self.limit)
+        settlement, message = exchange.settlement, decode_header(texts.get("payment-response"))
         if settlement is None or message is None:
-            return None
+            return response
         extensions = dict(message.get("extensions") or {})
         for key in tuple(exchange.declarations):
             signed = self._extensions[key].sign_or_count(exchange.declarations.pop(key), settlement, exchange)
             extensions |= {} if signed is None else {key: signed}
-        return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+        proof = base64.b64encode(json.dumps({**message, "extensions": extensions}).encode())
+        others = (header for header in headers if header[0].lower() != b"payment-response")
+        return status, (*others, (name, proof)), body
+
+
+def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers as texts, by their names in lower case."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
 def _profiles_of(route: RouteConfig) -> set[str]:

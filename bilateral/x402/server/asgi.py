@@ -28,7 +28,7 @@ from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
-from bilateral.x402.server.adapters import HttpAdapter, asgi_streams
+from bilateral.x402.server.adapters import HttpAdapter, asgi_streams, texts_of
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _RECHECK_SECONDS: Final = 60.0
 """The time for which a failed check refuses paid requests: a node that was down may be back."""
 
 _SHORTCUT: Final = "http.response."
+"""The extensions with which servers send files past the application."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -90,8 +91,7 @@ class ReputationMiddleware:
             _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
         )
         self._problem: BilateralError | None = None
-        self._checked_until, self._check = float("-inf"), asyncio.Lock()
-        self._afterwards = Afterwards()
+        self._checked_until, self._check, self._afterwards = float("-inf"), asyncio.Lock(), Afterwards()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -212,9 +212,7 @@ class _Buffered:
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
         self._send, self._exchange, self._adapter, self._is_head = send, exchange, adapter, is_head
         self._start: Message | None = None
-        self._body = _Body()
-        self._is_ended = False
-        self.is_refused = False
+        self._body, self._is_ended, self.is_refused = _Body(), False, False
 
     async def __call__(self, message: Message) -> None:
         if self._is_ended:
@@ -222,7 +220,7 @@ class _Buffered:
         try:
             if message["type"] == "http.response.start":
                 self._start = message
-                self._adapter.refuse_stream(_texts(message["headers"]))
+                self._adapter.refuse_stream(texts_of(message["headers"]))
             elif message["type"] == "http.response.body" and self._start is not None:
                 self._body.add(message.get("body", b""))
                 self._adapter.refuse_large_response(self._body.size)
@@ -234,7 +232,7 @@ class _Buffered:
 
     async def _pass_on(self, start: Message) -> None:
         body = self._body.joined
-        decoded = self._adapter.response_body(body, _texts(start["headers"]))
+        decoded = self._adapter.response_body(body, texts_of(start["headers"]))
         self._exchange.response = b"" if self._is_head else decoded
         self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
@@ -324,21 +322,13 @@ class _Outgoing:
         if message.get("more_body"):
             return
         body, start = self._body.joined, self._start
-        headers: Headers = list(start["headers"])
+        parts = (start["status"], tuple(start["headers"]), body)
         if self._exchange.settlement is not None:
-            headers = await asyncio.to_thread(self._signed, headers, body)
+            parts = await asyncio.to_thread(self._adapter.sign_settled, self._exchange, parts, b"payment-response")
         if self._payment is not None:
-            parts = (start["status"], tuple(headers), body)
             await _call(self._adapter, self._adapter.keep, self._payment, self._exchange, parts)
-        await self._send({**start, "headers": headers})
+        await self._send({**start, "headers": list(parts[1])})
         await self._send({"type": "http.response.body", "body": body})
-
-    def _signed(self, headers: Headers, body: bytes) -> Headers:
-        value = self._adapter.sign_settled(self._exchange, body, _texts(headers))
-        if value is None:
-            return headers
-        stored = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
-        return [*stored, (b"payment-response", value.encode("latin-1"))]
 
 
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
@@ -346,10 +336,6 @@ async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: An
     if adapter.answers.is_blocking:
         return await asyncio.to_thread(function, *arguments)
     return function(*arguments)
-
-
-def _texts(headers: Headers) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
 def _header(scope: Scope, name: bytes) -> bytes:
@@ -360,11 +346,9 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
     dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
     headers.append((b"content-length", str(len(exchange.request)).encode()))
-    # With such extensions, servers send files past the application.
-    extensions = {
-        name: extension for name, extension in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)
-    }
-    return {**scope, "headers": headers, "extensions": extensions}
+    extensions = scope.get("extensions") or {}
+    harmless = {name: extension for name, extension in extensions.items() if not name.startswith(_SHORTCUT)}
+    return {**scope, "headers": headers, "extensions": harmless}
 
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:

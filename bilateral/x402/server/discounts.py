@@ -300,9 +300,9 @@ class BuyerPricing:
 
     async def _amount_for(self, buyer: str) -> int:
         now = time.monotonic()
-        cached = self._amounts.get(buyer)
-        if cached is not None and cached[0] > now:
-            return cached[1]
+        until, amount = self._amounts.get(buyer, (now, 0))
+        if until > now:
+            return amount
         percentage = await asyncio.to_thread(self._lookup, buyer)
         amount = discounted_amount(self._amount, percentage or Decimal(0))
         seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds

@@ -131,8 +131,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
 
     def _submitted_by_strangers(self, token: str, terms: Sequence[Any]) -> str | None:
         """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
-        payer, payee, amount = (checksummed(terms[0]), checksummed(terms[1]), int(terms[2]))
-        nonce = bytes(terms[5])
+        payer, payee, amount, nonce = checksummed(terms[0]), checksummed(terms[1]), int(terms[2]), bytes(terms[5])
         latest = self._w3.eth.block_number
         used = self._w3.eth.get_logs(
             {

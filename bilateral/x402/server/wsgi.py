@@ -214,15 +214,12 @@ class _Outer:
             raise
         finally:
             CURRENT.reset(token)
-        if exchange.settlement is not None:
-            value = self._adapter.sign_settled(exchange, body, response.texts)
-            if value is not None:
-                headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
-                response.headers = [*headers, ("PAYMENT-RESPONSE", value)]
-            self._adapter.count_unsigned(exchange)
         parts = response.parts(body)
+        if exchange.settlement is not None:
+            parts = self._adapter.sign_settled(exchange, parts, b"PAYMENT-RESPONSE")
+            self._adapter.count_unsigned(exchange)
         self._adapter.keep(payment, exchange, parts)
-        answer = _answer(start_response, parts[0], response.headers, body)
+        answer = _answer(start_response, parts[0], _text_headers(parts[1]), body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
 
