@@ -6,7 +6,7 @@ The verdict is one of `bilateral.checks`, so this module needs the extra `index`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -132,13 +132,13 @@ def _verdict(finding: Finding) -> Verdict:
     return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
 
 
-def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _options(price: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     accepts: Any = price.get("accepts")
     listed = accepts if isinstance(accepts, list) else []
     return [option for option in listed if isinstance(option, dict)][:_MOST_OPTIONS]
 
 
-def _in_words(client: Client, offered: list[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
+def _in_words(client: Client, offered: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
     """Return each option, and its words. Tokens on other chains, and those without a symbol, stay addresses."""
     options = [
         {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
-from bilateral.x402.proof.answers import GONE, GONE_BODY, SECONDS, request_of
+from bilateral.x402.proof.answers import PROOF_STATUS, PROOF_BODY, SECONDS, request_of
 from bilateral.x402.proof.bodies import MAX_BODY, decode_body
 from bilateral.x402.proof.errors import ReputationExtensionError
 from bilateral.x402.proof.fields import MAX_HEADER, decode_header
@@ -94,10 +94,10 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
 def is_body_lost(status: int, body: bytes) -> bool:
     """Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body."""
-    if status != GONE or len(body) > MAX_HEADER:
+    if status != PROOF_STATUS or len(body) > MAX_HEADER:
         return False
     try:
-        return decode_object(body) == decode_object(GONE_BODY)
+        return decode_object(body) == decode_object(PROOF_BODY)
     except MalformedDocumentError:
         return False
 

@@ -20,10 +20,10 @@ MAX_STORED_BODY: Final = 1024 * 1024
 SECONDS: Final = 24 * 3600.0
 """The time that a paid answer is kept: a buyer that crashed is back within a day."""
 
-GONE: Final = 410
+PROOF_STATUS: Final = 410
 """The HTTP status with which the proof of an answer is fetched again whose body was not kept."""
 
-GONE_BODY: Final = b'{"error": "answer_not_kept"}'
+PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _UNSETTLED: Final = (b":unsettled", b"")
 """Marks an answer among its headers, so that each store keeps the mark. No header of HTTP has a colon in its name."""
@@ -65,7 +65,7 @@ class PaidAnswer:
         """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache keeps it."""
         proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
         headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
-        return replace(self, status=GONE, headers=headers, body=GONE_BODY)
+        return replace(self, status=PROOF_STATUS, headers=headers, body=PROOF_BODY)
 
 
 class PaidAnswers:

@@ -302,8 +302,8 @@ class Examination:
 
 def joined(variants: Sequence[Examination]) -> Verification:
     """Return the result of the first examination, with that of the second as `now`."""
-    first, *others = [variant.result for variant in variants]
-    return replace(first, now=others[0]) if others else first
+    first, *later = [variant.result for variant in variants]
+    return replace(first, now=later[0]) if later else first
 
 
 def _failed(problem: str, code: str, field: str = "") -> _Stopped:

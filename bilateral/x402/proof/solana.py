@@ -88,8 +88,8 @@ class SolanaReader:
         Raises:
             PaymentRefusedError: The server has no registration on this chain, or one in other registries.
         """
-        *others, last = (AccountId(self.chain, program) for program in self._registries)
-        for registry in others:
+        *registries, last = (AccountId(self.chain, program) for program in self._registries)
+        for registry in registries:
             with suppress(PaymentRefusedError):
                 return registration_among(info, registry, registry)
         return registration_among(info, last, last)
@@ -120,8 +120,8 @@ class SolanaReader:
         except SolanaPaymentError as error:
             raise PaymentProblemError(str(error), error.code, is_final=error.is_final) from None
         transfer = expected.signed.transfer
-        parties = transfer.authority, expected.payee, expected.asset
-        return Payment(*parties, payment.amount, payment.slot, transfer.index, payment.time)
+        transferred = transfer.authority, expected.payee, expected.asset
+        return Payment(*transferred, payment.amount, payment.slot, transfer.index, payment.time)
 
     def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""

@@ -192,8 +192,8 @@ class HttpAdapter:
             signed = self._extensions[key].sign_or_count(exchange.declarations.pop(key), settlement, exchange)
             extensions |= {} if signed is None else {key: signed}
         proof = base64.b64encode(json.dumps({**message, "extensions": extensions}).encode())
-        others = (header for header in headers if header[0].lower() != b"payment-response")
-        return status, (*others, (name, proof)), body
+        remaining = (header for header in headers if header[0].lower() != b"payment-response")
+        return status, (*remaining, (name, proof)), body
 
 
 def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
