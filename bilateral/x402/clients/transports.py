@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
-from bilateral.x402.proof.answers import PROOF_STATUS, PROOF_BODY, SECONDS, request_of
+from bilateral.x402.proof.answers import PROOF_BODY, PROOF_STATUS, SECONDS, request_of
 from bilateral.x402.proof.bodies import MAX_BODY, decode_body
 from bilateral.x402.proof.errors import ReputationExtensionError
 from bilateral.x402.proof.fields import MAX_HEADER, decode_header
