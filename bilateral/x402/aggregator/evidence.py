@@ -61,9 +61,8 @@ def check(
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
     yield from _reviewer(state, submission)
-    payments = yield from find_payments(
-        state, chain, submission.payment.transaction, submission.reviewer.address, submission.agent
-    )
+    payer, transaction = submission.reviewer.address, submission.payment.transaction
+    payments = yield from find_payments(state, chain, transaction, payer, submission.agent)
     yield from _agent(state, files, submission, payments[0])
     is_file_checked = yield from _feedback_file(loader, submission)
     if chain.requires_checked_file and not is_file_checked:

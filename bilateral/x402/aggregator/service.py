@@ -82,9 +82,8 @@ class Aggregator(Closing):
     ) -> None:
         self.settings, self._engine, self._observe, self._clock = settings, engine, observe, clock
         self._acceptance = Acceptance(engine, clock)
-        self._loader = Loader(
-            limits=Limits(bytes=256 * 1024, seconds=8), network=Network(allow_private=settings.allow_private)
-        )
+        network = Network(allow_private=settings.allow_private)
+        self._loader = Loader(limits=Limits(bytes=256 * 1024, seconds=8), network=network)
         self._files = FileCache(self._loader)
         self._lock = threading.Lock()
         self._refusals: Counter[tuple[str, int]] = Counter()

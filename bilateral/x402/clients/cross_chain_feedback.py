@@ -69,8 +69,9 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     interaction, registration, payment = feedback.required_parts(verification)
     if agent.registry.chain == registration.chain or not agent.registry.chain.is_evm:
         raise InvalidArgumentError(f"{agent} is not on another EVM chain than the payment on {registration.chain}")
-    declared = () if verification.paid is None else _declared(verification)
-    if agent not in declared:
+    paid = verification.paid
+    info = None if paid is None else paid.profile.info_of(paid.declaration)
+    if info is None or agent not in (declared.agent for declared in info.registrations):
         raise InvalidArgumentError(f"the server that was paid does not declare the agent {agent}")
     stored = feedback.human_value(value, decimals)
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
@@ -125,9 +126,3 @@ def is_signed_by_payer(file: FeedbackFile) -> bool:
     except (MalformedIdentifierError, ValueError):
         return False
     return is_signature_of_account(payer_digest(agent, file.task_ref or "", reviewer), signature, payment.chain, payer)
-
-
-def _declared(verification: Verification) -> tuple[GlobalAgentId, ...]:
-    assert verification.paid is not None  # noqa: S101  # the caller asked
-    info = verification.paid.profile.info_of(verification.paid.declaration)
-    return tuple(registration.agent for registration in info.registrations)

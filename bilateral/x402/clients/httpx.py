@@ -111,7 +111,10 @@ class _Wire:
     # Prices and paid answers were read by the transport below.
 
     def read(self, response: httpx.Response) -> Reply:
-        return _reply(response)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if DAMAGED in response.extensions:
+            headers["content-encoding"] = response.extensions[DAMAGED]
+        return Reply(response.status_code, headers, cast("ReadBody", response.stream).raw, response)
 
     def json(self, response: httpx.Response) -> Any:
         response.read()
@@ -161,13 +164,6 @@ def _call(request: httpx.Request) -> PaidCall:
     return PaidCall(request.method, str(request.url), headers, request.content, payment)
 
 
-def _reply(response: httpx.Response) -> Reply:
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    if DAMAGED in response.extensions:
-        headers["content-encoding"] = response.extensions[DAMAGED]
-    return Reply(response.status_code, headers, cast("ReadBody", response.stream).raw, response)
-
-
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
     """Return the response of a purchase; of a paid one, whose body was read already, with its verification."""
     response = cast("httpx.Response", reply.response)
@@ -176,6 +172,5 @@ def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> h
     extensions = {name: value for name, value in response.extensions.items() if name != "network_stream"}
     if verification is not None:
         extensions[RESULT] = verification
-    return httpx.Response(
-        response.status_code, headers=response.headers, stream=ReadBody(reply.body), extensions=extensions
-    )
+    body = ReadBody(reply.body)
+    return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=extensions)

@@ -112,19 +112,15 @@ class _Wire:
         return self._handle(request)
 
     def read(self, response: requests.Response) -> Reply:
-        return _reply(response)
+        names = {name.lower(): value for name, value in response.headers.items()}
+        headers = {name: value for name, value in names.items() if name != "content-encoding"}  # it is decoded
+        return Reply(response.status_code, headers, response.content, response)
 
     def json(self, response: requests.Response) -> Any:
         return json_of(response)
 
     def close(self, response: requests.Response) -> None:
         response.close()
-
-
-def _reply(response: requests.Response) -> Reply:
-    """Return an answer for the purchase. requests has decoded its body."""
-    headers = {name.lower(): value for name, value in response.headers.items() if name.lower() != "content-encoding"}
-    return Reply(response.status_code, headers, response.content, response)
 
 
 def _read(response: requests.Response, limits: AnswerLimits) -> requests.Response:

@@ -211,9 +211,8 @@ def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
         of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
         code = unsupported_kind(option.scheme, str(option.network), {**(of_token or {}), **(option.extra or {})})
         if code is not None:
-            raise InvalidArgumentError(
-                f"{pattern} asks for payments that cannot be checked ({code}): offer the scheme exact, by EIP-3009"
-            )
+            problem = f"{pattern} asks for payments that cannot be checked ({code})"
+            raise InvalidArgumentError(f"{problem}: offer the scheme exact, by EIP-3009")
 
 
 def _parameter_pattern(parameter: re.Match[str]) -> str:

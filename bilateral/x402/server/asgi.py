@@ -87,9 +87,8 @@ class ReputationMiddleware:
         except RuntimeError:
             self._adapter.check_routes()
         self._app = app
-        self._paid = BaseHTTPMiddleware(
-            _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
-        )
+        pay = payment_middleware(routes, server, **(settings or {}))
+        self._paid = BaseHTTPMiddleware(_Capture(app, self._adapter), pay)
         self._problem: BilateralError | None = None
         self._checked_until, self._check, self._afterwards = float("-inf"), asyncio.Lock(), Afterwards()
 
