@@ -123,7 +123,7 @@ def mcp(
 def _check_aggregator(path: str) -> None:
     """Read the settings of the aggregator, so that a mistake ends the command before anything is served."""
     require_modules("x402", *_PACKAGES_OF_X402)
-    from bilateral.x402.aggregator.configuration import read_aggregator_settings  # noqa: PLC0415  # slow to import
+    from bilateral.x402.aggregator.settings import read_aggregator_settings  # noqa: PLC0415  # slow to import
 
     read_aggregator_settings(Path(path))
 

@@ -1,1 +1,1 @@
-"""The tables of a database, by version. Those of the aggregator are here, as databases without its extra have them."""
+"""The tables of a database, by version."""

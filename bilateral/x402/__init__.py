@@ -6,170 +6,85 @@ and the proof after it was served, and gives feedback that names the payment. Th
 `proof` has the messages, their hashes and signatures, and the verifiers. `clients` pay by httpx and requests, verify
 and rate. `server` signs, behind FastAPI and Flask. `aggregator` sends signed feedback, and pays the gas. A part imports
 only those before it. Import adapters by their full names. `docs/x402.md` is the manual.
+
+The names load on first use (PEP 562), so that a database gets the aggregator's tables without the extra.
 """
 
-# ruff: noqa: E402  # imports come after the check of the extra
+# ruff: noqa: F403  # type checkers find the names by their modules
 
 from __future__ import annotations
 
-from bilateral.core.errors import require_modules
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-require_modules("x402", "brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402")
+if TYPE_CHECKING:
+    from bilateral.x402.clients.answer_limits import *
+    from bilateral.x402.clients.client import *
+    from bilateral.x402.clients.feedback import *
+    from bilateral.x402.clients.preflight import *
+    from bilateral.x402.clients.transports import *
+    from bilateral.x402.proof.blind import *
+    from bilateral.x402.proof.checking import *
+    from bilateral.x402.proof.errors import *
+    from bilateral.x402.proof.interactions import *
+    from bilateral.x402.proof.keys import *
+    from bilateral.x402.proof.profiles import *
+    from bilateral.x402.proof.readers import *
+    from bilateral.x402.proof.types import *
+    from bilateral.x402.proof.verdicts import *
+    from bilateral.x402.proof.verifier import *
+    from bilateral.x402.server.rotation import *
+    from bilateral.x402.server.server import *
 
-from bilateral.x402.clients.answer_limits import AnswerLimits
-from bilateral.x402.clients.client import Reputation8004ClientExtension, ReputationDraftClientExtension, protect_client
-from bilateral.x402.clients.feedback import (
-    PAYMENT_MISMATCH,
-    QUALITY,
-    REACHABLE,
-    RESOURCE_DELIVERED,
-    RESOURCE_MISSING,
-    RESPONSE_DELAYED,
-    give_paid_feedback,
-    give_paid_feedback_async,
-    is_signed_by_client,
-    is_signed_by_client_async,
-    paid_feedback,
-    sign_paid_feedback,
-)
-from bilateral.x402.clients.outstanding import abandon_payment
-from bilateral.x402.clients.preflight import Finding, Preflight, check_url
-from bilateral.x402.proof.blind import BlindSealer
-from bilateral.x402.proof.checking import VerifiedClient
-from bilateral.x402.proof.declarations import declare_8004_reputation, declare_reputation_draft, registration_of
-from bilateral.x402.proof.errors import (
-    BodyTooLargeError,
-    DuplicateFeedbackError,
-    InvalidKeyError,
-    InvalidMessageError,
-    LostAnswerError,
-    PaidNotAnsweredError,
-    PaymentRefusedError,
-    PreflightError,
-    RedirectedPaymentError,
-    ReputationExtensionError,
-    StreamingRouteError,
-    TooManyPaymentsError,
-    UnreadFeedbackError,
-    UnsupportedBodyError,
-)
-from bilateral.x402.proof.interactions import (
-    client_message_hash,
-    draft_data_hash,
-    draft_interaction_hash,
-    draft_reviewer_hash,
-    interaction_hash,
-)
-from bilateral.x402.proof.keys import (
-    Ed25519Key,
-    InteractionKey,
-    RemoteKey,
-    Secp256k1Key,
-    key_from_environment,
-    key_from_keystore,
-    key_from_secret,
-)
-from bilateral.x402.proof.profiles import (
-    PROFILE_8004,
-    PROFILE_DRAFT,
-    REPUTATION_DRAFT,
-    Profile,
-    reputation_8004_schema,
-    reputation_draft_schema,
-)
-from bilateral.x402.proof.readers import RegistryReader
-from bilateral.x402.proof.types import (
-    REPUTATION_8004,
-    AgentRegistration,
-    BlindTerms,
-    ClientAgent,
-    InteractionData,
-    ReputationInfo,
-    SettlementReceipt,
-)
-from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, PaidRequest, Payment, Verification
-from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
-from bilateral.x402.server.rotation import add_signer, list_signers, retire_signer
-from bilateral.x402.server.server import Reputation8004ResourceServerExtension, ReputationDraftResourceServerExtension
+_NAMES: Final = {
+    "clients.answer_limits": "AnswerLimits",
+    "clients.client": "Reputation8004ClientExtension ReputationDraftClientExtension protect_client",
+    "clients.feedback": (
+        "PAYMENT_MISMATCH QUALITY REACHABLE RESOURCE_DELIVERED RESOURCE_MISSING RESPONSE_DELAYED give_paid_feedback "
+        "give_paid_feedback_async is_signed_by_client is_signed_by_client_async paid_feedback sign_paid_feedback"
+    ),
+    "clients.preflight": "Finding Preflight check_url",
+    "clients.transports": "abandon_payment",
+    "proof.blind": "BlindSealer",
+    "proof.checking": "VerifiedClient",
+    "proof.errors": (
+        "BodyTooLargeError DuplicateFeedbackError InvalidKeyError InvalidMessageError LostAnswerError "
+        "PaidNotAnsweredError PaymentRefusedError PreflightError RedirectedPaymentError ReputationExtensionError "
+        "StreamingRouteError TooManyPaymentsError UnreadFeedbackError UnsupportedBodyError"
+    ),
+    "proof.interactions": (
+        "client_message_hash draft_data_hash draft_interaction_hash draft_reviewer_hash interaction_hash"
+    ),
+    "proof.keys": (
+        "Ed25519Key InteractionKey RemoteKey Secp256k1Key key_from_environment key_from_keystore key_from_secret"
+    ),
+    "proof.profiles": (
+        "PROFILE_8004 PROFILE_DRAFT REPUTATION_DRAFT Profile declare_8004_reputation declare_reputation_draft "
+        "registration_of reputation_8004_schema reputation_draft_schema"
+    ),
+    "proof.readers": "RegistryReader",
+    "proof.types": (
+        "REPUTATION_8004 AgentRegistration BlindTerms ClientAgent InteractionData ReputationInfo SettlementReceipt"
+    ),
+    "proof.verdicts": "Check CheckName EnvelopeCheck Outcome PaidRequest Payment Verification",
+    "proof.verifier": "AsyncVerifier Verifier",
+    "server.rotation": "add_signer list_signers retire_signer",
+    "server.server": "Reputation8004ResourceServerExtension ReputationDraftResourceServerExtension",
+}
+"""The public names of each module."""
 
-__all__ = [
-    "PAYMENT_MISMATCH",
-    "PROFILE_8004",
-    "PROFILE_DRAFT",
-    "QUALITY",
-    "REACHABLE",
-    "REPUTATION_8004",
-    "REPUTATION_DRAFT",
-    "RESOURCE_DELIVERED",
-    "RESOURCE_MISSING",
-    "RESPONSE_DELAYED",
-    "AgentRegistration",
-    "AnswerLimits",
-    "AsyncVerifier",
-    "BlindSealer",
-    "BlindTerms",
-    "BodyTooLargeError",
-    "Check",
-    "CheckName",
-    "ClientAgent",
-    "DuplicateFeedbackError",
-    "Ed25519Key",
-    "EnvelopeCheck",
-    "Finding",
-    "InteractionData",
-    "InteractionKey",
-    "InvalidKeyError",
-    "InvalidMessageError",
-    "LostAnswerError",
-    "Outcome",
-    "PaidNotAnsweredError",
-    "PaidRequest",
-    "Payment",
-    "PaymentRefusedError",
-    "Preflight",
-    "PreflightError",
-    "Profile",
-    "RedirectedPaymentError",
-    "RegistryReader",
-    "RemoteKey",
-    "Reputation8004ClientExtension",
-    "Reputation8004ResourceServerExtension",
-    "ReputationDraftClientExtension",
-    "ReputationDraftResourceServerExtension",
-    "ReputationExtensionError",
-    "ReputationInfo",
-    "Secp256k1Key",
-    "SettlementReceipt",
-    "StreamingRouteError",
-    "TooManyPaymentsError",
-    "UnreadFeedbackError",
-    "UnsupportedBodyError",
-    "Verification",
-    "VerifiedClient",
-    "Verifier",
-    "abandon_payment",
-    "add_signer",
-    "check_url",
-    "client_message_hash",
-    "declare_8004_reputation",
-    "declare_reputation_draft",
-    "draft_data_hash",
-    "draft_interaction_hash",
-    "draft_reviewer_hash",
-    "give_paid_feedback",
-    "give_paid_feedback_async",
-    "interaction_hash",
-    "is_signed_by_client",
-    "is_signed_by_client_async",
-    "key_from_environment",
-    "key_from_keystore",
-    "key_from_secret",
-    "list_signers",
-    "paid_feedback",
-    "protect_client",
-    "registration_of",
-    "reputation_8004_schema",
-    "reputation_draft_schema",
-    "retire_signer",
-    "sign_paid_feedback",
-]
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *_MODULES})

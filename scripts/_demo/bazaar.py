@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ape.contracts import ContractInstance
     from eth_account.signers.local import LocalAccount
 
-    from bilateral.x402.server.tier_proofs import ProofDiscounts
+    from bilateral.x402.server.discounts import ProofDiscounts
     from scripts._demo.stage import Stage
 
 DOLLAR = 1_000_000

@@ -21,7 +21,7 @@ from bilateral.client import Client
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.dev.servers import serving
 from bilateral.index.log.database import open_database
-from bilateral.x402.server.tier_proofs import ProofDiscounts, proof_headers
+from bilateral.x402.server.discounts import ProofDiscounts, proof_headers
 from scripts._build import ROOT
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 from scripts._payments import sign_payment

@@ -25,7 +25,7 @@ from bilateral.buyers.private.tiers import (
     use_message,
 )
 from bilateral.core.contracts.buyer_terms import BuyerTier
-from bilateral.x402.server.tier_proofs import HEADER, MOST_CHARACTERS, proof_headers, read_proof_header
+from bilateral.x402.server.discounts import MOST_CHARACTERS, PROOF_HEADER, proof_headers, read_proof_header
 from tests.buyers.tier_vectors import EPOCH, GATE, POLICY, PROOFS, REQUEST, ROOTS, SCALAR_ORDER, tier_proof, word
 from tests.postgres import running_postgres
 
@@ -225,8 +225,8 @@ FIELDS = proof_named("trusted").to_json()
 
 def test_header_carries_a_proof():
     headers = proof_headers(proof_named("trusted"))
-    assert len(headers[HEADER]) < 1_300
-    assert read_proof_header(headers[HEADER]) == proof_named("trusted")
+    assert len(headers[PROOF_HEADER]) < 1_300
+    assert read_proof_header(headers[PROOF_HEADER]) == proof_named("trusted")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from bilateral.index.payments import tables as payments
 from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
 from bilateral.index.standing import tables as analysis
-from bilateral.migrations import aggregator
+from bilateral.x402.aggregator import tables as aggregator
 from scripts._build import ROOT
 
 MODULES = (

@@ -27,7 +27,7 @@ from bilateral.index.log.database import connect_engine
 from bilateral.index.operating import settings as index_settings
 from bilateral.index.operating.monitoring import monitored
 from bilateral.index.operating.settings import Databases
-from bilateral.x402.aggregator import configuration
+from bilateral.x402.aggregator import settings as aggregator_settings
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.server import server as x402_server
 from tests.commands import COMMAND
@@ -44,7 +44,7 @@ SETTINGS = (
 )
 FILES = {
     "the file of the index": index_settings._File,
-    "the file of the aggregator": configuration._File,
+    "the file of the aggregator": aggregator_settings._File,
     "the databases": Databases,
 }
 

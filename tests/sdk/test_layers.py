@@ -52,7 +52,7 @@ def test_modules_do_not_import_each_other_in_a_circle_not_even_for_types(imports
         ("x402.server", "checks.policy"),
         ("x402.server.asgi", "x402.clients.preflight"),
         ("x402.proof.solana", "solana.sati"),
-        ("x402.aggregator.queue", "migrations.aggregator"),
+        ("migrations.env", "x402.aggregator.tables"),
         ("api.routes", "explorer.pages"),
         ("explorer.pages", "api.urls"),
         ("cli.agent", "api.app"),

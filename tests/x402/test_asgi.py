@@ -356,7 +356,8 @@ def test_answer_that_was_settled_before_without_a_header_for_its_proof_is_counte
     adapter, before = HttpAdapter(shop.routes, server, LIMIT, PaidAnswers()), unsigned()
     settlement = SettleResponse(success=True, network=NETWORK, transaction="0x" + "12" * 32)
     exchange = Exchange(response=b"snow", settlement=settlement, declarations=dict(declared))
-    assert adapter.sign_settled(exchange, b"", {} if header is None else {"payment-response": header}) is None
+    headers = () if header is None else ((b"payment-response", header.encode()),)
+    assert adapter.sign_settled(exchange, (200, headers, b""), b"payment-response") == (200, headers, b"")
     adapter.count_unsigned(exchange)
     adapter.count_unsigned(exchange)
     assert (shop.extension.unsigned_responses, shop.alarms) == (1, ["no PAYMENT-RESPONSE"])

@@ -23,8 +23,7 @@ from bilateral.buyers.credentials import agent_scope, issue_credential, sign_cre
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.signatures import Domain
 from bilateral.dev.servers import serving
-from bilateral.x402.server.discounts import BuyerPricing
-from bilateral.x402.server.tier_credentials import HEADER, CredentialDiscounts, credential_headers
+from bilateral.x402.server.discounts import CREDENTIAL_HEADER, BuyerPricing, CredentialDiscounts, credential_headers
 from tests.x402.test_buyer_discounts import EXTRA, PRICE, price_in
 from tests.x402.world import payment_for, refusal
 
@@ -134,7 +133,7 @@ def encoded(value):
     ],
 )
 def test_malformed_credential_costs_the_full_price(shop, text):
-    assert price_in(httpx.get(shop, headers={HEADER: text})) == PRICE
+    assert price_in(httpx.get(shop, headers={CREDENTIAL_HEADER: text})) == PRICE
 
 
 class Request:

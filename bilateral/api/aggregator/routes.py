@@ -25,13 +25,12 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
 from bilateral.index.log.database import open_database
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor
-from bilateral.migrations.aggregator import State
-from bilateral.x402.aggregator.blind_messages import RelayedPair
-from bilateral.x402.aggregator.configuration import read_aggregator_settings
+from bilateral.x402.aggregator.messages import RelayedPair
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
-from bilateral.x402.aggregator.settings import AggregatorSettings
+from bilateral.x402.aggregator.settings import AggregatorSettings, read_aggregator_settings
+from bilateral.x402.aggregator.tables import State
 
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 

@@ -12,7 +12,7 @@ from bilateral.index.changes import tables as changes
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.projections import PROJECTIONS, READERS
-from bilateral.migrations import aggregator
+from bilateral.x402.aggregator import tables as aggregator
 
 revision = "1.0"
 down_revision = None

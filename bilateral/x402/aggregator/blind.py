@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, select, update
+from sqlalchemy import Engine, Row, select, update
 
 from bilateral.client import Client
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import BlindStatus, pair_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
+from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
 from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState
 from bilateral.core.values import FeedbackValue
-from bilateral.migrations.aggregator import PairState, blind_pair
 from bilateral.node.steps import Operation, Rpc
-from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
-from bilateral.x402.aggregator.payments import find_payments
+from bilateral.x402.aggregator.evidence import find_payments
+from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair
+from bilateral.x402.aggregator.records import reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import PairState, blind_pair
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""
@@ -34,15 +34,6 @@ _LEAST_SECONDS: Final = 60
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
 _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **_NO_OPENINGS}
-
-
-@dataclass(frozen=True)
-class _Paid:
-    """The payment that an envelope names."""
-
-    payment: TransactionRef
-    reviewer: AccountId
-    agent: GlobalAgentId
 
 
 class BlindRelay:
@@ -69,7 +60,7 @@ class BlindRelay:
         """Check one side of a pair, and keep it."""
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             row = connection.execute(select(table).where(*key)).one_or_none()
         if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
             return _public(row), False
@@ -91,7 +82,7 @@ class BlindRelay:
 
     def read(self, pair_id: int) -> RelayedPair | None:
         """Return a pair without its openings; None if there is none with this number."""
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
         return None if row is None else _public(row)
 
@@ -100,25 +91,26 @@ class BlindRelay:
         table = blind_pair
         mine = (table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account)
         is_open = table.c.state.in_([PairState.WAITING, PairState.QUEUED, PairState.SEALED])
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             rows = connection.execute(select(table).where(*mine, is_open, table.c.next_at <= self._clock())).all()
         for row in rows:
             try:
                 changes = self._advance(row, budget_left)
             except BilateralError as failure:
-                reason = getattr(failure, "reason", type(failure).__name__)
                 later = self._clock() + postpone(row.attempts)
-                changes = {"attempts": row.attempts + 1, "next_at": later, "problem": f"{reason}: it is tried again"}
-            if changes:
-                with self._engine.begin() as connection:
-                    connection.execute(update(table).where(table.c.pair_id == row.pair_id).values(**changes))
+                problem = f"{failure.reason}: it is tried again"
+                changes = {"attempts": row.attempts + 1, "next_at": later, "problem": problem}
+            with self._engine.begin() as connection:
+                connection.execute(update(table).where(table.c.pair_id == row.pair_id).values(**changes))
         return bool(rows)
 
     def _advance(self, row: Row[Any], budget_left: Callable[[], bool]) -> dict[str, Any]:
         """Take the next step of a pair by its state on chain, and return the changes of its row."""
         signed = [SignedEnvelope.from_json(text) for text in (row.client_envelope, row.server_envelope) if text]
         if row.state == PairState.WAITING:
-            return self._wait(min(part.envelope.deadline for part in signed))
+            is_expired = min(part.envelope.deadline for part in signed) < self._now()
+            later = {"next_at": self._clock() + _LEAST_SECONDS}
+            return _failed("the envelope expired before the other side came") if is_expired else later
         pair, _ = pair_of(*signed)
         openings = [read_opening(text) for text in (row.client_opening, row.server_opening)]
         status = self._client.get_blind_status(pair.client_id, pair.server_id)
@@ -151,27 +143,18 @@ class BlindRelay:
         return None
 
     def _has_feedback(self, pair: Pair, openings: Sequence[Opening]) -> bool:
-        """Tell whether the client's feedback is on chain."""
         entries = self._client.search_feedback(pair.server_id, reviewers=[pair.client], include_revoked=True)
         stored = {(entry.stored, entry.tag1, entry.tag2) for entry in entries}
         feedback = next(opening.feedback for opening in openings if isinstance(opening, FeedbackOpening))
         value = FeedbackValue(feedback.value, feedback.value_decimals)
         return (value, feedback.tag1, feedback.tag2) in stored
 
-    def _wait(self, deadline: int) -> dict[str, Any]:
-        """Forget the opening of a side whose envelope expired before the other side came."""
-        if deadline < self._now():
-            return _failed("the envelope expired before the other side came")
-        return {"next_at": self._clock() + _LEAST_SECONDS}
-
     def _send(self, handle: Any) -> None:
-        """Wait for a transaction, and charge its cost."""
         handle.wait(confirmations=self._chain.confirmations)
         receipt = self._client.runner.run(_receipt(handle.hash))
         self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
-        """Check an envelope on chain, and the payment that it names."""
         state, envelope = self._client.state, message.signed.envelope
         try:
             yield from blind.verify(state, message.signed)
@@ -184,35 +167,23 @@ class BlindRelay:
         if status.state is not RatingState.NONE:
             problem = f"the server's rating of this client is {status.state.name.lower()} on chain"
             raise FeedbackRefusedError(Code.ALREADY_SEALED, problem)
-        chain = self._chain.network
-        paid = _Paid(
-            TransactionRef(chain, f"0x{envelope.interaction.hex()}"),
-            AccountId(chain, envelope.client),
-            GlobalAgentId(self._chain.deployment.agent_registry, str(envelope.server_id)),
-        )
-        yield from find_payments(state, self._chain, paid)
+        agent = GlobalAgentId(self._chain.deployment.agent_registry, str(envelope.server_id))
+        yield from find_payments(state, self._chain, f"0x{envelope.interaction.hex()}", envelope.client, agent)
 
     def _now(self) -> int:
         return int(self._client.runner.run(registries.block_time()).timestamp())
 
     def _key(self, envelope: Envelope) -> list[Any]:
-        """Return the conditions that choose the pair of an envelope."""
         identity = zip(_KEY, envelope.common, strict=True)
         mine = [blind_pair.c.chain_id == self._chain.chain_id]
         return mine + [blind_pair.c[name] == value for name, value in identity]
 
-    def _reader(self) -> Connection:
-        """Open a connection that only reads."""
-        return self._engine.connect().execution_options(bilateral_reader=True)
-
 
 def _receipt(transaction: str) -> Operation[Any]:
-    """Return the receipt of a transaction that is in a block."""
     return (yield Rpc("eth_getTransactionReceipt", (transaction,)))
 
 
 def _failed(problem: str) -> dict[str, Any]:
-    """Return the changes of a pair that cannot be brought on chain."""
     return {"state": PairState.FAILED, "problem": problem, **_NO_OPENINGS}
 
 
@@ -227,12 +198,10 @@ def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
 
 
 def _is_open(opening: Opening, status: BlindStatus) -> bool:
-    """Tell whether a side of a sealed pair is open on chain."""
     return status.is_feedback_open if isinstance(opening, FeedbackOpening) else status.state is RatingState.BLIND
 
 
 def _public(row: Row[Any]) -> RelayedPair:
-    """Return a row without its openings."""
     sides = (("client", row.client_envelope), ("server", row.server_envelope))
     return RelayedPair(
         id=row.pair_id,

@@ -14,8 +14,8 @@ import httpx
 from bilateral.core.identifiers import ChainId
 from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, require_fit
 from bilateral.core.text import printable
-from bilateral.x402.aggregator.blind_messages import RelayedPair
 from bilateral.x402.aggregator.client import post, post_async, word_among
+from bilateral.x402.aggregator.messages import RelayedPair
 
 _STATES: Final = frozenset({"waiting", "queued", "sealed", "opened", "failed"})
 _SIDES: Final = frozenset({"client", "server"})
@@ -57,14 +57,12 @@ async def relay_blind_rating_async(
 
 
 def _message(signed: SignedEnvelope, opening: Opening, network: str) -> dict[str, Any]:
-    """Return the message for a relay, after a check that it can be opened."""
     require_fit(signed.envelope, opening)
     parts = {"envelope": json.loads(signed.to_json()), "opening": json.loads(opening.to_json())}
     return {"network": str(ChainId.parse(network)), **parts}
 
 
 def _pair(decoded: dict[str, Any], _is_new: bool) -> RelayedPair:
-    """Read a pair from an answer."""
     problem = decoded["problem"]
     return RelayedPair(
         id=int(decoded["id"]),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -24,7 +25,8 @@ from bilateral.core.text import printable, quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
-from bilateral.x402.clients.feedback import paid_feedback, refuse_duplicate, search_for
+from bilateral.x402.clients.feedback import paid_feedback, refuse_second
+from bilateral.x402.clients.purchase import Steps, make, make_async
 from bilateral.x402.proof.errors import ReputationExtensionError
 from bilateral.x402.proof.feedback_files import Tags, client_signature_of
 from bilateral.x402.proof.verdicts import Verification
@@ -128,20 +130,11 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
-    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
     signed = client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     sponsored = post(http, aggregator, message, partial(_sponsored, signed))
-    end = time.monotonic() + (confirm or 0)
-    while confirm is not None and sponsored.entry is None:
-        try:
-            entry = client.get_feedback(*_place(signed), load_file=False)
-        except ContractRevertError:
-            time.sleep(_pause(sponsored, end, confirm))
-        else:
-            sponsored = _confirmed(sponsored, entry)
-    return sponsored
+    return make(_confirm(client, sponsored, confirm, time.sleep))
 
 
 async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedback
@@ -161,42 +154,35 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     """Give feedback on a paid answer through an aggregator without blocking. See `give_sponsored_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
     bodies = _bodies_of(verification) if send_bodies else None
-    entries = await client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    await make_async(refuse_second(client, verification, arguments, signer, accept_unread))
     signed = await client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     sponsored = await post_async(http, aggregator, message, partial(_sponsored, signed))
-    end = time.monotonic() + (confirm or 0)
-    while confirm is not None and sponsored.entry is None:
+    return await make_async(_confirm(client, sponsored, confirm, asyncio.sleep))
+
+
+def _confirm(
+    client: Any, sponsored: SponsoredFeedback, seconds: float | None, sleep: Callable[[float], Any]
+) -> Steps[SponsoredFeedback]:
+    end, feedback = time.monotonic() + (seconds or 0), sponsored.signed.feedback
+    place = feedback.agent_id, feedback.client_address, feedback.feedback_index - 1  # textual ids count from 0
+    while seconds is not None and sponsored.entry is None:
         try:
-            entry = await client.get_feedback(*_place(signed), load_file=False)
+            sponsored = _confirmed(sponsored, (yield client.get_feedback(*place, load_file=False)))
         except ContractRevertError:
-            await asyncio.sleep(_pause(sponsored, end, confirm))
-        else:
-            sponsored = _confirmed(sponsored, entry)
+            left = end - time.monotonic()
+            if left <= 0:
+                problem = f"the registry does not have the feedback after {seconds} s"
+                raise UnconfirmedFeedbackError(sponsored, problem) from None
+            yield sleep(min(_POLL_SECONDS, left))
     return sponsored
 
 
-def _place(signed: SignedFeedback) -> tuple[int, str, int]:
-    """Return agent, client and index of a feedback. The index counts from 0, as in textual ids."""
-    feedback = signed.feedback
-    return feedback.agent_id, feedback.client_address, feedback.feedback_index - 1
-
-
-def _pause(sponsored: SponsoredFeedback, end: float, seconds: float) -> float:
-    """Return the seconds until the next look at the registry."""
-    left = end - time.monotonic()
-    if left <= 0:
-        raise UnconfirmedFeedbackError(sponsored, f"the registry does not have the feedback after {seconds} s")
-    return min(_POLL_SECONDS, left)
-
-
 def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredFeedback:
-    """Return an answer with the feedback on chain."""
-    signed_feedback = sponsored.signed.feedback
-    signed = (signed_feedback.value, signed_feedback.value_decimals, signed_feedback.tag1, signed_feedback.tag2)
-    is_same = signed == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
-    if not is_same or (entry.event is not None and entry.event.hash != signed_feedback.feedback_hash):
+    signed = sponsored.signed.feedback
+    expected = (signed.value, signed.value_decimals, signed.tag1, signed.tag2)
+    is_same = expected == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
+    if not is_same or (entry.event is not None and entry.event.hash != signed.feedback_hash):
         raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is another feedback")
     transaction = sponsored.transaction if entry.event is None else entry.event.transaction
     return replace(sponsored, entry=entry, transaction=transaction)
@@ -232,7 +218,6 @@ def submission_of(
 
 
 def _bodies_of(verification: Verification) -> Bodies:
-    """Return the bodies of a paid request."""
     paid = verification.paid
     if paid is None or paid.response is None or paid.is_body_lost:
         raise InvalidArgumentError("the bodies of the paid request are not known: leave send_bodies out")
@@ -254,47 +239,40 @@ def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Rea
         FeedbackRefusedError: The aggregator refuses the message.
         AggregatorFailedError: It cannot be reached, or the answer is not that of an aggregator.
     """
-    try:
-        if http is not None:
-            return _read(http.post(url, json=message), read)
-        with httpx.Client(timeout=SECONDS) as plain:
-            return _read(plain.post(_require_https(url), json=message), read)
-    except httpx.HTTPError as error:
-        raise _unreachable(error) from error
+    with _reaching(url, http), httpx.Client(timeout=SECONDS) if http is None else nullcontext(http) as session:
+        return _read(session.post(url, json=message), read)
 
 
 async def post_async(
     http: httpx.AsyncClient | None, url: str, message: dict[str, Any], read: Reading[Answer]
 ) -> Answer:
     """Post a message to an aggregator without blocking. See `post`."""
+    with _reaching(url, http):
+        async with httpx.AsyncClient(timeout=SECONDS) if http is None else nullcontext(http) as session:
+            return _read(await session.post(url, json=message), read)
+
+
+@contextmanager
+def _reaching(url: str, http: object) -> Iterator[None]:
+    if http is None and not url.lower().startswith("https://"):
+        problem = f"the aggregator {quoted(url)} is not an https URL: pass http=… to use it all the same"
+        raise InvalidArgumentError(problem)
     try:
-        if http is not None:
-            return _read(await http.post(url, json=message), read)
-        async with httpx.AsyncClient(timeout=SECONDS) as plain:
-            return _read(await plain.post(_require_https(url), json=message), read)
+        yield
     except httpx.HTTPError as error:
-        raise _unreachable(error) from error
-
-
-def _unreachable(error: httpx.HTTPError) -> AggregatorFailedError:
-    return AggregatorFailedError(f"the aggregator does not answer: {type(error).__name__}; send the feedback again")
-
-
-def _require_https(url: str) -> str:
-    if not url.lower().startswith("https://"):
-        raise InvalidArgumentError(
-            f"the aggregator {quoted(url)} is not an https URL: pass http=… to use it all the same"
-        )
-    return url
+        problem = f"the aggregator does not answer: {type(error).__name__}; send the feedback again"
+        raise AggregatorFailedError(problem) from error
 
 
 def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) -> SponsoredFeedback:
-    """Read the answer to a feedback."""
     reference = decoded["txRef"]
+    transaction = None if reference is None else str(reference).rpartition(":")[2]
+    if transaction is not None and not _HASH.fullmatch(transaction):
+        raise ValueError(f"{quoted(str(reference))} is not a transaction")
     return SponsoredFeedback(
         status=word_among(decoded["status"], _STATES),
         id=int(decoded["id"]),
-        transaction=None if reference is None else _transaction(reference),
+        transaction=transaction,
         proof=word_among(decoded["proof"], _PROOFS),
         is_new=is_new,
         signed=signed,
@@ -302,7 +280,6 @@ def _sponsored(signed: SignedFeedback, decoded: dict[str, Any], is_new: bool) ->
 
 
 def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
-    """Read the answer of an aggregator. See `post`."""
     try:
         decoded = decode_object(response.content[: _MAX_ANSWER + 1])
         if response.status_code in {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}:
@@ -324,11 +301,3 @@ def word_among(word: Any, words: frozenset[str]) -> str:
     if not isinstance(word, str) or word not in words:
         raise ValueError(f"{quoted(str(word))} is not one of {', '.join(sorted(words))}")
     return word
-
-
-def _transaction(reference: Any) -> str:
-    """Return the hash of a transaction reference."""
-    transaction = str(reference).rpartition(":")[2]
-    if not _HASH.fullmatch(transaction):
-        raise ValueError(f"{quoted(str(reference))} is not a transaction")
-    return transaction

@@ -19,20 +19,23 @@ from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
 from bilateral.documents.feedback import SIGNED_FIELDS
-from bilateral.node.steps import Blocking, Operation
+from bilateral.node import answers
+from bilateral.node.steps import Blocking, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission, registry_form
-from bilateral.x402.aggregator.payments import Payment, find_payments
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.proof import interactions
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.feedback_files import prefixed_digest
 from bilateral.x402.proof.keys import find_signer
+from bilateral.x402.proof.payments import TRANSFER, WORD, ReceiptLog, address_topic
+from bilateral.x402.proof.readers import ZERO
+from bilateral.x402.proof.verdicts import Payment
 
 _SIGNATURE_DIGITS: Final = 128
 """The digits of a key's signature without its last byte."""
 
-_RETRY_SECONDS: Final = 5  # a server restarts in as long
+_BLOCK_SECONDS: Final = 5  # two blocks of most chains
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def check(
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
     yield from _reviewer(state, submission)
-    payments = yield from find_payments(state, chain, submission)
+    payer, transaction = submission.reviewer.address, submission.payment.transaction
+    payments = yield from find_payments(state, chain, transaction, payer, submission.agent)
     yield from _agent(state, files, submission, payments[0])
     is_file_checked = yield from _feedback_file(loader, submission)
     if chain.requires_checked_file and not is_file_checked:
@@ -70,22 +74,18 @@ def check(
 def _binding(submission: Submission) -> bool:
     """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
+    field, problem = "interactionHash", "the signed hash is not that of this payment and these bodies"
     if data is not None:
-        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
-            raise _other_hash("dataHash", "dataHash is not that of these bodies")
         expected = interactions.draft_interaction_hash(task_ref, data)
+        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
+            expected, field, problem = b"", "dataHash", "dataHash is not that of these bodies"
     elif bodies is not None:
         expected = interactions.interaction_hash(task_ref, bodies.request, bodies.response)
     else:
         return False
     if expected != submission.interaction_hash:
-        raise _other_hash("interactionHash", "the signed hash is not that of this payment and these bodies")
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field=f"interactionData.{field}")
     return True
-
-
-def _other_hash(field: str, problem: str) -> FeedbackRefusedError:
-    """Return the refusal of a hash that is not the expected one."""
-    return FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field=f"interactionData.{field}")
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
@@ -108,7 +108,6 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
 
 
 def _reviewer_message(submission: Submission) -> bytes:
-    """Return the hash that the reviewer signs in the submission's profile."""
     agent, task_ref, feedback, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
     if data is None:
         return interactions.client_message_hash(agent, task_ref, feedback.value)
@@ -117,10 +116,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature: by its file of now, or by its file and keys of the payment's time.
-
-    Keys are rotated. A signature that was valid when the agent made it stays valid, if the file proves itself.
-    """
+    """Check the agent's signature by its file of now or, as keys rotate, by a provable file of the payment's time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -131,12 +127,12 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     unreachable: DocumentError | None = None
     for uri, as_of, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
         try:
-            file = yield from _registration(files, uri, submission.agent, is_past=is_past)
-            if _is_signed(file, submission, as_of):
-                return
-            if not is_past and _may_change(uri):  # the keys may just have been rotated
-                file = yield from _registration(files, uri, submission.agent, is_fresh=True)
-                if _is_signed(file, submission, as_of):
+            for is_fresh in (
+                (False, True) if not is_past and _may_change(uri) else (False,)
+            ):  # keys may just have rotated
+                file = yield from _registration(files, uri, submission.agent, is_past=is_past, is_fresh=is_fresh)
+                signers = file.valid_signers(as_of)
+                if find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None:
                     return
             problems.append("no valid key in the registration file made the signature")
         except FeedbackRefusedError as error:
@@ -146,20 +142,17 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
         except DocumentError as error:
             unreachable = error
     if unreachable is not None and not problems[1:]:
-        problem = f"the registration file cannot be loaded: {unreachable}"
-        raise FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS)
+        raise FeedbackRefusedError(Code.UNAVAILABLE, f"the registration file cannot be loaded: {unreachable}")
     raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problems[0])
 
 
 def _may_change(uri: str) -> bool:
-    """Tell if the file behind a URI may have changed since it was loaded."""
     return uri.strip().lower().startswith("https:")
 
 
 def _registration(
-    files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool = False, is_fresh: bool = False
+    files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool, is_fresh: bool
 ) -> Operation[RegistrationFile]:
-    """Load a registration file that proves itself, and names the agent."""
     document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
     if document.integrity is None and (is_past or not _may_change(uri)):
         problem = "the registration file is not provable for the past" if is_past else "the file proves nothing"
@@ -167,21 +160,12 @@ def _registration(
     file = document.registration()
     if file.registration_of(agent) is None:
         raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the registration file does not name {agent}")
-    if len(file.signers or ()) > MAX_SIGNERS:
-        raise FeedbackRefusedError(
-            Code.INVALID_AGENT_SIGNATURE, f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
-        )
+    if (count := len(file.signers or ())) > MAX_SIGNERS:
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"{count} signers exceed the limit of {MAX_SIGNERS}")
     return file
 
 
-def _is_signed(file: RegistrationFile, submission: Submission, as_of: datetime) -> bool:
-    """Check the agent's signature by the keys that are valid at a moment."""
-    signers = file.valid_signers(as_of)
-    return find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None
-
-
 def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
-    """Load the feedback file, and compare its hash and fields."""
     feedback = submission.feedback
     if not feedback.feedback_uri:
         return False
@@ -193,71 +177,57 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
         return False
     if document.integrity is None:
         return False
+    problem = _file_problem(document, submission)
+    if problem is not None:
+        raise invalid("sponsored.feedbackURI", problem)
+    return True
+
+
+def _file_problem(document: Document, submission: Submission) -> str | None:
     try:
         file = document.feedback()
     except MalformedDocumentError as error:
-        raise invalid("sponsored.feedbackURI", f"the feedback file is malformed: {error}") from None
+        return f"the feedback file is malformed: {error}"
     for name in sorted(file.malformed_fields & SIGNED_FIELDS):
-        raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is malformed")
+        return f"{name} of the feedback file is malformed"
     for name, value, expected in _fields_of(file, submission):
-        if value is None:
-            raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is missing or malformed")
         if value != expected:
-            raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is not that of this message")
-    return True
+            state = "missing or malformed" if value is None else "not that of this message"
+            return f"{name} of the feedback file is {state}"
+    return None
 
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
     """Return the fields of a feedback file that a message says too: name, value there, value here."""
-    feedback = submission.feedback
-    client = _account(file.client_address)
+    feedback, proof, data = submission.feedback, file.proof_of_interaction, submission.data_hash
+    signed_hash = ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex())
+    if proof is not None and data is not None:
+        signed_hash = ("dataHash", _digits(proof.data_hash), data.hex())
+    agent_signature, (name, signature) = file.agent_signature, ("clientSignature", file.client_signature)
+    if proof is not None:
+        agent_signature, (name, signature) = proof.agent_signature, ("reviewerSignature", proof.reviewer_signature)
     return [
         ("agentRegistry", _account(file.agent_registry), submission.agent.registry),
         ("agentId", str(file.agent_id), submission.agent.agent),
-        ("clientAddress", client, submission.reviewer),
+        ("clientAddress", _account(file.client_address), submission.reviewer),
         ("value", file.value, feedback.value),
         ("valueDecimals", file.value_decimals or 0, feedback.value_decimals),
         ("taskRef", file.payment_reference, submission.task_ref),
-        _signed_hash(file, submission),
-        *_signatures(file, submission),
+        signed_hash,
+        ("agentSignature", *_comparable(agent_signature, submission.agent_signature)),
+        (name, *_comparable(signature, submission.reviewer_signature)),
     ]
 
 
-def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str | None, str]]:
-    """Return the names of both signatures in a feedback file, their values there, and those here.
-
-    The last byte of a key's signature does not count: it is written as 0, 1, 27 or 28, or left out.
-    """
-    proof = file.proof_of_interaction
-    if proof is None:
-        names, signatures = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)
-    else:
-        names, signatures = ("agentSignature", "reviewerSignature"), (proof.agent_signature, proof.reviewer_signature)
-    expected = (submission.agent_signature, submission.reviewer_signature)
-    return [
-        (name, *_comparable(_digits(text), signature.hex()))
-        for name, text, signature in zip(names, signatures, expected, strict=True)
-    ]
-
-
-def _comparable(there: str | None, here: str) -> tuple[str | None, str]:
+def _comparable(text: str | None, signature: bytes) -> tuple[str | None, str]:
     """Return two signatures without their last byte if both may be a key's, and whole if not: contracts read it."""
-    digits = _SIGNATURE_DIGITS
+    there, here, digits = _digits(text), signature.hex(), _SIGNATURE_DIGITS
     if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
         return there[:digits], here[:digits]
     return there, here
 
 
-def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str | None, str]:
-    """Return the name of the hash in a feedback file, its value there, and its value here."""
-    proof, data = file.proof_of_interaction, submission.data_hash
-    if proof is None or data is None:
-        return "interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex()
-    return "dataHash", _digits(proof.data_hash), data.hex()
-
-
 def _account(text: str | None) -> AccountId | None:
-    """Read an account of a file; None if it is missing or malformed."""
     try:
         return AccountId.parse(text or "", verify_checksum=False)
     except BilateralError:
@@ -265,5 +235,52 @@ def _account(text: str | None) -> AccountId | None:
 
 
 def _digits(text: str | None) -> str | None:
-    """Return hexadecimal digits in one form; None if there are none."""
     return text.lower().removeprefix("0x") if text else None
+
+
+def find_payments(
+    state: ClientState, chain: SponsoredChain, transaction: str, reviewer: str, agent: GlobalAgentId
+) -> Operation[tuple[Payment, ...]]:
+    """Find the reviewer's payments to the agent's wallet in the transaction."""
+    reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
+    if reply is None:
+        problem = "the transaction of taskRef is in no block"
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, problem, retry_seconds=_BLOCK_SECONDS)
+    receipt = answers.record(reply)
+    if answers.quantity(receipt.get("status")) != 1:
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
+    block = answers.quantity(receipt.get("blockNumber"))
+    depth = (yield from registries.latest_block()) - block + 1
+    if depth < chain.confirmations:
+        problem = f"the payment has {depth} of {chain.confirmations} confirmations"
+        raise FeedbackRefusedError(Code.PAYMENT_UNCONFIRMED, problem)
+    wallet = yield from _wallet_at(state, agent, block)
+    time = yield from registries.block_time(block)
+    transfer = (TRANSFER, address_topic(reviewer), address_topic(wallet))
+    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
+    transfers = [
+        log for log in logs if log.topics == transfer and len(log.data) == WORD and log.address in chain.tokens
+    ]
+    payments = tuple(
+        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.index, time)
+        for log in transfers
+        if int.from_bytes(log.data) >= chain.tokens[log.address]
+    )
+    if not payments:
+        accepted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
+        problem = f"the transaction does not pay at least {accepted}, from {reviewer} to {wallet}"
+        raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
+    return payments
+
+
+def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:
+    token = agent.agent_id.token_id
+    try:
+        (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
+        if wallet == ZERO:  # ERC-8004's registry answers so for agents that do not exist, too
+            yield from registries.call(state, Registry.IDENTITY, "ownerOf", token)
+    except ContractRevertError as error:
+        raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{agent} does not exist: {error}") from None
+    if wallet == ZERO:
+        raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, f"{agent} had no wallet at the payment's block")
+    return str(wallet)

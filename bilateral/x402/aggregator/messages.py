@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -15,9 +16,11 @@ from typing import Any, Final, Self
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.core.errors import MalformedDocumentError, UnrepresentableValueError
-from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, SealMismatchError
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures import Feedback
+from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, read_opening, require_fit
+from bilateral.core.signatures.blind_ratings import SealedFeedback
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values import FeedbackValue
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
@@ -90,6 +93,11 @@ class Submission:
         return read.transaction({"taskRef": self.task_ref}, "taskRef")
 
     @property
+    def payment_hash(self) -> bytes:
+        """The hash of the payment's transaction."""
+        return bytes.fromhex(self.payment.transaction.removeprefix("0x"))
+
+    @property
     def registry_signature(self) -> bytes:
         """The signature for the registry in its form: a key's ends with 27 or 28, a contract's stays as it is."""
         return registry_form(self.signature)
@@ -108,18 +116,12 @@ class Submission:
             return cls.of(decode_object(content))
         except MalformedDocumentError as error:
             raise invalid("body", str(error)) from None
-
-    @classmethod
-    def of(cls, value: Any) -> Self:
-        """Read a message. Unknown fields are ignored."""
-        try:
-            return cls._of(value)
         except InvalidMessageError as error:
             raise FeedbackRefusedError.of_field(error) from None
 
     @classmethod
-    def _of(cls, value: Any) -> Self:
-        """Read a message."""
+    def of(cls, value: Any) -> Self:
+        """Read a message. Unknown fields are ignored, and invalid ones raise an `InvalidMessageError`."""
         fields = read.record(value, "body")
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")
@@ -155,8 +157,10 @@ class Submission:
 
     def to_object(self) -> dict[str, Any]:
         """Return the message as a JSON object."""
-        feedback = self.feedback
-        bodies = {} if self.bodies is None else {"bodies": _encoded(self.bodies)}
+        feedback, bodies = self.feedback, {}
+        if self.bodies is not None:
+            parts = {"request": self.bodies.request, "response": self.bodies.response}
+            bodies = {"bodies": {name: base64.b64encode(part).decode() for name, part in parts.items()}}
         return {
             "interactionData": {
                 "networkId": str(self.agent.registry.chain),
@@ -199,15 +203,17 @@ def registry_form(signature: bytes) -> bytes:
 def _feedback(
     agent: GlobalAgentId, reviewer: AccountId, review: Mapping[str, Any], sponsored: Mapping[str, Any]
 ) -> Feedback:
-    """Read the message that the client signed for the registry."""
     value = _number(review, "value", "review.", MAX_SIGNED_VALUE + 1)
     decimals = _number(review, "valueDecimals", "review.", 19) if "valueDecimals" in review else 0
     try:
         human = FeedbackValue(value, decimals).human
-    except UnrepresentableValueError as error:
+    except ValueError as error:
         raise InvalidMessageError("review.value", "malformed", str(error)) from None
     if human > _MAX_HUMAN:
         raise InvalidMessageError("review.value", "malformed", f"value {human} is out of range 0..{_MAX_HUMAN}")
+    file_hash = bytes(32)
+    if sponsored.get("feedbackHash") is not None:
+        file_hash = read.hexadecimal(sponsored, "feedbackHash", 32, path="sponsored.")
     return Feedback(
         agent_id=int(agent.agent),
         client_address=reviewer.address,  # type: ignore[arg-type]  # it is checksummed
@@ -218,7 +224,7 @@ def _feedback(
         tag2=_optional(review, "tag2", "review.", MAX_TAG),
         endpoint=_optional(review, "endpoint", "review.", read.MAX_URI),
         feedback_uri=_optional(sponsored, "feedbackURI", "sponsored.", MAX_FEEDBACK_URI),
-        feedback_hash=_hash(sponsored),
+        feedback_hash=file_hash,
         deadline=_number(sponsored, "deadline", "sponsored.", _UINT256),
     )
 
@@ -248,13 +254,6 @@ def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> st
     return text
 
 
-def _hash(sponsored: Mapping[str, Any]) -> bytes:
-    """Read the hash of the feedback file; zeros if it is missing."""
-    if sponsored.get("feedbackHash") is None:
-        return bytes(32)
-    return read.hexadecimal(sponsored, "feedbackHash", 32, path="sponsored.")
-
-
 def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
     """Read a signature of any length: contracts check their own."""
     text = read.text(fields, name, path, 2 + 2 * MAX_SIGNATURE)
@@ -268,27 +267,84 @@ def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
 
 
 def _bodies(value: Any) -> Bodies | None:
-    """Read both bodies."""
     if value is None:
         return None
-    fields = read.record(value, "bodies")
-    signatures = []
+    fields, contents = read.record(value, "bodies"), []
     for name in ("request", "response"):
         text = fields.get(name, "")
         if not isinstance(text, str):
             raise InvalidMessageError(f"bodies.{name}", "wrong_type", "expected a text in base64")
         try:
-            signatures.append(base64.b64decode(text, validate=True))
+            contents.append(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError):
             raise InvalidMessageError(f"bodies.{name}", "malformed", "expected base64") from None
-    if sum(map(len, signatures)) > MAX_BODIES:
+    if sum(map(len, contents)) > MAX_BODIES:
         raise InvalidMessageError("bodies", "too_long", f"both exceed the limit of {MAX_BODIES} bytes")
-    return Bodies(*signatures)
+    return Bodies(*contents)
 
 
-def _encoded(bodies: Bodies) -> dict[str, str]:
-    """Return both bodies in base64."""
-    return {
-        "request": base64.b64encode(bodies.request).decode(),
-        "response": base64.b64encode(bodies.response).decode(),
-    }
+MAX_BYTES: Final = 65_536
+"""The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
+
+
+@dataclass(frozen=True)
+class BlindMessage:
+    """One side of a pair: its envelope and its opening.
+
+    Attributes:
+        network: The chain of the registry.
+        signed: The envelope.
+    """
+
+    network: ChainId
+    signed: SignedEnvelope
+    opening: Opening
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> BlindMessage:
+        """Read a message."""
+        if len(content) > MAX_BYTES:
+            raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
+        try:
+            fields = decode_object(content)
+            network = read.chain(fields, "network")
+            parts = {name: json.dumps(read.record(fields.get(name), name)) for name in ("envelope", "opening")}
+        except MalformedDocumentError as error:
+            raise invalid("", f"this is not a JSON object: {error}") from None
+        except InvalidMessageError as error:
+            raise FeedbackRefusedError.of_field(error) from None
+        name = "envelope"
+        try:
+            signed = SignedEnvelope.from_json(parts[name])
+            name = "opening"
+            opening = read_opening(parts[name])
+            require_fit(signed.envelope, opening)
+        except (InvalidArgumentError, SealMismatchError) as error:
+            raise invalid(name, str(error)) from None
+        return cls(network, signed, opening)
+
+    @property
+    def side(self) -> str:
+        """The side that sent it: `client` or `server`."""
+        return "client" if isinstance(self.signed.envelope, SealedFeedback) else "server"
+
+
+@dataclass(frozen=True)
+class RelayedPair:
+    """A pair as anybody may see it: without openings.
+
+    Attributes:
+        id: Its number.
+        state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
+        missing: The sides that the relay waits for.
+        problem: The reason of a failure or delay.
+    """
+
+    id: int
+    chain_id: int
+    client_id: str
+    server_id: str
+    interaction: str
+    state: str
+    missing: tuple[str, ...]
+    problem: str | None

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Row, Table, func, select, update
 
-from bilateral.migrations.aggregator import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
-from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, spend, spent_on
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, lock_account, reading, spend, spent_on
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 
 _AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under way
 
@@ -56,10 +57,7 @@ class WorkQueue:
     def __init__(
         self, engine: Engine, chain: SponsoredChain, lease_seconds: float, clock: Callable[[], float] = time.time
     ) -> None:
-        self._engine = engine
-        self._chain = chain
-        self._seconds = lease_seconds
-        self._clock = clock
+        self._engine, self._chain, self._seconds, self._clock = engine, chain, lease_seconds, clock
         self._token = secrets.token_bytes(16)
 
     def take_lease(self) -> bool:
@@ -69,9 +67,8 @@ class WorkQueue:
             row = lock_account(connection, self._chain)
             if row.lease not in (None, self._token) and row.leased_until > now:
                 return False
-            connection.execute(
-                update(sponsor).where(*self._key(sponsor)).values(lease=self._token, leased_until=now + self._seconds)
-            )
+            lease = update(sponsor).where(*self._key(sponsor))
+            connection.execute(lease.values(lease=self._token, leased_until=now + self._seconds))
         return True
 
     def release_lease(self) -> None:
@@ -83,66 +80,48 @@ class WorkQueue:
     def due(self, limit: int = _AT_ONCE) -> list[Row[Any]]:
         """Return queued feedback whose time has come, the oldest first, up to a limit."""
         table = sponsored_feedback
-        query = (
-            select(table)
-            .where(*self._key(table), table.c.state == State.QUEUED, table.c.next_at <= self._clock())
-            .order_by(table.c.feedback_id)
-            .limit(max(limit, 0))
-        )
-        with self._reader() as connection:
+        is_due = (table.c.state == State.QUEUED, table.c.next_at <= self._clock())
+        query = select(table).where(*self._key(table), *is_due).order_by(table.c.feedback_id).limit(max(limit, 0))
+        with reading(self._engine) as connection:
             return list(connection.execute(query))
 
     def sent(self) -> list[tuple[Row[Any], list[Signed]]]:
         """Return feedback that is not confirmed, in the order of nonces, each with its transactions, newest first."""
         table, other = sponsored_feedback, sponsored_transaction
-        query = (
-            select(table)
-            .where(*self._key(table), table.c.state.in_((State.SENT, State.INCLUDED)))
-            .order_by(table.c.nonce)
-            .limit(_AT_ONCE)
-        )
-        with self._reader() as connection:
+        is_sent = table.c.state.in_((State.SENT, State.INCLUDED))
+        query = select(table).where(*self._key(table), is_sent).order_by(table.c.nonce).limit(_AT_ONCE)
+        with reading(self._engine) as connection:
             rows = list(connection.execute(query))
             ids = [row.feedback_id for row in rows]
             signed: dict[int, list[Signed]] = {feedback_id: [] for feedback_id in ids}
             rivals = select(other).where(other.c.feedback_id.in_(ids)).order_by(other.c.signed_at.desc())
             for row in connection.execute(rivals):
-                signed[row.feedback_id].append(
-                    Signed(
-                        bytes(row.transaction_hash),
-                        bytes(row.raw),
-                        row.nonce,
-                        json.loads(row.fees),
-                        row.is_empty,
-                        row.signed_at,
-                    )
-                )
+                facts = row.nonce, json.loads(row.fees), row.is_empty, row.signed_at
+                signed[row.feedback_id].append(Signed(bytes(row.transaction_hash), bytes(row.raw), *facts))
         return [(row, signed[row.feedback_id]) for row in rows]
 
     def is_open(self) -> bool:
         """Tell if work is left."""
         table = sponsored_feedback
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
         """Count a cost that was paid for today, beside those of feedback."""
-        with self._engine.begin() as connection:
-            self._require_lease(connection)
+        with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
     def has_budget(self) -> bool:
         """Tell if the budget of the day has anything left."""
-        with self._reader() as connection:
+        with reading(self._engine) as connection:
             day = int(self._clock()) // SECONDS_A_DAY
             return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
     def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
         """Give a queued feedback the next nonce, and count its cost for today."""
         table = sponsored_feedback
-        with self._engine.begin() as connection:
-            self._require_lease(connection)
+        with self._leased() as connection:
             used = connection.execute(select(func.max(table.c.nonce)).where(*self._key(table))).scalar_one()
             nonce = max(pending_count, -1 if used is None else used + 1)
             self._charge(connection, row, cost)
@@ -151,20 +130,12 @@ class WorkQueue:
 
     def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
         """Store a signed transaction. Only then may it be sent."""
-        with self._engine.begin() as connection:
-            self._require_lease(connection)
+        with self._leased() as connection:
             self._charge(connection, row, cost)
-            connection.execute(
-                sponsored_transaction.insert().values(
-                    transaction_hash=signed.hash,
-                    feedback_id=row.feedback_id,
-                    nonce=signed.nonce,
-                    raw=signed.raw,
-                    fees=json.dumps(dict(signed.fees)),
-                    is_empty=signed.is_empty,
-                    signed_at=signed.signed_at,
-                )
-            )
+            values = {name: getattr(signed, name) for name in ("nonce", "raw", "is_empty", "signed_at")}
+            keys = {"transaction_hash": signed.hash, "feedback_id": row.feedback_id}
+            stored = sponsored_transaction.insert().values(**keys, **values, fees=json.dumps(dict(signed.fees)))
+            connection.execute(stored)
             self._set(connection, row, transaction_hash=signed.hash)
 
     def postpone(self, row: Row[Any], seconds: float, problem: str | None) -> None:
@@ -188,58 +159,39 @@ class WorkQueue:
         """Note that no block has a feedback any more."""
         self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
 
-    def finish(  # noqa: PLR0913  # the columns of an outcome
-        self,
-        row: Row[Any],
-        state: State,
-        *,
-        cost: int,
-        problem: str | None = None,
-        gas_used: int | None = None,
-        transaction: bytes | None = None,
-        block: int | None = None,
-    ) -> None:
-        """Note the outcome of a feedback, and its real cost."""
-        with self._engine.begin() as connection:
-            self._require_lease(connection)
+    def finish(self, row: Row[Any], state: State, *, cost: int, problem: str | None = None, **columns: Any) -> None:
+        """Note the outcome of a feedback, its real cost, and `gas_used`, `block_number` and `transaction_hash`."""
+        with self._leased() as connection:
             self._charge(connection, row, cost, is_paid=True)
-            values: dict[str, Any] = {"state": state, "problem": problem, "gas_used": gas_used, "block_number": block}
-            if transaction is not None:
-                values["transaction_hash"] = transaction
-            self._set(connection, row, **values)
+            values = {"gas_used": None, "block_number": None, **columns}
+            self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
         """Replace a feedback's cost. A cost that was paid counts for its day, any other for today."""
         table = sponsored_feedback
-        charged = connection.execute(
-            select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
-        ).one()
+        query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
+        charged = connection.execute(query).one()
         day = charged.day if is_paid else int(self._clock()) // SECONDS_A_DAY
         spend(connection, self._chain, charged.day, -charged.cost)
         spend(connection, self._chain, day, cost, is_paid=is_paid)
         self._set(connection, row, day=day, cost=cost)
 
     def _update(self, row: Row[Any], **values: Any) -> None:
-        """Change a feedback under the lease."""
-        with self._engine.begin() as connection:
-            self._require_lease(connection)
+        with self._leased() as connection:
             self._set(connection, row, **values)
 
     def _set(self, connection: Connection, row: Row[Any], **values: Any) -> None:
-        """Change a feedback."""
         table = sponsored_feedback
         changed = update(table).where(table.c.feedback_id == row.feedback_id)
         connection.execute(changed.values(**values, changed_at=int(self._clock())))
 
-    def _require_lease(self, connection: Connection) -> None:
-        """Check that this process has the lease, and keep others from taking it during this transaction."""
-        if lock_account(connection, self._chain).lease != self._token:
-            raise LeaseLostError
+    @contextmanager
+    def _leased(self) -> Iterator[Connection]:
+        """Open a transaction. This process must have the lease, and no other one can take it meanwhile."""
+        with self._engine.begin() as connection:
+            if lock_account(connection, self._chain).lease != self._token:
+                raise LeaseLostError
+            yield connection
 
     def _key(self, table: Table) -> tuple[Any, Any]:
-        """Return the conditions that choose the rows of this account."""
         return table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account
-
-    def _reader(self) -> Connection:
-        """Open a connection that only reads."""
-        return self._engine.connect().execution_options(bilateral_reader=True)

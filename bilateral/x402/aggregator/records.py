@@ -1,19 +1,31 @@
-"""Sponsored feedback as readers see it, and the sponsoring accounts: locks, budgets, and shared counters."""
+"""Sponsored feedback in the database, accepted once a payment, and the budgets of the sponsoring accounts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Table, func, select, update
+from sqlalchemy import Connection, Engine, Row, func, select, update
+from sqlalchemy.exc import IntegrityError
 
 from bilateral.index.log.dialects import insert_into, insert_new
-from bilateral.migrations.aggregator import State, refused_feedback, sponsor, sponsor_day, sponsored_feedback
+from bilateral.x402.aggregator import tables
+from bilateral.x402.aggregator.evidence import Evidence
+from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.settings import SponsoredChain
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State, sponsored_feedback
+from bilateral.x402.proof.verdicts import Payment
 
-SECONDS_A_DAY = 86_400  # seconds; Unix time has no leap seconds
+SECONDS_A_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
+
+
+def reading(engine: Engine) -> Connection:
+    """Open a connection that only reads."""
+    return engine.connect().execution_options(bilateral_reader=True)
 
 
 @dataclass(frozen=True)
@@ -153,7 +165,7 @@ def tally_feedback(connection: Connection) -> list[Tally]:
     for value, decimals, state, count in connection.execute(select(*columns, func.count()).group_by(*columns)):
         accepted = tallies[band_of(value, decimals)].accepted
         accepted[state] = accepted.get(state, 0) + count
-    refused = refused_feedback
+    refused = tables.refused_feedback
     query = select(refused.c.band, refused.c.code, func.sum(refused.c.count)).group_by(refused.c.band, refused.c.code)
     for band, code, count in connection.execute(query):
         tallies[band].refused[code] = int(count)
@@ -169,7 +181,7 @@ def count_by_state(connection: Connection) -> dict[tuple[int, str], int]:
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
     """Return the cost of a day in wei: what was paid, and what may have to be paid for open feedback."""
-    table = sponsor_day
+    table = tables.sponsor_day
     query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
     return int(connection.execute(query).scalar_one_or_none() or 0)
 
@@ -181,23 +193,161 @@ class BudgetSpentError(Exception):
 def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
     """Return the row of a sponsoring account, and keep others from changing it until the transaction ends."""
     key = {"chain_id": chain.chain_id, "account": chain.account}
-    insert_new(connection, sponsor, [{**key, "leased_until": 0.0}])
-    query = select(sponsor).where(*(sponsor.c[name] == value for name, value in key.items()))
+    insert_new(connection, tables.sponsor, [{**key, "leased_until": 0.0}])
+    query = select(tables.sponsor).where(*(tables.sponsor.c[name] == value for name, value in key.items()))
     return connection.execute(query.with_for_update()).one()
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
     """Add to the cost of a day. The account's row is locked."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
-    conditions = [sponsor_day.c[name] == value for name, value in key.items()]
-    insert_new(connection, sponsor_day, [{**key, "cost": 0}])
-    cost = int(connection.execute(select(sponsor_day.c.cost).where(*conditions)).scalar_one()) + wei
+    conditions = [tables.sponsor_day.c[name] == value for name, value in key.items()]
+    insert_new(connection, tables.sponsor_day, [{**key, "cost": 0}])
+    cost = int(connection.execute(select(tables.sponsor_day.c.cost).where(*conditions)).scalar_one()) + wei
     if wei > 0 and cost > chain.budget and not is_paid:
         raise BudgetSpentError
-    connection.execute(update(sponsor_day).where(*conditions).values(cost=cost))
+    connection.execute(update(tables.sponsor_day).where(*conditions).values(cost=cost))
 
 
-def add_count(connection: Connection, table: Table, key: Mapping[str, Any], name: str, count: int) -> None:
-    """Add to a counter."""
-    insert = insert_into(connection, table).values(**key, **{name: count})
-    connection.execute(insert.on_conflict_do_update(index_elements=list(key), set_={name: table.c[name] + count}))
+class Acceptance:
+    """Takes feedback into the queue, once a payment. Any process may do so.
+
+    Args:
+        clock: Returns the time, in Unix seconds.
+    """
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
+        self._engine, self._clock = engine, clock
+
+    def find(self, submission: Submission) -> Sponsored | None:
+        """Return the feedback that the same message began before; None if there is none."""
+        with reading(self._engine) as connection:
+            return _find_same(connection, submission, _of_payment(connection, submission))
+
+    def accept(
+        self, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
+    ) -> tuple[Sponsored, bool]:
+        """Store a feedback that passed all checks."""
+        for _ in evidence.payments:
+            try:
+                with self._engine.begin() as connection:
+                    return self._accept(connection, chain, submission, evidence, cost)
+            except IntegrityError:  # another request was faster
+                continue
+        raise _duplicate(submission)
+
+    def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
+        """Refuse a feedback if the reviewer has given others for all payments of the transaction."""
+        with reading(self._engine) as connection:
+            _free_payment(evidence, submission, _of_payment(connection, submission))
+
+    def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
+        """Add refusals to those of today."""
+        if not counts:
+            return
+        day = int(self._clock()) // SECONDS_A_DAY
+        with self._engine.begin() as connection:
+            for (code, band), count in sorted(counts.items()):
+                key = {"day": day, "code": code, "band": band}
+                insert = insert_into(connection, tables.refused_feedback).values(**key, count=count)
+                total = {"count": tables.refused_feedback.c["count"] + count}
+                connection.execute(insert.on_conflict_do_update(index_elements=list(key), set_=total))
+
+    def _accept(
+        self, connection: Connection, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
+    ) -> tuple[Sponsored, bool]:
+        now = self._clock()
+        lock_account(connection, chain)
+        accepted = _of_payment(connection, submission)
+        same = _find_same(connection, submission, accepted)
+        if same is not None:
+            return same, False
+        payment = _free_payment(evidence, submission, accepted)
+        _refuse_second_at_once(connection, chain, submission)
+        try:
+            spend(connection, chain, int(now) // SECONDS_A_DAY, cost)
+        except BudgetSpentError:
+            raise FeedbackRefusedError(
+                Code.BUDGET_EXHAUSTED,
+                "the budget of the day is spent: try again tomorrow, or send the feedback yourself",
+                retry_seconds=SECONDS_A_DAY - int(now) % SECONDS_A_DAY,
+            ) from None
+        values = _columns(chain, submission, evidence, payment)
+        values |= {"cost": cost, "day": int(now) // SECONDS_A_DAY, "next_at": now}
+        values |= {"accepted_at": int(now), "changed_at": int(now)}
+        stored = sponsored_feedback.insert().values(values).returning(sponsored_feedback)
+        return Sponsored.of(connection.execute(stored).one()), True
+
+
+def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]]:
+    """Return the reviewer's feedback for the payments of a transaction, without what failed."""
+    table = sponsored_feedback
+    query = select(table).where(
+        table.c.payment_transaction == submission.payment_hash,
+        table.c.client == submission.reviewer.address,
+        table.c.state != State.FAILED,
+    )
+    return list(connection.execute(query))
+
+
+def _find_same(connection: Connection, submission: Submission, accepted: Iterable[Row[Any]]) -> Sponsored | None:
+    """Find the feedback of the same message. Refuse a proof of another payment: the signed hash contains it."""
+    content_hash = submission.content_hash
+    for row in accepted:
+        if bytes(row.content_hash) == content_hash:
+            return Sponsored.of(row)
+    table = sponsored_feedback
+    query = select(table.c.task_ref).where(table.c.interaction_hash == submission.interaction_hash).limit(1)
+    used = connection.execute(query).scalar_one_or_none()
+    if used is not None and used.lower() != submission.task_ref.lower():
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the proof is of another payment, {used}")
+    return None
+
+
+def _free_payment(evidence: Evidence, submission: Submission, accepted: Iterable[Row[Any]]) -> Payment:
+    used_logs = {row.payment_log_index for row in accepted}
+    for payment in evidence.payments:
+        if payment.log_index not in used_logs:
+            return payment
+    raise _duplicate(submission)
+
+
+def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
+    """Refuse feedback while another one of the reviewer for the agent is on its way: its index is not known yet."""
+    table = sponsored_feedback
+    query = select(table.c.feedback_id).where(
+        table.c.chain_id == chain.chain_id,
+        table.c.agent_id == submission.feedback.agent_id,
+        table.c.client == submission.reviewer.address,
+        table.c.state.in_((State.QUEUED, State.SENT)),
+    )
+    if connection.execute(query.limit(1)).one_or_none() is not None:
+        problem = "an earlier feedback of the reviewer for this agent is not on chain yet: sign again once it is"
+        raise FeedbackRefusedError(Code.PENDING_FEEDBACK, problem)
+
+
+def _duplicate(submission: Submission) -> FeedbackRefusedError:
+    problem = f"the reviewer has given another feedback for the payment {submission.task_ref}"
+    return FeedbackRefusedError(Code.DUPLICATE_TASK_REF, problem)
+
+
+def _columns(chain: SponsoredChain, submission: Submission, evidence: Evidence, payment: Payment) -> dict[str, Any]:
+    feedback = submission.feedback
+    return {
+        "chain_id": chain.chain_id,
+        "payment_transaction": submission.payment_hash,
+        "payment_log_index": payment.log_index,
+        "payment_asset": payment.asset,
+        "payment_amount": payment.amount,
+        "client": feedback.client_address,
+        "task_ref": submission.task_ref,
+        "interaction_hash": submission.interaction_hash,
+        "content_hash": submission.content_hash,
+        "proof": "bound" if evidence.is_bound else "unbound",
+        "file": "checked" if evidence.is_file_checked else "unchecked",
+        **{name: getattr(feedback, name) for name in SIGNED_COLUMNS},
+        "signature": submission.registry_signature,
+        "state": State.QUEUED,
+        "account": chain.account,
+        "attempts": 0,
+    }

@@ -63,13 +63,13 @@ class Code(StrEnum):
 
 
 _STATUS: Final[Mapping[Code, HTTPStatus]] = {
-    Code.DUPLICATE_TASK_REF: HTTPStatus.CONFLICT,
-    Code.PENDING_FEEDBACK: HTTPStatus.CONFLICT,
-    Code.ALREADY_SEALED: HTTPStatus.CONFLICT,
-    Code.BUDGET_EXHAUSTED: HTTPStatus.SERVICE_UNAVAILABLE,
-    Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+    **dict.fromkeys((Code.DUPLICATE_TASK_REF, Code.PENDING_FEEDBACK, Code.ALREADY_SEALED), HTTPStatus.CONFLICT),
+    **dict.fromkeys((Code.BUDGET_EXHAUSTED, Code.UNAVAILABLE), HTTPStatus.SERVICE_UNAVAILABLE),
 }
 """The statuses other than 422."""
+
+_RETRY_SECONDS: Final = {Code.UNAVAILABLE: 5, Code.PAYMENT_UNCONFIRMED: 5, Code.PENDING_FEEDBACK: 5}
+"""The seconds after which the same request may pass: a server restarts, and most chains have two more blocks."""
 
 
 class FeedbackRefusedError(ReputationExtensionError):
@@ -85,9 +85,8 @@ class FeedbackRefusedError(ReputationExtensionError):
 
     def __init__(self, code: Code, problem: str, *, retry_seconds: int | None = None, **details: Any) -> None:
         super().__init__(problem)
-        self.code = code
-        self.details = details
-        self.retry_seconds = retry_seconds
+        self.code, self.details = code, details
+        self.retry_seconds = _RETRY_SECONDS.get(code) if retry_seconds is None else retry_seconds
 
     @classmethod
     def of_field(cls, error: InvalidMessageError) -> Self:

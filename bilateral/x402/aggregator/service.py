@@ -6,8 +6,10 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
 from sqlalchemy import Engine
@@ -16,17 +18,16 @@ from bilateral.client import Client
 from bilateral.client.operations import fees, registries
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, FeeLimitError, InsufficientFundsError
+from bilateral.core.identifiers import ChainId
 from bilateral.documents import Limits, Loader, Network
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
 from bilateral.node.steps import Blocking, Operation
 from bilateral.x402.aggregator import evidence, records, sponsoring
-from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
-from bilateral.x402.aggregator.blind_messages import BlindMessage, RelayedPair
-from bilateral.x402.aggregator.messages import Submission
-from bilateral.x402.aggregator.records import Sponsored
+from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair, Submission
+from bilateral.x402.aggregator.records import Acceptance, Sponsored, reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.submitter import Submitter
@@ -39,17 +40,13 @@ _FLUSH_SECONDS: Final = 1.0
 _MIN_SECONDS_LEFT: Final = 60
 """A signature must hold for so long: a transaction may wait for a block."""
 
-_RETRY_SECONDS: Final = 5  # a busy database or node is free again in as long
 _NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
 
 _CODES: Final[Mapping[str, Code]] = {
     "self_feedback": Code.SELF_FEEDBACK,
-    "erc721_nonexistent_token": Code.UNKNOWN_AGENT,
-    "token_does_not_exist": Code.UNKNOWN_AGENT,
-    "signature_expired": Code.INVALID_REVIEWER_SIGNATURE,
-    "signature_voided": Code.INVALID_REVIEWER_SIGNATURE,
-    "invalid_signature": Code.INVALID_REVIEWER_SIGNATURE,
-    "unexpected_feedback_index": Code.INVALID_REVIEWER_SIGNATURE,
+    **dict.fromkeys(("erc721_nonexistent_token", "token_does_not_exist"), Code.UNKNOWN_AGENT),
+    **dict.fromkeys(("signature_expired", "signature_voided"), Code.INVALID_REVIEWER_SIGNATURE),
+    **dict.fromkeys(("invalid_signature", "unexpected_feedback_index"), Code.INVALID_REVIEWER_SIGNATURE),
 }
 """The codes of the registry's own refusals; any other is an invalid payload."""
 
@@ -83,15 +80,11 @@ class Aggregator(Closing):
         clock: Callable[[], float] = time.time,
         observe: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
-        self.settings = settings
-        self._observe = observe
-        self._engine = engine
+        self.settings, self._engine, self._observe, self._clock = settings, engine, observe, clock
         self._acceptance = Acceptance(engine, clock)
-        self._loader = Loader(
-            limits=Limits(bytes=256 * 1024, seconds=8), network=Network(allow_private=settings.allow_private)
-        )
+        network = Network(allow_private=settings.allow_private)
+        self._loader = Loader(limits=Limits(bytes=256 * 1024, seconds=8), network=network)
         self._files = FileCache(self._loader)
-        self._clock = clock
         self._lock = threading.Lock()
         self._refusals: Counter[tuple[str, int]] = Counter()
         self._stop = threading.Event()
@@ -106,11 +99,10 @@ class Aggregator(Closing):
     def start(self) -> None:
         """Start a worker for each chain. Each begins with what an earlier process left."""
         for network, chain in self._chains.items():
-            target, arguments = chain.submitter.run, (self._stop, chain.wake)
-            self._threads.append(threading.Thread(target=target, args=arguments, name=f"aggregator {network}"))
-        self._threads.append(threading.Thread(target=self._keep_counts, name="aggregator counts"))
+            work = partial(chain.submitter.run, self._stop, chain.wake)
+            self._threads.append(threading.Thread(target=work, name=f"aggregator {network}", daemon=True))
+        self._threads.append(threading.Thread(target=self._keep_counts, name="aggregator counts", daemon=True))
         for thread in self._threads:
-            thread.daemon = True
             thread.start()
 
     def close(self) -> None:
@@ -132,42 +124,53 @@ class Aggregator(Closing):
     def submit(self, content: bytes) -> tuple[Sponsored, bool]:
         """Check a feedback, and take it into the queue."""
         submission: Submission | None = None
-        try:
+
+        def count(refusal: FeedbackRefusedError) -> None:
+            feedback = None if submission is None else submission.feedback
+            band = _NO_BAND if feedback is None else records.band_of(feedback.value, feedback.value_decimals)
+            with self._lock:
+                self._refusals[refusal.code.value, band] += 1
+
+        with self._refusing("feedback", count):
             submission = Submission.from_bytes(content)
             with named_database_errors():
                 sponsored = self._submit(submission)
-        except FeedbackRefusedError as refusal:
-            self._count_refusal(refusal, submission)
-            raise
-        except BilateralError as failure:
-            _LOG.warning("a feedback cannot be checked: %s", failure)
-            problem = f"the feedback cannot be checked now: {type(failure).__name__}"
-            unavailable = FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS)
-            self._count_refusal(unavailable, submission)
-            raise unavailable from failure
         if sponsored[1]:
             self._observe("accepted", 1)
         return sponsored
 
     def relay(self, content: bytes) -> tuple[RelayedPair, bool]:
         """Take one side of two blind ratings: its envelope and its opening."""
-        try:
+        with self._refusing("rating"):
             message = BlindMessage.from_bytes(content)
-            network = str(message.network)
-            if network not in self._chains:
-                served = ", ".join(self._chains)
-                raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")  # noqa: TRY301
+            chain = self._chain_of(message.network)
             with named_database_errors():
-                taken = self._chains[network].relay.accept(message)
-        except FeedbackRefusedError as refusal:
-            self._observe(f"refused {refusal.code}", 1)
-            raise
+                accepted = chain.relay.accept(message)
+        chain.wake.set()
+        return accepted
+
+    @contextmanager
+    def _refusing(self, subject: str, count: Callable[[FeedbackRefusedError], None] = lambda _: None) -> Iterator[None]:
+        """Refuse what cannot be checked now, and count each refusal."""
+        try:
+            yield
         except BilateralError as failure:
-            _LOG.warning("a blind rating cannot be checked: %s", failure)
-            problem = f"the rating cannot be checked now: {type(failure).__name__}"
-            raise FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS) from failure
-        self._chains[network].wake.set()
-        return taken
+            refusal = failure
+            if not isinstance(refusal, FeedbackRefusedError):
+                _LOG.warning("a %s cannot be checked: %s", subject, failure)
+                problem = f"the {subject} cannot be checked now: {type(failure).__name__}"
+                refusal = FeedbackRefusedError(Code.UNAVAILABLE, problem)
+            count(refusal)
+            self._observe(f"refused {refusal.code}", 1)
+            if refusal is failure:
+                raise
+            raise refusal from failure
+
+    def _chain_of(self, network: ChainId) -> _Chain:
+        if str(network) not in self._chains:
+            served = ", ".join(self._chains)
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")
+        return self._chains[str(network)]
 
     def read_pair(self, pair_id: int) -> RelayedPair | None:
         """Return two blind ratings that this service relays, without openings; None if there are none."""
@@ -175,46 +178,30 @@ class Aggregator(Closing):
 
     def read(self, feedback_id: int) -> Sponsored | None:
         """Return a feedback; None if there is none with this number."""
-        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+        with reading(self._engine) as connection:
             return records.read_feedback(connection, feedback_id)
 
     def count_by_state(self) -> dict[tuple[int, str], int]:
         """Count feedback by chain and state."""
-        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+        with reading(self._engine) as connection:
             return records.count_by_state(connection)
 
     def spent_today(self, chain: SponsoredChain) -> int:
         """Return the wei that count for today's budget of a chain."""
         day = int(self._clock()) // records.SECONDS_A_DAY
-        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+        with reading(self._engine) as connection:
             return records.spent_on(connection, chain.chain_id, chain.account, day)
 
     def _connect(self, chain: SponsoredChain) -> _Chain:
-        """Make the clients of a chain."""
-
-        def make() -> Client:
-            return Client(
-                chain.rpc_url,
-                signer=chain.signer,
-                deployment=chain.deployment,
-                max_cost=chain.max_cost,
-                loader=self._loader,
-                poll_interval=chain.poll_seconds,
-            )
-
-        worker = make()
+        own: dict[str, Any] = {"signer": chain.signer, "deployment": chain.deployment, "max_cost": chain.max_cost}
+        make = partial(Client, chain.rpc_url, **own, loader=self._loader, poll_interval=chain.poll_seconds)
+        worker, client = make(), make()
         submitter = Submitter(self._engine, chain, self.settings, worker, clock=self._clock, count=self._observe)
-        client = make()
         relay = BlindRelay(self._engine, chain, client, clock=self._clock)
         return _Chain(chain, client, submitter, worker, threading.Event(), relay)
 
     def _submit(self, submission: Submission) -> tuple[Sponsored, bool]:
-        """Check a feedback, and take it into the queue."""
-        network = str(submission.agent.registry.chain)
-        if network not in self._chains:
-            served = ", ".join(self._chains)
-            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {served}")
-        chain = self._chains[network]
+        chain = self._chain_of(submission.agent.registry.chain)
         served_registry = chain.settings.deployment.agent_registry
         if submission.agent.registry != served_registry:
             problem = f"agents of {submission.agent.registry} are not served, but those of {served_registry}"
@@ -222,9 +209,8 @@ class Aggregator(Closing):
         earlier = self._acceptance.find(submission)
         if earlier is not None:
             return earlier, False
-        client = chain.client
         try:
-            checked, cost = client.runner.run(self._check(client, chain.settings, submission))
+            checked, cost = chain.client.runner.run(self._check(chain.client, chain.settings, submission))
         except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
             earlier = self._acceptance.find(submission)
             if earlier is None:
@@ -237,7 +223,6 @@ class Aggregator(Closing):
     def _check(
         self, client: Client, chain: SponsoredChain, submission: Submission
     ) -> Operation[tuple[evidence.Evidence, int]]:
-        """Check a feedback, and simulate it."""
         state = client.state
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
@@ -250,17 +235,8 @@ class Aggregator(Closing):
             raise _refusal_of(revert) from None
         except (InsufficientFundsError, FeeLimitError) as problem:
             _LOG.warning("feedback cannot be paid on %s: %s", chain.network, problem)
-            text = "this service cannot pay for the feedback now"
-            raise FeedbackRefusedError(Code.UNAVAILABLE, text, retry_seconds=_RETRY_SECONDS) from None
+            raise FeedbackRefusedError(Code.UNAVAILABLE, "this service cannot pay for the feedback now") from None
         return checked, fees.most(prepared.transaction)
-
-    def _count_refusal(self, refusal: FeedbackRefusedError, submission: Submission | None) -> None:
-        """Count a refusal by its code and the band of the value."""
-        feedback = None if submission is None else submission.feedback
-        band = _NO_BAND if feedback is None else records.band_of(feedback.value, feedback.value_decimals)
-        with self._lock:
-            self._refusals[refusal.code.value, band] += 1
-        self._observe(f"refused {refusal.code}", 1)
 
     def _keep_counts(self) -> None:
         """Write the counts of refusals from time to time: not with each request, which strangers send."""
@@ -282,7 +258,6 @@ class Aggregator(Closing):
 
 
 def _refusal_of(revert: ContractRevertError) -> FeedbackRefusedError:
-    """Return the refusal of a feedback that the registry refuses in the simulation."""
     code = _CODES.get(revert.reason, Code.INVALID_PAYLOAD)
     details: dict[str, Any] = {"registryError": revert.error or "reverted"}
     if revert.reason == "unexpected_feedback_index":

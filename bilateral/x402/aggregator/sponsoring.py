@@ -10,21 +10,15 @@ from sqlalchemy import Row
 
 from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
 from bilateral.client.state import ClientState, Sent
+from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import (
-    NODE_FAILURES,
-    BilateralError,
-    NodeError,
-    TransactionFailedError,
-    UnexpectedAnswerError,
-)
 from bilateral.core.identifiers import AgentId
-from bilateral.migrations.aggregator import SIGNED_COLUMNS
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS
 
 FUNCTION: Final = "giveFeedbackBySig"
 
@@ -100,7 +94,6 @@ def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[
 
 
 def _decoder(state: ClientState, message: SignedMessage) -> Operation[Any]:
-    """Return the decoder of the feedback's event."""
     deployment = yield from registries.connect(state)
     return feedback.feedback_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
 
@@ -133,12 +126,12 @@ def fees_of(prepared: Sent[Any]) -> dict[str, int]:
     return {name: prepared.transaction[name] for name in names if name in prepared.transaction}
 
 
-def broadcast(raw: bytes) -> Operation[BilateralError | None]:
+def broadcast(raw: bytes) -> Operation[errors.BilateralError | None]:
     """Send a stored transaction. It may have been sent before."""
     try:
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
-    except NODE_FAILURES as failure:
-        if isinstance(failure, NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
+    except errors.NODE_FAILURES as failure:
+        if isinstance(failure, errors.NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
             return None
         return failure
     return None
@@ -182,15 +175,12 @@ def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapp
     """Judge the receipt of a feedback."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
-    except (ContractRevertError, TransactionFailedError, UnexpectedAnswerError) as problem:
+    except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
         return str(problem)
     return None
 
 
 def paid(receipt: Mapping[str, Any]) -> int:
     """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
-    price = answers.quantity(receipt.get("effectiveGasPrice"))
-    first_layer = receipt.get("l1Fee")
-    return answers.quantity(receipt.get("gasUsed")) * price + (
-        0 if first_layer is None else answers.quantity(first_layer)
-    )
+    gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
+    return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")

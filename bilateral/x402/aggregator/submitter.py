@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import Engine, Row
@@ -22,7 +23,6 @@ from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
-from bilateral.migrations.aggregator import State
 from bilateral.node import answers
 from bilateral.x402.aggregator import sponsoring
 from bilateral.x402.aggregator.blind import BlindRelay
@@ -30,6 +30,7 @@ from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
 from bilateral.x402.aggregator.records import BudgetSpentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.sponsoring import AccountStatus, SignedMessage
+from bilateral.x402.aggregator.tables import State
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
@@ -72,12 +73,8 @@ class Submitter:
     ) -> None:
         self._relay = BlindRelay(engine, chain, client, charge=self._charge, clock=clock)
         self.queue = WorkQueue(engine, chain, settings.lease_seconds, clock)
-        self._chain = chain
-        self._settings = settings
-        self._run = client.runner.run
-        self._state = client.state
-        self._clock = clock
-        self._count = count
+        self._chain, self._settings, self._clock, self._count = chain, settings, clock, count
+        self._run, self._state = client.runner.run, client.state
 
     def run(self, stop: threading.Event, wake: threading.Event) -> None:
         """Work until told to stop. A failure of the node or the database is waited out."""
@@ -93,11 +90,8 @@ class Submitter:
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
             wake.wait(max(wait, back_off(failures) if failures else 0))
             wake.clear()
-        try:
-            with named_database_errors():
-                self.queue.release_lease()
-        except DatabaseUnavailableError:
-            return  # the lease ends by itself
+        with suppress(DatabaseUnavailableError), named_database_errors():  # the lease ends by itself
+            self.queue.release_lease()
 
     def step(self) -> bool:
         """Make one pass: look at what was sent, then send what is due."""
@@ -114,23 +108,18 @@ class Submitter:
             return True
 
     def _charge(self, cost: int) -> None:
-        """Count the cost of a relayed transaction for the budget of the day."""
         self.queue.charge(cost)
         self._count("gas_wei", cost)
 
     def _send(self, row: Row[Any]) -> None:
-        """Send a queued feedback for the first time."""
         try:
             prepared: Sent[Any] = self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row)))
-        except ContractRevertError as revert:
-            if sponsoring.is_final(revert):
-                self.queue.finish(row, State.FAILED, cost=0, problem=str(revert))
+        except BilateralError as failure:
+            if isinstance(failure, ContractRevertError) and sponsoring.is_final(failure):
+                self.queue.finish(row, State.FAILED, cost=0, problem=str(failure))
                 self._count("failed", 1)
             else:
-                self.queue.postpone(row, back_off(row.attempts), str(revert))
-            return
-        except BilateralError as failure:
-            self.queue.postpone(row, back_off(row.attempts), self._public_problem(failure))
+                self.queue.postpone(row, back_off(row.attempts), self._public_problem(failure))
             return
         try:
             nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))
@@ -139,7 +128,6 @@ class Submitter:
             self.queue.postpone(row, _MOST_SECONDS, "the budget of the day is spent")
 
     def _sign_and_send(self, row: Row[Any], prepared: Sent[Any], nonce: int, *, is_empty: bool = False) -> None:
-        """Sign a transaction, store it, and only then send it."""
         signed = self._run(transactions.sign(self._state, prepared, nonce))
         raw, hash_ = bytes(signed.raw or b""), bytes.fromhex(str(signed.hash)[2:])
         stored = Signed(hash_, raw, nonce, sponsoring.fees_of(prepared), is_empty, self._clock())
@@ -173,7 +161,6 @@ class Submitter:
         return pending
 
     def _in_block(self, row: Row[Any], signed: Signed, status: AccountStatus) -> None:
-        """Handle a transaction that is in a block."""
         receipt = status.receipts[signed.hash]
         block = answers.quantity(receipt.get("blockNumber"))
         if status.head - block + 1 < self._chain.confirmations:
@@ -182,17 +169,16 @@ class Submitter:
         problem = row.failure if signed.is_empty else self._run(self._outcome(row, signed, receipt))
         cost, gas = sponsoring.paid(receipt), answers.quantity(receipt.get("gasUsed"))
         state = State.FAILED if signed.is_empty or problem else State.CONFIRMED
-        self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, transaction=signed.hash, block=block)
+        place = {"transaction_hash": signed.hash, "block_number": block}
+        self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, **place)
         self._count(state.value, 1)
         self._count("gas_wei", cost)
 
     def _outcome(self, row: Row[Any], signed: Signed, receipt: Any) -> Any:
-        """Return the operation that judges the receipt of a feedback."""
         prepared = yield from sponsoring.restore(self._state, SignedMessage.of_row(row), signed.fees)
         return (yield from sponsoring.outcome(self._state, prepared, signed.hash, receipt))
 
     def _pending(self, row: Row[Any], all_signed: list[Signed], status: AccountStatus) -> None:
-        """Handle a feedback that has a nonce, and whose transactions are in no block."""
         now = self._clock()
         if status.used > row.nonce:
             if row.problem != _NONCE_USED:
@@ -209,7 +195,6 @@ class Submitter:
             self._broadcast(row, all_signed[0])
 
     def _sign_anew(self, row: Row[Any], previous: Signed | None) -> None:
-        """Sign a transaction with the nonce that a feedback has, with higher fees than a former one."""
         try:
             prepared, is_empty = self._replacement(row, previous)
             if previous is not None:

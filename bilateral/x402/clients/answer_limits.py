@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
+from contextlib import aclosing, closing, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Thread
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
+
+import httpx
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.x402.proof.bodies import MAX_BODY
-from bilateral.x402.proof.errors import ReputationExtensionError
+from bilateral.x402.clients.transports import payment_among
+from bilateral.x402.proof.bodies import MAX_BODY, decode_body, is_stream
+from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, UnsupportedBodyError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 CHUNK: Final = 64 * 1024  # bytes of one read: the time of a read is checked as often
 
@@ -76,13 +82,13 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
     return AnswerTimeoutError(f"the answer takes longer than {limits.seconds} s: see AnswerLimits(seconds=…)")
 
 
-def within(limits: AnswerLimits, function: Callable[[], T], discard: Callable[[T], object]) -> T:
+def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
     """Run a function in a thread of its own, and wait for it within the limit of time.
 
     The timeouts of HTTP clients count from one piece to the next. So they never end if a server sends its headers byte
     by byte. The thread of such an answer is left behind, and ends with the connection.
     """
-    future: Future[T] = Future()
+    future: Future[_T] = Future()
     context = copy_context()
 
     def run() -> None:
@@ -99,3 +105,137 @@ def within(limits: AnswerLimits, function: Callable[[], T], discard: Callable[[T
             return future.result()
         future.add_done_callback(lambda late: None if late.exception() else discard(late.result()))
         raise too_slow(limits) from None
+
+
+DAMAGED: Final = "bilateral.x402.damaged"
+"""The key of `response.extensions` with the content encoding of a body that cannot be decoded."""
+
+
+class BoundedTransport(httpx.BaseTransport):
+    """Sends requests by another transport, and bounds size and time of the answers.
+
+    Args:
+        inner: The other transport.
+    """
+
+    def __init__(self, inner: httpx.BaseTransport, limits: AnswerLimits) -> None:
+        self._inner, self._limits = inner, limits
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request."""
+        with _httpx_errors(request):
+            return within(self._limits, lambda: self._answer(request), httpx.Response.close)
+
+    def close(self) -> None:
+        """Close the other transport."""
+        self._inner.close()
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        meter = Meter(self._limits)
+        response = self._inner.handle_request(request)
+        if not _is_read_at_once(request, response):
+            return _with_stream(response, _Metered(response, meter, request))
+        with closing(response):
+            pieces = [meter.count(piece) for piece in cast("httpx.SyncByteStream", response.stream)]
+        return _read(response, b"".join(pieces), self._limits)
+
+
+class AsyncBoundedTransport(httpx.AsyncBaseTransport):
+    """Does what `BoundedTransport` does, for event loops."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport, limits: AnswerLimits) -> None:
+        self._inner, self._limits = inner, limits
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request. It raises as `BoundedTransport` does."""
+        with _httpx_errors(request):
+            try:
+                async with asyncio.timeout(self._limits.seconds):
+                    return await self._answer(request)
+            except TimeoutError:
+                raise too_slow(self._limits) from None
+
+    async def aclose(self) -> None:
+        """Close the other transport."""
+        await self._inner.aclose()
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        meter = Meter(self._limits)
+        response = await self._inner.handle_async_request(request)
+        if not _is_read_at_once(request, response):
+            return _with_stream(response, _Metered(response, meter, request))
+        async with aclosing(response):
+            pieces = [meter.count(piece) async for piece in cast("httpx.AsyncByteStream", response.stream)]
+        return _read(response, b"".join(pieces), self._limits)
+
+
+class ReadBody(httpx.AsyncByteStream, httpx.SyncByteStream):
+    """A body that was read already, still in its content encoding."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.raw
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.raw
+
+
+class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
+    """A body that is counted while the program reads it."""
+
+    def __init__(self, response: httpx.Response, meter: Meter, request: httpx.Request) -> None:
+        self._response, self._meter, self._request = response, meter, request
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in cast("httpx.SyncByteStream", self._response.stream):
+            with _httpx_errors(self._request):
+                self._meter.count(piece)
+            yield piece
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in cast("httpx.AsyncByteStream", self._response.stream):
+            with _httpx_errors(self._request):
+                self._meter.count(piece)
+            yield piece
+
+    def close(self) -> None:
+        self._response.close()
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
+    """Tell whether an answer is a price, was paid for, or may grow when it is decoded. The program reads others."""
+    if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
+        return True
+    return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))
+
+
+def _read(response: httpx.Response, raw: bytes, limits: AnswerLimits) -> httpx.Response:
+    """Return an answer that httpx can decode within the limit. A damaged body stays as it was sent."""
+    encoding = response.headers.get("content-encoding", "")
+    try:
+        decode_body(raw, encoding, limits.bytes)
+    except BodyTooLargeError:
+        raise too_large(limits) from None
+    except UnsupportedBodyError:
+        del response.headers["content-encoding"]
+        response.extensions[DAMAGED] = encoding
+    return _with_stream(response, ReadBody(raw))
+
+
+def _with_stream(response: httpx.Response, stream: httpx.SyncByteStream | httpx.AsyncByteStream) -> httpx.Response:
+    return httpx.Response(response.status_code, headers=response.headers, stream=stream, extensions=response.extensions)
+
+
+@contextmanager
+def _httpx_errors(request: httpx.Request) -> Iterator[None]:
+    try:
+        yield
+    except AnswerTimeoutError as error:
+        raise httpx.ReadTimeout(str(error), request=request) from error
+    except AnswerLimitError as error:
+        raise httpx.ReadError(str(error), request=request) from error

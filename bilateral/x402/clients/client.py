@@ -19,6 +19,7 @@ from x402.extensions.payment_identifier import append_payment_identifier_to_exte
 from x402.schemas import AbortResult, PaymentCreationContext, PaymentPayload, PaymentRequired
 
 from bilateral.core.identifiers import GlobalAgentId
+from bilateral.x402.clients.purchase import Steps, make, make_async
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile, profile_among
@@ -62,23 +63,8 @@ class Reputation8004ClientExtension:
         terms = context.selected_requirements
         if profile_among(getattr(context.payment_required, "extensions", None)) is not self.profile:
             return None  # the other profile is declared too, and is checked
-        arguments = (declaration, str(terms.network), str(terms.pay_to))
-        if self._verifier.is_async:
-            return self._check_async(*arguments)
-        try:
-            self._verifier.check_before_payment(*arguments, self.profile)
-        except PaymentRefusedError as error:
-            return _aborted(error)
-        return None
-
-    async def _check_async(self, declaration: Any, network: str, pay_to: str) -> AbortResult | None:
-        """Check the server's agent without blocking."""
-        checking: Any = self._verifier.check_before_payment(declaration, network, pay_to, self.profile)
-        try:
-            await checking
-        except PaymentRefusedError as error:
-            return _aborted(error)
-        return None
+        check = _checked(self._verifier, declaration, str(terms.network), str(terms.pay_to), self.profile)
+        return make_async(check) if self._verifier.is_async else make(check)
 
     def refuse_undeclared(self, context: PaymentCreationContext) -> AbortResult | None:
         """Refuse to pay a server that does not declare the extension."""
@@ -108,9 +94,7 @@ class ReputationDraftClientExtension(Reputation8004ClientExtension):
 
 
 def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
-    """Refuse kinds of payments whose settlement cannot be checked, before anything is signed."""
-    terms = context.selected_requirements
-    code = unsupported_kind(terms.scheme, str(terms.network), terms.extra)
+    code = _unsupported(context.selected_requirements)
     if code is None:
         return None
     return AbortResult(f"{code}: payments must be of the scheme exact, by EIP-3009 (transfers with authorization)")
@@ -118,9 +102,11 @@ def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
 
 def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
     """Leave out the terms that would be refused, if the server offers others."""
-    return [
-        terms for terms in options if unsupported_kind(terms.scheme, str(terms.network), terms.extra) is None
-    ] or options
+    return [terms for terms in options if _unsupported(terms) is None] or options
+
+
+def _unsupported(terms: Any) -> str | None:
+    return unsupported_kind(terms.scheme, str(terms.network), terms.extra)
 
 
 def protect_client(
@@ -147,6 +133,9 @@ def protect_client(
     return client
 
 
-def _aborted(error: PaymentRefusedError) -> AbortResult:
-    """Return a refusal in the SDK's form."""
-    return AbortResult(f"{error.code}: {error}")
+def _checked(verifier: Verifier | AsyncVerifier, *server: Any) -> Steps[AbortResult | None]:
+    try:
+        yield verifier.check_before_payment(*server)
+    except PaymentRefusedError as error:
+        return AbortResult(f"{error.code}: {error}")
+    return None

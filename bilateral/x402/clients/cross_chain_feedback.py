@@ -16,14 +16,8 @@ from bilateral.client import Client, FeedbackEntry, Handle, TransactionSigner
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.documents import FeedbackFile
-from bilateral.x402.clients.feedback import (
-    RESOURCE_DELIVERED,
-    feedback_arguments,
-    human_value,
-    refuse_duplicate,
-    required_parts,
-    search_for,
-)
+from bilateral.x402.clients import feedback
+from bilateral.x402.clients.purchase import make
 from bilateral.x402.proof.feedback_files import Tags, specified_file
 from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
 from bilateral.x402.proof.verdicts import Verification
@@ -50,7 +44,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     signer: TransactionSigner,
     payer: InteractionKey,
     *,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags = feedback.RESOURCE_DELIVERED,
     decimals: int = 0,
     comment: str | None = None,
 ) -> dict[str, Any]:
@@ -72,19 +66,20 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
             agent, the agent is on the chain of the payment, or the value is out of range.
         SignerFailedError: The key does not sign.
     """
-    interaction, registration, payment = required_parts(verification)
+    interaction, registration, payment = feedback.required_parts(verification)
     if agent.registry.chain == registration.chain or not agent.registry.chain.is_evm:
         raise InvalidArgumentError(f"{agent} is not on another EVM chain than the payment on {registration.chain}")
-    declared = () if verification.paid is None else _declared(verification)
-    if agent not in declared:
+    paid = verification.paid
+    info = None if paid is None else paid.profile.info_of(paid.declaration)
+    if info is None or agent not in (declared.agent for declared in info.registrations):
         raise InvalidArgumentError(f"the server that was paid does not declare the agent {agent}")
-    stored = human_value(value, decimals)
+    stored = feedback.human_value(value, decimals)
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
     signature = payer.sign(digest)
     if not is_signature_of_account(digest, signature, registration.chain, payment.payer):
         raise InvalidArgumentError(f"{payment.payer} paid, and the payer's key is that of another account")
     fields = {**specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
-    return feedback_arguments(verification, agent, stored, tags, fields, comment)
+    return feedback.feedback_arguments(verification, agent, stored, tags, fields, comment)
 
 
 def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedback
@@ -109,8 +104,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
         UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
     """
     arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
-    earlier = client.search_feedback(agent, **search_for(signer))
-    refuse_duplicate(verification, arguments, earlier, accept_unread=accept_unread)
+    make(feedback.refuse_second(client, verification, arguments, signer, accept_unread))
     return client.give_feedback(**arguments)
 
 
@@ -132,10 +126,3 @@ def is_signed_by_payer(file: FeedbackFile) -> bool:
     except (MalformedIdentifierError, ValueError):
         return False
     return is_signature_of_account(payer_digest(agent, file.task_ref or "", reviewer), signature, payment.chain, payer)
-
-
-def _declared(verification: Verification) -> tuple[GlobalAgentId, ...]:
-    """Return the agents that the server declared."""
-    assert verification.paid is not None  # noqa: S101  # the caller asked
-    info = verification.paid.profile.info_of(verification.paid.declaration)
-    return tuple(registration.agent for registration in info.registrations)

@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from bilateral.client import (
-    AsyncClient,
-    AsyncHandle,
-    Client,
-    FeedbackEntry,
-    Handle,
-    SignedFeedback,
-    TransactionSigner,
-)
+from bilateral.client import AsyncClient, AsyncHandle, Client, FeedbackEntry, Handle, SignedFeedback, TransactionSigner
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import FeedbackFile
+from bilateral.x402.clients.purchase import Steps, make, make_async
 from bilateral.x402.proof.errors import DuplicateFeedbackError, UnreadFeedbackError
 from bilateral.x402.proof.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
 from bilateral.x402.proof.types import AgentRegistration, InteractionData
@@ -100,12 +93,8 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
 ) -> dict[str, Any]:
     """Return the arguments of `give_feedback`, with the fields of a signed file and the proof of its payment."""
     interaction, registration, payment = required_parts(verification)
-    proof = {
-        "fromAddress": payment.payer,
-        "toAddress": payment.payee,
-        "chainId": str(registration.chain),
-        "txHash": interaction.payment.transaction,
-    }
+    proof = {"fromAddress": payment.payer, "toAddress": payment.payee}
+    proof |= {"chainId": str(registration.chain), "txHash": interaction.payment.transaction}
     file = feedback_file(fields, comment, proof)
     return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
 
@@ -142,8 +131,7 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
         UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
     return client.give_feedback(**arguments)
 
 
@@ -159,8 +147,7 @@ async def give_paid_feedback_async(  # noqa: PLR0913  # as paid_feedback
 ) -> AsyncHandle[FeedbackEntry]:
     """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    entries = await client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    await make_async(refuse_second(client, verification, arguments, signer, accept_unread))
     return await client.give_feedback(**arguments)
 
 
@@ -176,8 +163,7 @@ def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
 ) -> SignedFeedback:
     """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    entries = client.search_feedback(arguments["agent_id"], **search_for(signer))
-    refuse_duplicate(verification, arguments, entries, accept_unread=accept_unread)
+    make(refuse_second(client, verification, arguments, signer, accept_unread))
     return client.sign_feedback(**arguments)
 
 
@@ -192,46 +178,38 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
     Raises:
         NodeError: The node does not answer, or a contract wallet uses up all gas.
     """
-    claim = claim_of(file)
-    if claim is None or claim.is_by_key:
-        return claim is not None
-    if client is None or client.get_deployment().chain_id != claim.chain_id:
-        return False
-    return any(client.is_valid_signature(claim.account, digest, claim.signature) for digest in claim.digests)
+    return make(_is_signed(file, client))
 
 
 async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> bool:
     """Check the client's signature of a feedback file without blocking. See `is_signed_by_client`."""
+    return await make_async(_is_signed(file, client))
+
+
+def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
     claim = claim_of(file)
     if claim is None or claim.is_by_key:
         return claim is not None
-    if (await client.get_deployment()).chain_id != claim.chain_id:
+    if client is None or (yield client.get_deployment()).chain_id != claim.chain_id:
         return False
     for digest in claim.digests:
-        if await client.is_valid_signature(claim.account, digest, claim.signature):
+        if (yield client.is_valid_signature(claim.account, digest, claim.signature)):
             return True
     return False
 
 
-def search_for(signer: TransactionSigner) -> dict[str, Any]:
-    """Return the search for the client's own earlier feedback."""
-    return {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
-
-
-def refuse_duplicate(
-    verification: Verification,
-    arguments: dict[str, Any],
-    entries: Sequence[FeedbackEntry],
-    *,
-    accept_unread: bool = False,
-) -> None:
-    """Refuse a second feedback for one payment."""
+def refuse_second(
+    client: Any, verification: Verification, arguments: dict[str, Any], signer: TransactionSigner, accept_unread: bool
+) -> Steps[None]:
+    """Refuse a second feedback for one payment, by a client with or without an event loop."""
+    search = {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
+    entries: Sequence[FeedbackEntry] = yield client.search_feedback(arguments["agent_id"], **search)
     task_ref = arguments["feedback_file"].payment_reference
     for entry in entries:
         if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():
             raise DuplicateFeedbackError(str(entry.id), task_ref)
-    for entry in entries:
-        if not accept_unread and entry.file is None and _may_name(verification, entry):
+    for entry in () if accept_unread else entries:
+        if entry.file is None and _may_name(verification, entry):
             uri = "" if entry.event is None else str(entry.event.uri)
             problem = "its event was not found" if entry.event is None else str(entry.file_problem)
             raise UnreadFeedbackError(str(entry.id), task_ref, uri, problem)

@@ -21,11 +21,15 @@ import httpx
 from x402 import x402Client, x402ClientSync
 from x402.http.clients.httpx import PaymentError
 
-from bilateral.x402.clients.answer_limits import AnswerLimits
-from bilateral.x402.clients.bounded_httpx import DAMAGED, AsyncBoundedTransport, BoundedTransport, ReadBody
-from bilateral.x402.clients.outstanding import PaidCall
-from bilateral.x402.clients.purchase import Payer, Reply, make, make_async, purchase
-from bilateral.x402.clients.transports import RESULT, payment_among
+from bilateral.x402.clients.answer_limits import (
+    DAMAGED,
+    AnswerLimits,
+    AsyncBoundedTransport,
+    BoundedTransport,
+    ReadBody,
+)
+from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, make_async, purchase
+from bilateral.x402.clients.transports import RESULT, PaidCall, payment_among
 from bilateral.x402.proof.errors import LostAnswerError
 from bilateral.x402.proof.verdicts import Verification
 from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
@@ -104,33 +108,20 @@ class _Wire:
         extensions = self._request.extensions  # with the limits of time
         return self._handle(httpx.Request(method, url, headers=headers, content=body, extensions=extensions))
 
+    # Prices and paid answers were read by the transport below.
 
-class _BlockingWire(_Wire):
     def read(self, response: httpx.Response) -> Reply:
-        raw = b"".join(cast("httpx.SyncByteStream", response.stream))
-        response.close()
-        return _reply(response, raw)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if DAMAGED in response.extensions:
+            headers["content-encoding"] = response.extensions[DAMAGED]
+        return Reply(response.status_code, headers, cast("ReadBody", response.stream).raw, response)
 
     def json(self, response: httpx.Response) -> Any:
         response.read()
-        return _json(response)
+        return json_of(response)
 
     def close(self, response: httpx.Response) -> None:
         response.close()
-
-
-class _AsyncWire(_Wire):
-    async def read(self, response: httpx.Response) -> Reply:
-        raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
-        await response.aclose()
-        return _reply(response, raw)
-
-    async def json(self, response: httpx.Response) -> Any:
-        await response.aread()
-        return _json(response)
-
-    async def close(self, response: httpx.Response) -> None:
-        await response.aclose()
 
 
 class _Verifying(httpx.BaseTransport):
@@ -141,7 +132,7 @@ class _Verifying(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()  # it may have to be sent again
-        wire = _BlockingWire(request, self._transport.handle_request)
+        wire = _Wire(request, self._transport.handle_request)
         return _answer(*make(purchase(self._payer, wire, _call(request))))
 
     def close(self) -> None:
@@ -156,40 +147,21 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()  # it may have to be sent again
-        wire = _AsyncWire(request, self._transport.handle_async_request)
+        wire = _Wire(request, self._transport.handle_async_request)
         return _answer(*await make_async(purchase(self._payer, wire, _call(request))))
 
     async def aclose(self) -> None:
         await self._transport.aclose()
 
 
-def _json(response: httpx.Response) -> Any:
-    """Return a body as JSON; None if it is not."""
-    try:
-        return response.json()
-    except ValueError:
-        return None
-
-
 def _call(request: httpx.Request) -> PaidCall:
-    """Return a request that was read, with its payment if it has one.
-
-    The header of a body in pieces is replaced: sent again, the request would have both headers.
-    """
+    """Return a request that was read. The header of a body in pieces goes: sent again, it would have both headers."""
     if request.headers.pop("Transfer-Encoding", None) is not None:
         request.headers["Content-Length"] = str(len(request.content))
     payment = payment_among(request.headers)
     left_out = {"host", *(name.lower() for name in payment)}  # httpx writes names small
     headers = {name: value for name, value in request.headers.items() if name not in left_out}
     return PaidCall(request.method, str(request.url), headers, request.content, payment)
-
-
-def _reply(response: httpx.Response, raw: bytes) -> Reply:
-    """Return an answer for the purchase."""
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    if DAMAGED in response.extensions:
-        headers["content-encoding"] = response.extensions[DAMAGED]
-    return Reply(response.status_code, headers, raw, response)
 
 
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
@@ -200,6 +172,5 @@ def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> h
     extensions = {name: value for name, value in response.extensions.items() if name != "network_stream"}
     if verification is not None:
         extensions[RESULT] = verification
-    return httpx.Response(
-        response.status_code, headers=response.headers, stream=ReadBody(reply.body), extensions=extensions
-    )
+    body = ReadBody(reply.body)
+    return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=extensions)

@@ -25,10 +25,9 @@ from bilateral.core.errors import InvalidArgumentError, UnreachableDocumentError
 from bilateral.core.text import printable, quoted
 from bilateral.documents import Network
 from bilateral.documents.http import HttpSession, Limits
-from bilateral.x402.clients.answer_limits import AnswerLimits
-from bilateral.x402.clients.bounded_httpx import BoundedTransport
+from bilateral.x402.clients.answer_limits import AnswerLimits, BoundedTransport
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError, PreflightError
-from bilateral.x402.proof.headers import MAX_HEADER, decode_header
+from bilateral.x402.proof.fields import MAX_HEADER, decode_header
 from bilateral.x402.proof.profiles import PROFILES, Profile
 from bilateral.x402.proof.verifier import Verifier
 
@@ -103,12 +102,12 @@ class Preflight:
         findings: list[Finding] = []
         for pattern, route in routes.items():
             options = route.accepts if isinstance(route.accepts, list) else [route.accepts]
-            terms = [
-                (str(option.network), option.pay_to if isinstance(option.pay_to, str) else None) for option in options
-            ]
-            findings += examine(self.verifier, pattern, route.extensions or {}, terms, keys)
-            priced = _priced(options, server) if PROFILES.keys() & (route.extensions or {}).keys() else []
-            findings += _token_findings(self.verifier, pattern, route.extensions or {}, priced)
+            payees = [option.pay_to if isinstance(option.pay_to, str) else None for option in options]
+            terms = zip((str(option.network) for option in options), payees, strict=True)
+            extensions = route.extensions or {}
+            findings += examine(self.verifier, pattern, extensions, terms, keys)
+            priced = _priced(options, server) if PROFILES.keys() & extensions.keys() else []
+            findings += _token_findings(self.verifier, pattern, extensions, priced)
         problems = [finding for finding in findings if finding.code]
         for finding in problems:
             logger.error("%s", finding)
@@ -129,35 +128,23 @@ def examine(
     for network, pay_to in dict.fromkeys(terms):
         for profile in (PROFILES[name] for name in PROFILES if name in extensions):
             declaration, key = extensions[profile.key], keys.get(profile.key, "")
-            checks: dict[_CheckName, Callable[[], object]] = {
-                "wallet": partial(verifier.check_before_payment, declaration, network, pay_to or "", profile),
-                "keys": partial(_check_keys, verifier, declaration, network, profile, key),
-            }
-            if pay_to is None:
-                del checks["wallet"]
-            for name, check in checks.items():
-                code, problem = _outcome(check)
-                findings.append(Finding(subject, profile.key, network, name, code, problem))
+            place = subject, profile.key, network
+            if pay_to is not None:
+                wallet = partial(verifier.check_before_payment, declaration, network, pay_to, profile)
+                findings.append(Finding(*place, "wallet", *_outcome(wallet)))
+            keys_check = partial(_check_keys, verifier, declaration, network, profile, key)
+            findings.append(Finding(*place, "keys", *_outcome(keys_check)))
     return findings
 
 
 def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any]]:
-    """Return the terms of options as clients get them. Options that a function computes are left out.
-
-    So are all options while the facilitator cannot be reached: the SDK makes no terms without it.
-    """
+    """Return the terms of options as clients get them, but for those of a function or an unreachable facilitator."""
     terms: list[dict[str, Any]] = []
     for option in options:
         if server is None or callable(option.price) or callable(option.pay_to):
             continue
-        config = ResourceConfig(
-            scheme=option.scheme,
-            network=option.network,
-            pay_to=option.pay_to,
-            price=option.price,
-            max_timeout_seconds=option.max_timeout_seconds,
-            extra=option.extra,
-        )
+        names = ("scheme", "network", "pay_to", "price", "max_timeout_seconds", "extra")
+        config = ResourceConfig(**{name: getattr(option, name) for name in names})
         try:
             requirements = server.build_payment_requirements(config)
         except (RuntimeError, SchemeNotFoundError) as error:
@@ -170,7 +157,6 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any
 def _token_findings(
     verifier: Verifier, subject: str, extensions: Mapping[str, Any], terms: Iterable[Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    """Yield the findings about tokens that do not take the payments of a price."""
     profile = next(name for name in [*PROFILES, ""] if name in extensions or not name)
     for option in terms:
         code, problem = _outcome(partial(verifier.check_token, option))
@@ -198,9 +184,7 @@ def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Pro
         raise PaymentRefusedError("key_not_listed", problem)
 
 
-def check_url(
-    verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"", http: httpx.Client | None = None
-) -> list[Finding]:
+def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"") -> list[Finding]:
     """Ask a server for its price, and check its declaration as a client does before it pays. Nothing is signed.
 
     Args:
@@ -208,42 +192,32 @@ def check_url(
         url: The URL of a paid route.
         method: The method of the request.
         content: The body of the request.
-        http: The HTTP client; by default one with limits that follows no redirects.
 
     Raises:
         InvalidArgumentError: The server asks for no payment.
         UnreachableDocumentError: It cannot be reached.
     """
-    return findings_of(verifier, url, ask_price(url, method, content=content, http=http))
+    return findings_of(verifier, url, ask_price(url, method, content=content))
 
 
 def ask_price(
-    url: str,
-    method: str = "GET",
-    *,
-    content: bytes = b"",
-    http: httpx.Client | None = None,
-    network: Network | None = None,
+    url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
     """Send a request without a payment, and return the price that the server names in its header."""
     if network is not None:
         with HttpSession(Limits(), network) as session:
             status, headers = session.ask(url, method, content)
     else:
-        status, headers = _ask(url, method, content, http)
+        status, headers = _ask(url, method, content)
     if status != HTTPStatus.PAYMENT_REQUIRED:
         raise InvalidArgumentError(f"{quoted(url)} answers {status}, not 402: it asks for no payment")
     return decode_header(headers.get("payment-required"))
 
 
-def _ask(url: str, method: str, content: bytes, http: httpx.Client | None) -> tuple[int, httpx.Headers]:
-    """Ask a server that the user names, and return status and headers."""
+def _ask(url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
     try:
-        if http is not None:
+        with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as http:
             response = http.request(method, url, content=content)
-        else:
-            with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as plain:
-                response = plain.request(method, url, content=content)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = printable(str(error)) or type(error).__name__
         raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error

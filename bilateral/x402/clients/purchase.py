@@ -22,10 +22,10 @@ from bilateral.core.identifiers import TransactionRef
 from bilateral.core.text import printable, quoted
 from bilateral.node.steps import run, run_async
 from bilateral.x402.clients import transports
-from bilateral.x402.clients.outstanding import PaidCall, outstanding_payments
+from bilateral.x402.clients.transports import PaidCall, outstanding_payments
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
-from bilateral.x402.proof.headers import decode_header
+from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import Settlement
 from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
 from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
@@ -68,10 +68,6 @@ OUTCOMES: Final[dict[str, Any]] = json.loads(
     resources.files("bilateral.x402.clients").joinpath("payment_outcomes.json").read_bytes()
 )
 """The outcomes and the kinds of answers with their meanings, and the action for each pair."""
-
-_ACTIONS: Final = {
-    (outcome, kind): Action(OUTCOMES["actions"][outcome][kind]) for outcome in PaymentOutcome for kind in AnswerKind
-}
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses that httpx and requests follow, if there is a `Location`."""
@@ -166,6 +162,14 @@ class Wire(Protocol):
         """Give a response up."""
 
 
+def json_of(response: Any) -> Any:
+    """Return the body of a response that was read as JSON; None if it is not."""
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
 class Payer:
     """The part of all transports that pays and verifies.
 
@@ -179,16 +183,13 @@ class Payer:
         self.payments, self.verifier, self.refusal = outstanding_payments(client), verifier, refusal
 
 
-Purchase: TypeAlias = Steps[tuple[Reply, Verification | None, bool]]
-
-
-def make(steps: Purchase) -> tuple[Reply, Verification | None, bool]:
-    """Make a purchase without an event loop."""
+def make(steps: Steps[T]) -> T:
+    """Run steps without an event loop."""
     return run(steps, lambda result: result)
 
 
-async def make_async(steps: Purchase) -> tuple[Reply, Verification | None, bool]:
-    """Make a purchase on an event loop."""
+async def make_async(steps: Steps[T]) -> T:
+    """Run steps on an event loop."""
 
     async def result_of(step: Any) -> Any:
         return await step if isawaitable(step) else step
@@ -196,7 +197,7 @@ async def make_async(steps: Purchase) -> tuple[Reply, Verification | None, bool]
     return await run_async(steps, result_of)
 
 
-def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
+def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, Verification | None, bool]]:
     """Make a request, pay for it if it must be paid, and return its answer.
 
     A request whose payment has no answer yet sends that payment again, and signs no other one.
@@ -217,7 +218,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Purchase:
         while True:
             kind, outcome, verification, settlement = yield from _judged(payer, call, reply, is_again=is_again)
             is_settled = outcome is PaymentOutcome.SETTLED
-            action = _ACTIONS[outcome, kind]
+            action = Action(OUTCOMES["actions"][outcome][kind])
             if action is Action.DELIVER and isinstance(reply, Reply):
                 if reply.is_delivery and reply.is_repeated:
                     payments.add(call, is_settled=is_settled)
@@ -265,7 +266,6 @@ def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Ste
 
 
 def _unpaid(payer: Payer, wire: Wire, headers: Mapping[str, str]) -> Steps[Any]:
-    """Send a request without a payment. Refuse a price that cannot be read strictly."""
     response = yield wire.send(headers)
     problem = transports.price_problem(response.status_code, response.headers)
     if problem is not None:
@@ -282,7 +282,6 @@ def _sent_again(wire: Wire, call: PaidCall) -> Steps[Reply]:
 
 
 def _outstanding(payer: Payer, request: PaidCall) -> Steps[PaidCall | None]:
-    """Return the outstanding payment for a request; None if a new one may be signed."""
     while True:
         call = payer.payments.take(request)
         if call is None:
@@ -297,7 +296,6 @@ def _outstanding(payer: Payer, request: PaidCall) -> Steps[PaidCall | None]:
 
 
 def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Reply | Exception]:
-    """Return the answer to a request; the error if it has none although a payment was sent."""
     try:
         return (yield from steps)
     except Exception as error:
@@ -312,16 +310,9 @@ def _judged(
     """Find the row and the column of the table, with the verification of an answer and the chain's word."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
-        paid = transports.paid_request(
-            call.payment,
-            f"{call.method} {call.url}",
-            call.headers,
-            call.body,
-            reply.headers,
-            reply.body,
-            status=reply.status,
-            is_body_lost=is_again and transports.is_body_lost(reply.status, reply.body),
-        )
+        sent = call.payment, f"{call.method} {call.url}", call.headers, call.body
+        is_lost = is_again and transports.is_body_lost(reply.status, reply.body)
+        paid = transports.paid_request(*sent, reply.headers, reply.body, status=reply.status, is_body_lost=is_lost)
         verification: Verification | None = None if paid is None else (yield payer.verifier.verify(paid))
         is_verified = verification is not None and verification.is_verified
         is_paid = verification is not None and verification.outcome(CheckName.PAYMENT) is Outcome.PASSED
@@ -352,7 +343,6 @@ def _outcome(reply: Reply | Exception, settlement: Settlement) -> PaymentOutcome
 
 
 def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, settlement: Settlement) -> LostAnswerError:
-    """Return the error of a payment without an answer."""
     is_paid, transaction = settlement.is_paid, settlement.transaction
     if isinstance(reply, Exception):
         came, status, answer = str(reply) or type(reply).__name__, None, b""
@@ -362,17 +352,16 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
         network = str(accepted.get("network")) if isinstance(accepted, dict) else ""
         transaction = transaction or reply.reported_transaction(network)
         if reply.location is not None:
-            return RedirectedPaymentError(
-                *call.parts, reply.location, is_paid, outcome=outcome, transaction=transaction, status=status
-            )
+            facts: dict[str, Any] = {"outcome": outcome, "transaction": transaction, "status": status}
+            return RedirectedPaymentError(*call.parts, location=reply.location, is_paid=is_paid, **facts)
     reason = "" if isinstance(reply, Exception) or not reply.reason else f"; its reason: {quoted(reply.reason)}"
-    kind: type[LostAnswerError] = PaidNotAnsweredError if is_paid else LostAnswerError
     if is_paid:
-        by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
-        problem = f"{came}, and the payment was taken {by}{reason}"
+        kind: type[LostAnswerError] = PaidNotAnsweredError
+        state = f"was taken by {f'transaction {transaction}' if transaction else 'a transaction that was not found'}"
     else:
+        kind = LostAnswerError
         state = "is not settled so far, but can be until its validBefore"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
-        by = f" (the server names transaction {transaction})" if transaction else ""
-        problem = f"{came}, and the payment{by} {state}{reason}"
+        state = f"(the server names transaction {transaction}) {state}" if transaction else state
+    problem = f"{came}, and the payment {state}{reason}"
     return kind(*call.parts, problem, outcome=outcome, transaction=transaction, status=status, answer=answer)

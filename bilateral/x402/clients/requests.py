@@ -16,18 +16,10 @@ from requests.adapters import HTTPAdapter
 from x402 import x402ClientSync
 from x402.http.clients.requests import PaymentError
 
-from bilateral.x402.clients.answer_limits import (
-    CHUNK,
-    AnswerLimitError,
-    AnswerLimits,
-    AnswerTimeoutError,
-    Meter,
-    too_large,
-    within,
-)
-from bilateral.x402.clients.outstanding import PaidCall
-from bilateral.x402.clients.purchase import Payer, Reply, make, purchase
-from bilateral.x402.clients.transports import payment_among
+from bilateral.x402.clients import answer_limits
+from bilateral.x402.clients.answer_limits import AnswerLimitError, AnswerLimits, AnswerTimeoutError
+from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, purchase
+from bilateral.x402.clients.transports import PaidCall, payment_among
 from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
 from bilateral.x402.proof.verdicts import Verification
@@ -80,7 +72,8 @@ class _Verifying(HTTPAdapter):
 
         def bounded(sent: requests.PreparedRequest) -> requests.Response:
             try:
-                return within(limits, lambda: _read(send(sent, *arguments, **options), limits), requests.Response.close)
+                read = lambda: _read(send(sent, *arguments, **options), limits)  # noqa: E731
+                return answer_limits.within(limits, read, requests.Response.close)
             except AnswerTimeoutError as error:
                 raise requests.ReadTimeout(str(error), request=sent) from error
             except AnswerLimitError as error:
@@ -119,32 +112,25 @@ class _Wire:
         return self._handle(request)
 
     def read(self, response: requests.Response) -> Reply:
-        return _reply(response)
+        names = {name.lower(): value for name, value in response.headers.items()}
+        headers = {name: value for name, value in names.items() if name != "content-encoding"}  # it is decoded
+        return Reply(response.status_code, headers, response.content, response)
 
     def json(self, response: requests.Response) -> Any:
-        try:
-            return response.json()
-        except ValueError:
-            return None
+        return json_of(response)
 
     def close(self, response: requests.Response) -> None:
         response.close()
 
 
-def _reply(response: requests.Response) -> Reply:
-    """Return an answer for the purchase. requests has decoded its body."""
-    headers = {name.lower(): value for name, value in response.headers.items() if name.lower() != "content-encoding"}
-    return Reply(response.status_code, headers, response.content, response)
-
-
 def _read(response: requests.Response, limits: AnswerLimits) -> requests.Response:
     """Read the whole body of an answer. A damaged body stays as it was sent."""
-    meter = Meter(limits)
+    meter = answer_limits.Meter(limits)
     try:
-        raw = b"".join(meter.count(piece) for piece in response.raw.stream(CHUNK, decode_content=False))
+        raw = b"".join(meter.count(piece) for piece in response.raw.stream(answer_limits.CHUNK, decode_content=False))
         decoded = decode_body(raw, response.headers.get("content-encoding", ""), limits.bytes)
     except BodyTooLargeError:
-        raise too_large(limits) from None
+        raise answer_limits.too_large(limits) from None
     except UnsupportedBodyError:
         decoded = raw
     except urllib3.exceptions.HTTPError as error:

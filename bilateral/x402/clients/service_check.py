@@ -6,7 +6,7 @@ The verdict is one of `bilateral.checks`, so this module needs the extra `index`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,14 +72,13 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     method: str = "GET",
     *,
     content: bytes = b"",
-    policy: Policy | None = None,
-    loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
+    **options: Any,
 ) -> ServiceCheck:
     """Answer the question: should I pay the service behind this URL? Nothing is paid or signed."""
     report("asking for the price")
     price = ask_price(url, method, content=content)
-    return judge_service(client, rpc_url, url, price, policy=policy, loader=loader, report=report)
+    return judge_service(client, rpc_url, url, price, report=report, **options)
 
 
 def judge_service(  # noqa: PLR0913  # the service, and how to ask
@@ -114,7 +113,7 @@ def judge_service(  # noqa: PLR0913  # the service, and how to ask
     return ServiceCheck(
         verdict=max(verdicts, key=_GRAVITY.index, default=Verdict.CAUTION),
         url=url,
-        price=_in_words(client, [_option(option) for option in _options(price or {})]),
+        price=_in_words(client, _options(price or {})),
         findings=tuple(findings),
         agents=tuple(answers),
         unknown=tuple(unknown),
@@ -133,21 +132,18 @@ def _verdict(finding: Finding) -> Verdict:
     return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
 
 
-def _options(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the options of payment."""
-    accepts = price.get("accepts")
-    listed: list[Any] = accepts if isinstance(accepts, list) else []
-    options: list[Mapping[str, Any]] = [option for option in listed if isinstance(option, dict)]
-    return options[:_MOST_OPTIONS]
+def _options(price: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    accepts: Any = price.get("accepts")
+    listed = accepts if isinstance(accepts, list) else []
+    return [option for option in listed if isinstance(option, dict)][:_MOST_OPTIONS]
 
 
-def _option(option: Mapping[str, Any]) -> dict[str, str]:
-    """Return an option of payment as it is shown."""
-    return {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
-
-
-def _in_words(client: Client, options: list[dict[str, str]]) -> tuple[dict[str, str], ...]:
-    """Add each option in words. Tokens on other chains, and those without a symbol, stay addresses."""
+def _in_words(client: Client, offered: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
+    """Return each option, and its words. Tokens on other chains, and those without a symbol, stay addresses."""
+    options = [
+        {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
+        for option in offered
+    ]
     network = str(client.get_deployment().agent_registry.chain)
     assets = {option.get("asset", "") for option in options if option.get("network") == network}
     tokens = client.runner.run(_tokens(sorted(filter(_ADDRESS.fullmatch, assets))))
@@ -188,7 +184,6 @@ def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
 
 
 def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, str]]:
-    """Yield the agents of a registry that a price declares, each with the account that is paid on its chain."""
     extensions = price.get("extensions")
     if not isinstance(extensions, dict):
         return
@@ -197,10 +192,8 @@ def _declared(price: Mapping[str, Any], registry: str) -> Iterator[tuple[str, st
             info = profile.info_of(extensions[profile.key])
         except InvalidMessageError:
             continue
+        network = registry.rpartition(":")[0]
+        payees = [str(option.get("payTo"))[:200] for option in _options(price) if option.get("network") == network]
         for registration in info.registrations:
-            if str(registration.agent.registry).lower() != registry.lower():
-                continue
-            network = registry.rpartition(":")[0]
-            for option in _options(price):
-                if option.get("network") == network:
-                    yield registration.agent.agent, str(option.get("payTo"))[:200]
+            if str(registration.agent.registry).lower() == registry.lower():
+                yield from ((registration.agent.agent, payee) for payee in payees)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.x402.proof.headers import decode_header
+from bilateral.x402.proof.fields import decode_header
 
 MAX_STORED_BODY: Final = 1024 * 1024
 """Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""
@@ -20,10 +20,10 @@ MAX_STORED_BODY: Final = 1024 * 1024
 SECONDS: Final = 24 * 3600.0
 """The time that a paid answer is kept: a buyer that crashed is back within a day."""
 
-GONE: Final = 410
+PROOF_STATUS: Final = 410
 """The HTTP status with which the proof of an answer is fetched again whose body was not kept."""
 
-GONE_BODY: Final = b'{"error": "answer_not_kept"}'
+PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _UNSETTLED: Final = (b":unsettled", b"")
 """Marks an answer among its headers, so that each store keeps the mark. No header of HTTP has a colon in its name."""
@@ -46,12 +46,9 @@ class PaidAnswer:
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
 
-    @classmethod
-    def unsettled(
-        cls, request: bytes, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes
-    ) -> PaidAnswer:
-        """Return an answer that is handed over once its payment is settled."""
-        return cls(request, status, (*headers, _UNSETTLED), body)
+    def unsettled(self) -> PaidAnswer:
+        """Return the answer as one that is handed over once its payment is settled."""
+        return replace(self, headers=(*self.headers, _UNSETTLED))
 
     @property
     def is_unsettled(self) -> bool:
@@ -68,7 +65,7 @@ class PaidAnswer:
         """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache keeps it."""
         proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
         headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
-        return replace(self, status=GONE, headers=headers, body=GONE_BODY)
+        return replace(self, status=PROOF_STATUS, headers=headers, body=PROOF_BODY)
 
 
 class PaidAnswers:
@@ -121,7 +118,6 @@ class PaidAnswers:
             return answer[0]
 
     def _drop(self, payment: bytes) -> None:
-        """Forget an answer."""
         dropped = self._stored.pop(payment, None)
         if dropped is not None:
             self._bytes -= size_of(dropped[0])

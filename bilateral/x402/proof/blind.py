@@ -96,13 +96,11 @@ def check_envelope(
 
 
 def _compare(name: str, value: object, expected: object) -> None:
-    """Refuse a field of an envelope that is not of this payment."""
     if value != expected:
         raise InvalidArgumentError(f"{name}: the envelope says {value}, and this payment {expected}")
 
 
 def _read(value: Any) -> SignedEnvelope:
-    """Read the envelope of a server."""
     if not isinstance(value, dict):
         raise InvalidArgumentError(f"sealedRating: expected an object, not a {type(value).__name__}")
     text = json.dumps(value)

@@ -9,24 +9,35 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.operations.registries import call
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError
+from eth_utils.crypto import keccak
+from x402.mechanisms.evm.utils import get_asset_info
+
+from bilateral.client.operations.registries import call, simulate
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
+from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
-from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, checksummed
+from bilateral.core.text import printable, quoted
 from bilateral.documents import Document, Loader, RegistrationFile, Signer
-from bilateral.node.steps import Blocking, Operation, together
+from bilateral.node import answers
+from bilateral.node.steps import Blocking, Operation, Rpc, together
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
+from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.readers import RegistryReader, check_wallet, deployment_of, for_one_check, is_same_account
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 
 if TYPE_CHECKING:
-    from bilateral.checks import Check
+    from bilateral import checks
 
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""
@@ -109,11 +120,10 @@ def check_before_payment(
 def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
     """Return the wallet on a chain that a registration file names among its services; empty if it names none."""
     for service in file.all_services:
-        if service.name == WALLET_SERVICE and (service.endpoint or "").startswith(f"{chain}:"):
-            try:
-                return AccountId.parse(service.endpoint or "").address
-            except MalformedIdentifierError:
-                continue
+        endpoint = service.endpoint or ""
+        if service.name == WALLET_SERVICE and endpoint.startswith(f"{chain}:"):
+            with suppress(MalformedIdentifierError):
+                return AccountId.parse(endpoint).address
     return ""
 
 
@@ -129,11 +139,7 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     uri = yield from reader.uri(agent)
     if not uri:
         raise PaymentRefusedError("file_missing", f"agent {agent} has no registration file: set its URI")
-    try:
-        document: Document = yield Blocking(lambda: files.load(uri))
-        file = authentic_file(document)
-    except DocumentError as error:
-        raise PaymentRefusedError("file_not_loaded", f"the registration file cannot be read: {error}") from None
+    file = yield from _loaded(files, uri, "file_not_loaded")
     if file is None:
         raise PaymentRefusedError("file_not_authentic", "nothing proves that the registration file is authentic")
     if file.registration_of(agent) is None:
@@ -144,18 +150,21 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     return keys
 
 
+def _loaded(files: FileCache, uri: str, code: str) -> Operation[RegistrationFile | None]:
+    try:
+        document: Document = yield Blocking(lambda: files.load(uri))
+        return authentic_file(document)
+    except DocumentError as error:
+        raise PaymentRefusedError(code, f"the registration file cannot be read: {error}") from None
+
+
 def _service_wallet_of(
     reader: RegistryReader, files: FileCache, registration: AgentRegistration, chain: ChainId
 ) -> Operation[str]:
-    """Load an agent's registration file, and return the wallet that it names on a chain."""
     uri = yield from reader.uri(registration.agent)
     if not uri:
         return ""
-    try:
-        document: Document = yield Blocking(lambda: files.load(uri))
-        file = authentic_file(document)
-    except DocumentError as error:
-        raise PaymentRefusedError("cannot_check", f"the registration file cannot be read: {error}") from None
+    file = yield from _loaded(files, uri, "cannot_check")
     if file is None or file.registration_of(registration.agent) is None:
         raise PaymentRefusedError("cannot_check", "the registration file is not authentic, or not the agent's")
     return service_wallet(file, chain)
@@ -175,7 +184,7 @@ class VerifiedClient:
     owner: str
     payer: str
     rating: int | None
-    check: Check | None = None
+    check: checks.Check | None = None
 
 
 def check_client(
@@ -194,3 +203,98 @@ def check_client(
     for has_rating, rating in read:
         indexed_rating = rating if has_rating else None
     return VerifiedClient(claim.agent, owner, payer, indexed_rating)
+
+
+_DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+_DOMAIN_FIELDS: Final = ("bytes1", "string", "string", "uint256", "address", "bytes32", "uint256[]")
+"""The types of the values of `eip712Domain()` (ERC-5267)."""
+
+_ALL_FIELDS: Final = b"\x0f"
+"""A domain with name, version, chain and contract, and without a salt."""
+
+_STATE_ARGUMENTS: Final = encode(("address", "bytes32"), ("0x" + "00" * 20, bytes(32)))
+_MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
+
+
+def check_token(terms: Mapping[str, Any]) -> Operation[None]:
+    """Check that a token takes the payments that its terms ask for. The node must be of the terms' network."""
+    network, extra = str(terms.get("network")), terms.get("extra")
+    kind = unsupported_kind(terms.get("scheme"), network, extra)
+    if kind is not None:
+        raise PaymentRefusedError(kind, "offer the scheme exact, by EIP-3009 (transfers with authorization)")
+    try:
+        token = checksummed(str(terms.get("asset")))
+    except MalformedIdentifierError as error:
+        raise PaymentRefusedError("token_not_found", f"asset: {error}") from None
+    if not answers.data((yield Rpc("eth_getCode", (token, "latest")))):
+        raise PaymentRefusedError("token_not_found", f"asset: {network} has no contract at {token}")
+    if (yield from _view(token, "authorizationState(address,bytes32)", _STATE_ARGUMENTS)) is None:
+        problem = f"asset: {token} has no transfers with authorization (EIP-3009), which the scheme exact needs"
+        raise PaymentRefusedError("token_without_eip3009", problem)
+    yield from _check_domain(token, network, extra if isinstance(extra, dict) else {})
+
+
+def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operation[None]:
+    name, version = _signed_domain(token, network, extra)
+    chain = int(network.rpartition(":")[2])
+    parts = (_DOMAIN_TYPE, keccak(text=name), keccak(text=version), chain, token)
+    separator = keccak(encode(("bytes32", "bytes32", "bytes32", "uint256", "address"), parts))
+    own = yield from _own_domain(token)
+    own_separator = None if own is not None else (yield from _view(token, "DOMAIN_SEPARATOR()"))
+    if own == (_ALL_FIELDS, name, version, chain, token.lower()) or own_separator == separator:
+        return
+    if own is None and own_separator is None:
+        problem = f"{token} has neither eip712Domain() nor DOMAIN_SEPARATOR(): its EIP-712 domain cannot be compared"
+        raise PaymentRefusedError("token_domain_unreadable", problem)
+    own_name, own_version = own[1:3] if own is not None else (yield from _texts(token))
+    problem = (
+        f"extra: clients would sign for name {_short(name)} and version {_short(version)}, but the EIP-712 domain of "
+        f"{token} is another one; the token calls itself {_short(own_name)}, version {_short(own_version)}"
+    )
+    raise PaymentRefusedError("token_domain_mismatch", problem)
+
+
+def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[str, str]:
+    """Return name and version that the SDK's client signs: those of the terms, or of a token that it knows."""
+    name, version = extra.get("name"), extra.get("version", "1")
+    if name is None:
+        try:
+            listed: Mapping[str, Any] = get_asset_info(network, token)
+        except ValueError:
+            listed = {}
+        name, version = listed.get("name"), listed.get("version", "1")
+    if not isinstance(name, str) or not isinstance(version, str):
+        problem = "extra: name and version of the token's EIP-712 domain must be given as text"
+        raise PaymentRefusedError("token_domain_missing", problem)
+    return name, version
+
+
+def _own_domain(token: str) -> Operation[tuple[bytes, str, str, int, str] | None]:
+    """Return the domain that a token itself names (ERC-5267): its fields, name, version, chain and contract."""
+    returned = yield from _view(token, "eip712Domain()")
+    try:
+        fields, name, version, chain, contract = decode(_DOMAIN_FIELDS, returned or b"")[:5]
+    except (DecodingError, UnicodeDecodeError):
+        return None
+    return fields, name, version, chain, contract.lower()
+
+
+def _texts(token: str) -> Operation[tuple[str, str]]:
+    texts = {"name()": "", "version()": ""}
+    for function in texts:
+        returned = yield from _view(token, function)
+        with suppress(DecodingError, UnicodeDecodeError):
+            texts[function] = str(decode(("string",), returned or b"")[0])
+    return texts["name()"], texts["version()"]
+
+
+def _view(token: str, signature: str, arguments: bytes = b"") -> Operation[bytes | None]:
+    data = "0x" + (keccak(text=signature)[:4] + arguments).hex()
+    try:
+        return (yield from simulate({"to": token, "data": data})) or None
+    except ContractRevertError:
+        return None
+
+
+def _short(text: str) -> str:
+    return quoted(printable(text[:_MOST_TEXT]))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from bilateral.core.errors import BilateralError
+from bilateral.core.errors import BilateralError, FormattedError
 from bilateral.core.text import quoted
 
 Fault: TypeAlias = Literal[
@@ -31,8 +31,7 @@ class InvalidMessageError(ReputationExtensionError, ValueError):
 
     def __init__(self, field: str, fault: Fault, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
-        self.field = field
-        self.fault = fault
+        self.field, self.fault = field, fault
 
 
 class InvalidKeyError(ReputationExtensionError, ValueError):
@@ -70,7 +69,7 @@ class PaymentRefusedError(ReputationExtensionError):
         self.code = code
 
 
-class DuplicateFeedbackError(ReputationExtensionError, ValueError):
+class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueError):
     """The client has given feedback for this payment.
 
     Attributes:
@@ -79,11 +78,9 @@ class DuplicateFeedbackError(ReputationExtensionError, ValueError):
     """
 
     reason = "duplicate_feedback"
-
-    def __init__(self, feedback: str, task_ref: str) -> None:
-        super().__init__(f"feedback {feedback} names the payment {task_ref}: one feedback a payment")
-        self.feedback = feedback
-        self.task_ref = task_ref
+    template = "feedback {feedback} names the payment {task_ref}: one feedback a payment"
+    feedback: str
+    task_ref: str
 
 
 class UnreadFeedbackError(ReputationExtensionError):
@@ -102,9 +99,7 @@ class UnreadFeedbackError(ReputationExtensionError):
             f"the file {quoted(uri[:200])} of feedback {feedback} cannot be loaded, so that it may be for the payment "
             f"{task_ref} already: {problem}; try again, or pass accept_unread=True if it is for another payment"
         )
-        self.feedback = feedback
-        self.task_ref = task_ref
-        self.uri = uri
+        self.feedback, self.task_ref, self.uri = feedback, task_ref, uri
 
 
 class LostAnswerError(ReputationExtensionError):
@@ -167,34 +162,22 @@ class RedirectedPaymentError(LostAnswerError):
 
     reason = "redirected_payment"
 
-    def __init__(  # noqa: PLR0913, PLR0917  # the parts of the request, and the answer
-        self,
-        method: str,
-        url: str,
-        headers: dict[str, str],
-        body: bytes,
-        location: str,
-        is_paid: bool | None,  # has three values
-        *,
-        outcome: str,
-        transaction: str | None,
-        status: int | None,
+    def __init__(
+        self, *request: Any, location: str, is_paid: bool | None, transaction: str | None, **answer: Any
     ) -> None:
         state = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
         state += f" by transaction {transaction}" if transaction else ""
         problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {state}"
-        super().__init__(method, url, headers, body, problem, outcome=outcome, transaction=transaction, status=status)
+        super().__init__(*request, problem, transaction=transaction, **answer)  # type: ignore[call-arg]
         self.location, self.is_paid = location, is_paid
 
 
-class StreamingRouteError(ReputationExtensionError, ValueError):
+class StreamingRouteError(FormattedError, ReputationExtensionError, ValueError):
     """A route that streams its responses declares the extension, but a stream cannot be signed before it ends."""
 
     reason = "streaming_route"
-
-    def __init__(self, route: str) -> None:
-        super().__init__(f"{route} streams its responses: do not declare 8004-reputation on it")
-        self.route = route
+    template = "{route} streams its responses: do not declare 8004-reputation on it"
+    route: str
 
 
 class PreflightError(ReputationExtensionError):
@@ -211,17 +194,15 @@ class PreflightError(ReputationExtensionError):
         self.problems = problems
 
 
-class TooManyPaymentsError(ReputationExtensionError):
+class TooManyPaymentsError(FormattedError, ReputationExtensionError):
     """A server has as many payments in progress as its limit allows."""
 
     reason = "too_many_payments"
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"{limit} payments are in progress, as many as Reservations(limit={limit}) allows")
-        self.limit = limit
+    template = "{limit} payments are in progress, as many as Reservations(limit={limit}) allows"
+    limit: int
 
 
-class BodyTooLargeError(ReputationExtensionError):
+class BodyTooLargeError(FormattedError, ReputationExtensionError):
     """A body is larger than the limit, after decoding.
 
     Attributes:
@@ -229,7 +210,5 @@ class BodyTooLargeError(ReputationExtensionError):
     """
 
     reason = "body_too_large"
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"the body exceeds the limit of {limit} bytes")
-        self.limit = limit
+    template = "the body exceeds the limit of {limit} bytes"
+    limit: int

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
-from bilateral.core.identifiers import ChainId
+from bilateral.core.identifiers import ChainId, GlobalAgentId
 from bilateral.core.text import printable
 from bilateral.documents import Document, RegistrationFile, Signer
 from bilateral.node.steps import Blocking, Operation, Pause
@@ -29,7 +29,9 @@ from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_
 from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
 from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, PaidRequest, Payment, Verification
 
-Steps: TypeAlias = Sequence[tuple[CheckName, Callable[[], Operation[None] | None]]]
+T = TypeVar("T")
+
+Steps: TypeAlias = list[tuple[CheckName, Callable[[], Operation[None] | None]]]
 """Checks by their names, each made by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
@@ -49,7 +51,8 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
 
     def check(self, name: CheckName) -> Check:
         """Return the check with this end. Its texts may be a stranger's."""
-        return Check(name, self.outcome, _escaped(self.problem), self.code, _escaped(self.field))
+        problem, field = (text if text.isprintable() else printable(text) for text in (self.problem, self.field))
+        return Check(name, self.outcome, problem, self.code, field)
 
 
 class Examination:
@@ -93,14 +96,11 @@ class Examination:
 
     def check_agent(self) -> Operation[None]:
         """Check the wallet, the registration file and the signature."""
-        steps: Steps = [
-            (CheckName.PAY_TO, self._compare_wallet),
-            (CheckName.REGISTRATION_FILE, self._find_file),
-            (CheckName.SIGNERS, self._find_signers),
-            (CheckName.SIGNATURE, self._check_signature),
-        ]
-        # A wallet that the file names is known once the file is.
-        yield from self._make([steps[1], steps[0], *steps[2:]] if self._terms.wallet_services else steps)
+        steps: Steps = [(CheckName.PAY_TO, self._compare_wallet), (CheckName.REGISTRATION_FILE, self._find_file)]
+        if self._terms.wallet_services:  # a wallet that the file names is known once the file is
+            steps.reverse()
+        steps += [(CheckName.SIGNERS, self._find_signers), (CheckName.SIGNATURE, self._check_signature)]
+        yield from self._make(steps)
         if self._registration is not None:
             info = self._profile.info_of(self._paid.declaration)
             self._envelope = yield from check_envelope(self._reader, info, self._interaction, self._payment)
@@ -125,7 +125,6 @@ class Examination:
 
     @property
     def _remarks(self) -> tuple[str, ...]:
-        """Deviations that do not change the outcome, and the source of the wallet."""
         remarks: tuple[str, ...] = ()
         if self._registration is not None and isinstance(self._reader, GuardedReader):
             remarks = self._reader.remarks(self._registration.agent)
@@ -142,55 +141,42 @@ class Examination:
         return self, now
 
     def _make(self, steps: Steps) -> Operation[None]:
-        """Make checks one after the other, and note the outcome of each."""
         for name, step in steps:
             self._checks[name] = Check(name, Outcome.PASSED)
             try:
                 operation = step()
                 if operation is not None:
                     yield from operation
-            except _Stopped as stopped:
-                self._checks[name] = stopped.check(name)
-            except PaymentRefusedError as refusal:
-                self._checks[name] = _refused(refusal).check(name)
-            except InvalidMessageError as error:
-                self._checks[name] = _Stopped(Outcome.FAILED, str(error), error.fault, error.field).check(name)
-            except BilateralError as error:
-                self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
+            except (_Stopped, BilateralError) as error:
+                self._checks[name] = _stopped(error).check(name)
 
     def _read_settlement(self) -> None:
-        """Read `PAYMENT-RESPONSE`."""
         self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
         if not self._receipt.is_success:
             raise _failed("the server reports that settlement failed", "settlement_failed")
 
     def _read_statement(self) -> None:
-        """Read the signed statement."""
-        receipt = _needed(self._receipt, "there is no settlement")
+        receipt = _required(self._receipt, "there is no settlement")
         self._interaction = self._profile.statement_of(receipt.interaction)
 
     def _compare_agent(self) -> None:
-        """Compare the statement's agent with the declared one."""
         self._registration = self._reader.trusted_registration(self._profile.info_of(self._paid.declaration))
-        interaction, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
+        interaction, agent = self._statement(), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
             raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
-        interaction, receipt = _needed(self._interaction, "there is no statement"), self._receipt
-        networks = {str(interaction.network), receipt.network if receipt else "", self._paid.network}
+        networks = {str(self._statement().network), self._receipt.network if self._receipt else "", self._paid.network}
         if len(networks) > 1:
             raise _failed(f"different networks are named: {', '.join(sorted(networks))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
-        interaction = _needed(self._interaction, "there is no statement")
-        receipt = _needed(self._receipt, "no settlement")
+        interaction, receipt = self._statement(), _required(self._receipt, "no settlement")
         if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
             raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
 
     def _compare_hashes(self) -> Operation[None]:
-        """Compute the hashes again from this client's own bodies."""
-        interaction, paid = _needed(self._interaction, "there is no statement"), self._paid
+        interaction, paid = self._statement(), self._paid
         if paid.is_body_lost:
             raise _unchecked("the server has not kept the body of this answer", "body_not_kept")
         if paid.response is None:
@@ -205,29 +191,25 @@ class Examination:
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
-        interaction = _needed(self._interaction, "there is no statement")
+        interaction = self._statement()
         if reader is None:
             raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
         payload = self._paid.payment.get("payload")
         payload = payload if isinstance(payload, dict) else {}
         end = time.monotonic() + (0 if self._terms.is_historical else self._terms.receipt_seconds)
-        while True:
+        terms = self._paid.accepted, payload, interaction.payment.transaction, self._terms.confirmations
+        while self._payment is None:
             try:
-                self._payment = yield from reader.find_payment(
-                    self._paid.accepted, payload, interaction.payment.transaction, self._terms.confirmations
-                )
+                self._payment = yield from reader.find_payment(*terms)
             except PaymentProblemError as error:
                 left = end - time.monotonic()
                 if error.is_final or left <= 0:
                     raise _failed(str(error), error.code) from None
                 yield Pause(min(POLL_SECONDS, left))
-            else:
-                return
 
     def _compare_wallet(self) -> Operation[None]:
-        """Compare the payee with the agent's wallet at the payment's block."""
-        payment, chain = _needed(self._payment, "the payment was not found"), self._payment_chain()
-        agent = _needed(self._registration, "the agent is not known").agent
+        payment, chain = _required(self._payment, "the payment was not found"), self._statement().network
+        agent = self._agent()
         expected = ""
         if self._terms.wallet_services:
             expected = yield from self._wallet_service(chain)
@@ -237,16 +219,14 @@ class Examination:
             raise _failed(verdicts.ADDRESS_MISMATCH, "payment_address_mismatch")
 
     def _wallet_service(self, chain: ChainId) -> Operation[str]:
-        """Return the wallet on a chain that the agent's file named at the payment's block; empty if it named none."""
-        agent = _needed(self._registration, "the agent is not known").agent
+        agent = self._agent()
         block = yield from self._payment_block()
         uri = yield from self._reader.uri(agent, block)
         file = self._file if uri == self._uri else (yield from self._loaded(uri))
-        return service_wallet(_needed(file, "there is no registration file"), chain)
+        return service_wallet(_required(file, "there is no registration file"), chain)
 
     def _find_file(self) -> Operation[None]:
-        """Load the registration file behind the agent's URI."""
-        agent = _needed(self._registration, "the agent is not known").agent
+        agent = self._agent()
         block = (yield from self._payment_block()) if self._terms.is_historical else None
         self._uri = yield from self._reader.uri(agent, block)
         self._file = yield from self._loaded(self._uri)
@@ -254,7 +234,6 @@ class Examination:
             raise _failed(verdicts.NOT_REGISTERED, "agent_not_registered")
 
     def _loaded(self, uri: str, *, is_fresh: bool = False) -> Operation[RegistrationFile]:
-        """Load and judge a registration file."""
         try:
             document: Document = yield Blocking(lambda: self._files.load(uri, is_fresh=is_fresh))
             file = authentic_file(document)
@@ -270,27 +249,23 @@ class Examination:
         return file
 
     def _find_signers(self) -> None:
-        """Select the keys that are valid."""
-        file = _needed(self._file, "there is no registration file")
-        if len(file.signers or ()) > MAX_SIGNERS:
-            problem = f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
-            raise _failed(problem, "too_many", "signers")
+        file = _required(self._file, "there is no registration file")
+        if (count := len(file.signers or ())) > MAX_SIGNERS:
+            raise _failed(f"{count} signers exceed the limit of {MAX_SIGNERS}", "too_many", "signers")
         as_of = datetime.now(UTC)
         if self._terms.is_historical:
-            as_of = _needed(self._payment, "the payment was not found").time
+            as_of = _required(self._payment, "the payment was not found").time
         self._signers = file.valid_signers(as_of)
         if not self._signers and not (self._terms.allow_wallet_signer and not file.signers):
             raise _failed(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
 
     def _check_signature(self) -> Operation[None]:
-        """Find the key that made the signature, and compare it with the statement's key."""
-        interaction = _needed(self._interaction, "there is no statement")
+        interaction = self._statement()
         if not self._signers:
             yield from self._check_wallet_signature(interaction)
             return
         self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
-        may_be_rotated = self._uri.strip().lower().startswith("https:")
-        if self._signer is None and may_be_rotated:
+        if self._signer is None and self._uri.strip().lower().startswith("https:"):  # its keys may be rotated
             self._file = yield from self._loaded(self._uri, is_fresh=True)
             self._find_signers()
             self._signer = find_signer(interaction.interaction_hash, interaction.signature, self._signers)
@@ -304,53 +279,53 @@ class Examination:
         """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""
         if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
             raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
-        agent = _needed(self._registration, "the agent is not known").agent
+        agent = self._agent()
         block = (yield from self._payment_block()) if self._terms.is_historical else None
         wallet = yield from self._reader.wallet(agent, block)
         if not is_signature_of_account(interaction.interaction_hash, interaction.signature, self._reader.chain, wallet):
             raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
         self._wallet_signer = wallet
 
-    def _payment_chain(self) -> ChainId:
-        network: ChainId = _needed(self._interaction, "there is no statement").network
-        return network
+    def _statement(self) -> InteractionData:
+        return _required(self._interaction, "there is no statement")
+
+    def _agent(self) -> GlobalAgentId:
+        return _required(self._registration, "the agent is not known").agent
 
     def _payment_block(self) -> Operation[int]:
         """Return the block of the identity's chain that was the latest at the payment."""
-        payment: Payment = _needed(self._payment, "the payment was not found")
-        if self._payment_chain() == self._reader.chain:
+        payment = _required(self._payment, "the payment was not found")
+        if self._statement().network == self._reader.chain:
             return payment.block
         return (yield from self._reader.block_at(payment.time))
 
 
 def joined(variants: Sequence[Examination]) -> Verification:
     """Return the result of the first examination, with that of the second as `now`."""
-    results = [as_of.result for as_of in variants]
-    return results[0] if len(results) == 1 else replace(results[0], now=results[1])
-
-
-def _escaped(problem: str) -> str:
-    """Escape a problem that holds a stranger's text."""
-    return problem if problem.isprintable() else printable(problem)
+    first, *later = [variant.result for variant in variants]
+    return replace(first, now=later[0]) if later else first
 
 
 def _failed(problem: str, code: str, field: str = "") -> _Stopped:
-    """Return the end of a check that failed."""
     return _Stopped(Outcome.FAILED, problem, code, field)
 
 
 def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
-    """Return the end of a check that was not possible."""
     return _Stopped(Outcome.UNCHECKED, problem, code)
 
 
-def _refused(refusal: PaymentRefusedError) -> _Stopped:
-    """Return the end of a check for which a reader found no agent to believe, or could not look."""
-    return (_unchecked if refusal.code in _UNCHECKABLE else _failed)(str(refusal), refusal.code)
+def _stopped(error: _Stopped | BilateralError) -> _Stopped:
+    """Return the end of a check that an error ended. Some refusals say nothing about the agent."""
+    if isinstance(error, _Stopped):
+        return error
+    if isinstance(error, PaymentRefusedError):
+        return (_unchecked if error.code in _UNCHECKABLE else _failed)(str(error), error.code)
+    if isinstance(error, InvalidMessageError):
+        return _failed(str(error), error.fault, error.field)
+    return _unchecked(f"{type(error).__name__}: {error}")
 
 
-def _needed(value: Any, problem: str) -> Any:
-    """Return the result of an earlier check."""
+def _required(value: T | None, problem: str) -> T:
     if value is None:
         raise _unchecked(problem, "earlier_check_failed")
     return value

@@ -10,7 +10,7 @@ from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
 from bilateral.client import TransactionSigner
-from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError, UnrepresentableValueError
+from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.core.signatures import recover_signer, signer_errors
 from bilateral.core.values import FeedbackValue
@@ -131,7 +131,7 @@ def claim_of(file: FeedbackFile) -> Claim | None:
                 return None
             value = FeedbackValue(file.value, file.value_decimals or 0)
             digest = draft_reviewer_hash(agent, proof.task_ref or "", data, value, file.tag1 or "", file.tag2 or "")
-    except (MalformedIdentifierError, InvalidArgumentError, UnrepresentableValueError, ValueError):
+    except ValueError:
         return None
     with suppress(InvalidKeyError):  # a contract's signature has a form of its own
         signature = to_registry_form(signature)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.text import quoted
+from bilateral.core.text.encoding import decode_object
 from bilateral.x402.proof.errors import InvalidMessageError
 
 T = TypeVar("T")
@@ -30,13 +33,19 @@ def record(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_TEXT) -> str:
-    """Return a required text."""
+def required(fields: Mapping[str, Any], name: str, path: str, kind: type[T], expected: str) -> T:
+    """Return a field of one type."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
-    if not isinstance(value, str):
-        raise InvalidMessageError(path + name, "wrong_type", f"expected a text, not a {type(value).__name__}")
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InvalidMessageError(path + name, "wrong_type", f"expected {expected}, not a {type(value).__name__}")
+    return value
+
+
+def text(fields: Mapping[str, Any], name: str, path: str = "", limit: int = MAX_TEXT) -> str:
+    """Return a required text."""
+    value = required(fields, name, path, str, "a text")
     if len(value) > limit:
         raise InvalidMessageError(path + name, "too_long", f"{len(value)} characters exceed the limit of {limit}")
     if not value:
@@ -61,12 +70,9 @@ def optional_uri(fields: Mapping[str, Any], name: str) -> str | None:
 def whole(fields: Mapping[str, Any], name: str) -> int:
     """Return a required number of seconds. JavaScript may write 1.0 for 1."""
     value = fields.get(name)
-    if value is None:
-        raise InvalidMessageError(name, "missing", "the field is missing")
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidMessageError(name, "wrong_type", f"expected a whole number, not a {type(value).__name__}")
+        fields = {name: int(value)}
+    value = required(fields, name, "", int, "a whole number")
     if not 0 <= value < MAX_SECONDS:
         raise InvalidMessageError(name, "malformed", "the number is out of range")
     return value
@@ -104,10 +110,23 @@ def transaction(fields: Mapping[str, Any], name: str, path: str = "") -> Transac
 
 
 def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable[[str], T]) -> T:
-    """Parse an identifier, and turn its error into one that names the field."""
     value = text(fields, name, path)
     try:
         return parse(value)
     except MalformedIdentifierError as error:
         fault = "wrong_case" if "checksum" in error.problem else "malformed"
         raise InvalidMessageError(path + name, fault, str(error)) from None  # type: ignore[arg-type]
+
+
+MAX_HEADER: Final = 64 * 1024
+"""The most characters of a header."""
+
+
+def decode_header(value: str | None) -> dict[str, Any] | None:
+    """Decode a header; None if it is missing, malformed or too long."""
+    if value is None or len(value) > MAX_HEADER:
+        return None
+    try:
+        return decode_object(base64.b64decode(value, validate=True))
+    except (binascii.Error, ValueError, MalformedDocumentError):
+        return None

@@ -142,7 +142,6 @@ def _hash(*parts: bytes) -> bytes:
 
 
 def _canonical(value: dict[str, Any] | list[Any], limit: int, subject: str = "tool call") -> bytes:
-    """Encode a JSON value canonically."""
     try:
         body = rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as error:

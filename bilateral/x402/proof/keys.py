@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, get_args
@@ -125,12 +126,10 @@ class RemoteKey:
         Raises:
             InvalidKeyError: The signature is not one of this key.
         """
-        signature = bytes(self.function(digest))
-        if self.algorithm == "ed25519":
-            candidates = [signature]
-        else:
-            s = int.from_bytes(signature[32:64])
-            low = signature[:32] + min(s, SECPK1_N - s).to_bytes(32) if 0 < s < SECPK1_N else b""
+        candidates = [bytes(self.function(digest))]
+        if self.algorithm != "ed25519":
+            r, s = candidates[0][:32], int.from_bytes(candidates[0][32:64])
+            low = r + min(s, SECPK1_N - s).to_bytes(32) if 0 < s < SECPK1_N else b""
             candidates = [low + bytes([v]) for v in (0, 1)]
         for candidate in candidates:
             if is_signature_of(digest, candidate, self.public_key, self.algorithm):
@@ -227,10 +226,8 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
     """
     recovered = _recovered(digest, signature)
     for signer in signers:
-        if signer.algorithm == "ed25519":
-            if _is_ed25519(digest, signature, signer.key):
-                return signer
-        elif recovered and _point(signer.key) in recovered:
+        is_ed25519 = signer.algorithm == "ed25519"
+        if _is_ed25519(digest, signature, signer.key) if is_ed25519 else _point(signer.key) in recovered:
             return signer
     return None
 
@@ -253,9 +250,8 @@ def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, add
     """
     if not chain.is_evm:
         return _is_ed25519(digest, signature, base58_bytes(address))
-    return any(
-        curve.PublicKey(key).to_checksum_address().lower() == address.lower() for key in _recovered(digest, signature)
-    )
+    recovered = map(curve.PublicKey, _recovered(digest, signature))
+    return any(key.to_address() == address.lower() for key in recovered)
 
 
 def to_registry_form(signature: bytes) -> bytes:
@@ -301,16 +297,13 @@ def _recovered(digest: bytes, signature: bytes) -> list[bytes]:
         return []
     recovered = []
     for parity in parities:
-        try:
+        with suppress(BadSignature, ValidationError):
             key = curve.Signature(signature[:64] + bytes([parity])).recover_public_key_from_msg_hash(digest)
             recovered.append(bytes(key.to_bytes()))
-        except (BadSignature, ValidationError):
-            continue
     return recovered
 
 
 def _point(key: bytes) -> bytes | None:
-    """Return a secp256k1 key as 64 bytes, x and y; None if it has another form."""
     if len(key) == _RECOVERABLE_BYTES and key[0] == 4:  # noqa: PLR2004  # SEC 1: the prefix of an uncompressed key
         return key[1:]
     try:

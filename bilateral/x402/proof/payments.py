@@ -36,7 +36,7 @@ SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
 _SUPPORTED_METHODS: Final = (None, "eip3009", "default")
 """The values of `extra.assetTransferMethod` that mean EIP-3009; `default` is the SDK's own name for it."""
 
-_WORD: Final = 32  # bytes of a word of the contract ABI
+WORD: Final = 32  # bytes of a word of the contract ABI
 
 _TOPICS: Final = 3
 """The topics of both events."""
@@ -81,18 +81,14 @@ class ExpectedPayment:
         """Read a payment payload that this client sent."""
         _, signed = signed_part(payload)
         try:
-            amount = int(accepted["amount"])
+            amount, nonce = int(accepted["amount"]), None
             if amount <= 0:
                 raise ValueError(amount)  # noqa: TRY301  # as any other invalid amount
-            nonce = payload["authorization"]["nonce"] if "authorization" in payload else None
-            return cls(
-                transaction=transaction,
-                asset=checksummed(accepted["asset"]),
-                payer=checksummed(signed["from"]),  # type: ignore[index]
-                payee=checksummed(accepted["payTo"]),
-                amount=amount,
-                nonce=None if nonce is None else bytes.fromhex(nonce.removeprefix("0x")).rjust(_WORD, b"\0"),
-            )
+            if EIP_3009 in payload and payload[EIP_3009]["nonce"] is not None:
+                nonce = bytes.fromhex(payload[EIP_3009]["nonce"].removeprefix("0x")).rjust(WORD, b"\0")
+            accounts = accepted["asset"], signed["from"], accepted["payTo"]  # type: ignore[index]
+            asset, payer, payee = map(checksummed, accounts)
+            return cls(transaction, asset, payer, payee, amount, nonce)
         except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
             raise PaymentProblemError("the payment is not a transfer by signature on an EVM chain") from None
 
@@ -108,21 +104,15 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
     transfers = _transfers(expected, logs)
     transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
-    paid = [
-        transfer
-        for transfer in transfers
-        if transfer.topics == transferred and int.from_bytes(transfer.data) >= expected.amount
-    ]
+    paid = [log for log in transfers if log.topics == transferred and int.from_bytes(log.data) >= expected.amount]
     if not paid:
         amount = f"{expected.amount} of {expected.asset} from {expected.payer} to {expected.payee}"
         raise PaymentProblemError(f"the transaction does not transfer {amount}")
     block = answers.quantity(receipt.get("blockNumber"))
     depth = (yield from latest_block()) - block + 1
     if depth < confirmations:
-        problem = f"the payment has {depth} of {confirmations} confirmations"
-        raise PaymentProblemError(problem, "payment_unconfirmed")
-    time = yield from block_time(block)
-    amount_paid = int.from_bytes(paid[0].data)
+        raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations", "payment_unconfirmed")
+    amount_paid, time = int.from_bytes(paid[0].data), (yield from block_time(block))
     return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
 
 
@@ -189,13 +179,13 @@ class ReceiptLog:
     @classmethod
     def of(cls, log: dict[str, Any]) -> ReceiptLog:
         """Read a log."""
-        topics, address = log.get("topics"), log.get("address")
-        if not isinstance(topics, list) or not isinstance(address, str):
-            raise MalformedNodeAnswerError("the node's answer is not a log")
+        topics = log.get("topics")
         try:
-            account = checksummed(address.lower())
-        except MalformedIdentifierError:
-            raise MalformedNodeAnswerError("the node's answer is not a log") from None
+            account = checksummed(log["address"].lower())
+        except (KeyError, AttributeError, MalformedIdentifierError):
+            account = ""
+        if not account or not isinstance(topics, list):
+            raise MalformedNodeAnswerError("the node's answer is not a log")
         data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
         return cls(account, tuple(answers.data(topic) for topic in topics), data, index)
 
@@ -203,10 +193,9 @@ class ReceiptLog:
 def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[ReceiptLog]:
     """Return the transfers that may be a payment, whatever their payees and amounts: with a nonce, at most one."""
     payer = address_topic(expected.payer)
-    ours = [
-        log for log in logs if log.address == expected.asset and len(log.topics) == _TOPICS and log.topics[1] == payer
-    ]
-    transfers = [log for log in ours if log.topics[0] == TRANSFER and len(log.data) == _WORD]
+    of_asset = (log for log in logs if log.address == expected.asset and len(log.topics) == _TOPICS)
+    ours = [log for log in of_asset if log.topics[1] == payer]
+    transfers = [log for log in ours if log.topics[0] == TRANSFER and len(log.data) == WORD]
     if expected.nonce is None:
         return transfers
     used = {("", log.index): log.topics[2] for log in ours if log.topics[0] == AUTHORIZATION_USED}
@@ -218,7 +207,7 @@ def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[Receip
 
 def address_topic(address: str) -> bytes:
     """Return an address as a topic."""
-    return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")
+    return bytes.fromhex(address[2:]).rjust(WORD, b"\0")
 
 
 def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
@@ -247,7 +236,6 @@ def unsupported_kind(scheme: Any, network: str, extra: Any, payload: Mapping[str
 
 
 def _code(name: object) -> str:
-    """Return a stranger's name as a part of a code."""
     return re.sub(r"[^a-z0-9-]", "_", str(name)[:40].lower())
 
 
@@ -270,9 +258,7 @@ def payer_of(payload: Mapping[str, Any]) -> str | None:
     """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none."""
     _, signed = signed_part(payload)
     text = None if signed is None else signed.get("from")
-    if not isinstance(text, str):
-        return None
     try:
-        return checksummed(text)
+        return checksummed(text) if isinstance(text, str) else None
     except MalformedIdentifierError:
         return None

@@ -7,7 +7,8 @@ optional: `for_one_check`, which returns a reader for one verification, and `rem
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 
@@ -17,19 +18,13 @@ from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
 from bilateral.node.steps import Operation, together
-from bilateral.x402.proof import verdicts
+from bilateral.x402.proof import payments, verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
-from bilateral.x402.proof.payments import (
-    ExpectedPayment,
-    PaymentProblemError,
-    Settlement,
-    find_payment,
-    find_settlement,
-)
+from bilateral.x402.proof.payments import ExpectedPayment, PaymentProblemError, Settlement
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 ZERO: Final = "0x" + "00" * 20
 
@@ -107,26 +102,25 @@ class GuardedReader:
 
     def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
         """Return a server's registration in the registries that the plug-in trusts."""
-        return _guarded(lambda: self._reader.trusted_registration(info), AgentRegistration)
+        with _guarding():
+            registration = self._reader.trusted_registration(info)
+        return _typed(registration, AgentRegistration)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
         """Check that both registries belong together."""
-        yield from _guarded_operation(lambda: self._reader.check_registries(registration), type(None))
+        return _guarded_operation(lambda: self._reader.check_registries(registration), type(None))
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return the account to which payments for an agent go."""
-        return (yield from _guarded_operation(lambda: self._reader.wallet(agent, block), str))
+        return _guarded_operation(lambda: self._reader.wallet(agent, block), str)
 
     def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return the URI of an agent's registration file."""
-        return (yield from _guarded_operation(lambda: self._reader.uri(agent, block), str))
+        return _guarded_operation(lambda: self._reader.uri(agent, block), str)
 
-    def find_payment(
-        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
-    ) -> Operation[Payment]:
+    def find_payment(self, *arguments: Any) -> Operation[Payment]:
         """Find a payment in the chain."""
-        find = lambda: self._reader.find_payment(accepted, payload, transaction, confirmations)  # noqa: E731
-        return (yield from _guarded_operation(find, verdicts.Payment))
+        return _guarded_operation(lambda: self._reader.find_payment(*arguments), Payment)
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
         """Look up whether a payment was taken, if the plug-in can."""
@@ -137,7 +131,7 @@ class GuardedReader:
 
     def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
-        return (yield from _guarded_operation(lambda: self._reader.block_at(as_of), int))
+        return _guarded_operation(lambda: self._reader.block_at(as_of), int)
 
 
 def for_one_check(reader: RegistryReader) -> RegistryReader:
@@ -145,39 +139,29 @@ def for_one_check(reader: RegistryReader) -> RegistryReader:
     return reader.for_one_check() if isinstance(reader, GuardedReader) else reader
 
 
-def _guarded_operation(start: Callable[[], Operation[T]], expected: type[T]) -> Operation[T]:
-    """Run an operation of a plug-in. See `_guarded`."""
+@contextmanager
+def _guarding() -> Iterator[None]:
+    """Turn an exception of a plug-in's own kind into a refusal. Its text may hold a URL with a key, and is left out."""
     try:
-        result = yield from start()
+        yield
     except (BilateralError, PaymentProblemError):
         raise
-    except Exception as error:  # plug-ins have exceptions of their own
-        raise _plug_in_failed(error) from error
+    except Exception as error:
+        problem = f"the plug-in for this chain failed with {type(error).__name__}"
+        raise PaymentRefusedError("cannot_check", problem) from error
+
+
+def _guarded_operation(start: Callable[[], Operation[_T]], expected: type[_T]) -> Operation[_T]:
+    with _guarding():
+        result = yield from start()
     return _typed(result, expected)
 
 
-def _guarded(function: Callable[[], T], expected: type[T]) -> T:
-    """Call a function of a plug-in."""
-    try:
-        result = function()
-    except BilateralError:
-        raise
-    except Exception as error:  # plug-ins have exceptions of their own
-        raise _plug_in_failed(error) from error
-    return _typed(result, expected)
-
-
-def _typed(result: T, expected: type[T]) -> T:
-    """Require the type of a plug-in's answer."""
+def _typed(result: _T, expected: type[_T]) -> _T:
     if not isinstance(result, expected):
         problem = f"the plug-in returned {type(result).__name__} instead of {expected.__name__}"
         raise PaymentRefusedError("cannot_check", problem)
     return result
-
-
-def _plug_in_failed(error: Exception) -> PaymentRefusedError:
-    """Return the refusal after an exception of a plug-in. Its text may hold a URL with a key, and is not shown."""
-    return PaymentRefusedError("cannot_check", f"the plug-in for this chain failed with {type(error).__name__}")
 
 
 class EvmReader:
@@ -193,7 +177,6 @@ class EvmReader:
 
     def __init__(self, state: ClientState, confirmations: int = 1) -> None:
         self.state, self._confirmations = state, confirmations
-        self._state = state
         self._deployment = deployment_of(state)
         self.chain = self._deployment.agent_registry.chain
         if self._deployment.reputation is None:
@@ -206,7 +189,7 @@ class EvmReader:
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
         """Check that the reputation registry names the identity registry."""
-        (identity,) = yield from call(self._state, Registry.REPUTATION, "getIdentityRegistry")
+        (identity,) = yield from call(self.state, Registry.REPUTATION, "getIdentityRegistry")
         if identity != registration.agent.registry.address:
             problem = f"{self._reputation} belongs to another identity registry, {identity}"
             raise PaymentRefusedError("registry_mismatch", problem)
@@ -224,11 +207,11 @@ class EvmReader:
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
     ) -> Operation[Payment]:
         """Find a payment by the receipt of its transaction."""
-        return (yield from find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
+        return (yield from payments.find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
         """Look up whether a payment was taken. A plug-in may lack this method."""
-        return (yield from find_settlement(accepted, payload, self._confirmations))
+        return (yield from payments.find_settlement(accepted, payload, self._confirmations))
 
     def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment, by halving. It takes a request for each half."""
@@ -242,9 +225,8 @@ class EvmReader:
         return low
 
     def _read(self, function: str, agent: GlobalAgentId, block: int | None) -> Operation[str]:
-        """Call a view of the identity registry that returns one text."""
         at = "latest" if block is None else hex(block)
-        (value,) = yield from call(self._state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
+        (value,) = yield from call(self.state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
         return str(value)
 
 

@@ -12,6 +12,7 @@ wallets, and the reader refuses an agent that was transferred past it.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from typing import Any, Self
@@ -24,10 +25,9 @@ from bilateral.solana.history import block_at, require_unchanged
 from bilateral.solana.nodes import Commitment, SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
 from bilateral.solana.registries import SATI_NAME, SolanaAgent, agent_registries
-from bilateral.x402.proof.declarations import declaration_of
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import PaymentProblemError
-from bilateral.x402.proof.profiles import PROFILE_8004, Profile
+from bilateral.x402.proof.profiles import PROFILE_8004, Profile, declaration_of
 from bilateral.x402.proof.readers import registration_among
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment
@@ -88,15 +88,11 @@ class SolanaReader:
         Raises:
             PaymentRefusedError: The server has no registration on this chain, or one in other registries.
         """
-        refusal: PaymentRefusedError | None = None
-        for program in self._registries:
-            registry = AccountId(self.chain, program)
-            try:
+        *registries, last = (AccountId(self.chain, program) for program in self._registries)
+        for registry in registries:
+            with suppress(PaymentRefusedError):
                 return registration_among(info, registry, registry)
-            except PaymentRefusedError as error:
-                refusal = error
-        assert refusal is not None  # noqa: S101  # there is at least one registry
-        raise refusal
+        return registration_among(info, last, last)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:  # noqa: ARG002  # the port's
         """Return at once: on Solana, one program is both registries of its agents."""
@@ -124,15 +120,8 @@ class SolanaReader:
         except SolanaPaymentError as error:
             raise PaymentProblemError(str(error), error.code, is_final=error.is_final) from None
         transfer = expected.signed.transfer
-        return Payment(
-            payer=transfer.authority,
-            payee=expected.payee,
-            asset=expected.asset,
-            amount=payment.amount,
-            block=payment.slot,
-            log_index=transfer.index,
-            time=payment.time,
-        )
+        transferred = transfer.authority, expected.payee, expected.asset
+        return Payment(*transferred, payment.amount, payment.slot, transfer.index, payment.time)
 
     def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""
@@ -147,27 +136,22 @@ class SolanaReader:
         Raises:
             SolanaError: The agent cannot be believed, or its registry is not one of the reader's.
         """
-        agent = agent_id if isinstance(agent_id, GlobalAgentId) else self._first(agent_id)
+        agent = agent_id
+        if not isinstance(agent, GlobalAgentId):
+            agent = GlobalAgentId(AccountId(self.chain, next(iter(self._registries))), agent)
         if agent.registry.chain != self.chain or agent.registry.address not in self._registries:
             raise AgentRefusedError(f"the registry {agent.registry} is not on the allow-list", "unknown_registry")
-        if self._agents is not None and agent in self._agents:
-            return self._agents[agent]
-        agent_now = yield from self._registries[agent.registry.address](self._node, agent.agent)
-        if self._agents is not None:
-            self._agents[agent] = agent_now
-        return agent_now
+        agents = {} if self._agents is None else self._agents
+        if agent not in agents:
+            agents[agent] = yield from self._registries[agent.registry.address](self._node, agent.agent)
+        return agents[agent]
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
         """Return what a verification says about an agent that it read, beside its outcome."""
         cached = (self._agents or {}).get(agent)
         return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
-    def _first(self, agent: str) -> GlobalAgentId:
-        """Return an agent of the first registry."""
-        return GlobalAgentId(AccountId(self.chain, next(iter(self._registries))), agent)
-
     def _read(self, agent: GlobalAgentId, block: int | None) -> Operation[SolanaAgent]:
-        """Read an agent, as it is or as it was at the end of a slot."""
         try:
             agent_now = yield from self.agent(agent)
             if block is not None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures.blind_ratings import MAX_SERVER_LIFETIME
 from bilateral.x402.proof import fields as read
-from bilateral.x402.proof.errors import InvalidMessageError
+from bilateral.x402.proof.errors import Fault, InvalidMessageError
 
 REPUTATION_8004: Final = "8004-reputation"
 """The extension's key in `extensions` of x402 messages."""
@@ -45,9 +45,8 @@ class AgentRegistration:
 
     def __post_init__(self) -> None:
         """Refuse registries on different chains."""
-        if self.reputation_registry is not None and self.reputation_registry.chain != self.agent.registry.chain:
-            problem = f"{self.reputation_registry} is not on the chain of {self.agent.registry}"
-            raise InvalidMessageError("reputationRegistry", "wrong_chain", problem)
+        if self.reputation_registry is not None:
+            _require_chain("reputationRegistry", self.reputation_registry, self.agent.registry)
 
     @property
     def chain(self) -> ChainId:
@@ -69,17 +68,13 @@ class AgentRegistration:
         if is_draft:
             return cls(agent, None)
         reputation = read.account(fields, "reputationRegistry", path)
-        if reputation.chain != registry.chain:
-            problem = f"{reputation} is not on the chain of {registry}"
-            raise InvalidMessageError(path + "reputationRegistry", "wrong_chain", problem)
+        _require_chain(path + "reputationRegistry", reputation, registry)
         return cls(agent, reputation)
 
     def to_object(self) -> dict[str, str]:
         """Return the registration as a JSON object."""
         message = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
-        if self.reputation_registry is None:
-            return message
-        return {**message, "reputationRegistry": str(self.reputation_registry)}
+        return message | _present(reputationRegistry=self.reputation_registry and str(self.reputation_registry))
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,15 @@ class ReputationInfo:
             raise InvalidMessageError("version", "malformed", "expected three numbers, such as 1.0.0")
         if int(match[1]) != 1:
             raise InvalidMessageError("version", "unsupported_version", f"version {version} is not supported")
-        registrations = _registrations(fields.get("registrations"), is_draft=is_draft)
+        listed = read.required(fields, "registrations", "", list, "a list")
+        if not listed:
+            raise InvalidMessageError("registrations", "malformed", "the list is empty")
+        if len(listed) > MAX_REGISTRATIONS:
+            problem = f"{len(listed)} exceed the limit of {MAX_REGISTRATIONS}"
+            raise InvalidMessageError("registrations", "too_many", problem)
+        registrations = tuple(
+            AgentRegistration.of(entry, f"registrations[{at}]", is_draft=is_draft) for at, entry in enumerate(listed)
+        )
         if is_draft:
             return cls(registrations, version)
         return cls(
@@ -159,13 +162,10 @@ class ReputationInfo:
 
     def to_object(self) -> dict[str, Any]:
         """Return the declaration as a JSON object."""
-        optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator}
-        return {
-            "version": self.version,
-            "registrations": [registration.to_object() for registration in self.registrations],
-            **{name: uri for name, uri in optional.items() if uri is not None},
-            **({} if self.blind is None else {"blind": self.blind.to_object()}),
-        }
+        registrations = [registration.to_object() for registration in self.registrations]
+        blind = None if self.blind is None else self.blind.to_object()
+        optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator, "blind": blind}
+        return {"version": self.version, "registrations": registrations} | _present(**optional)
 
     def registration_on(self, network: str) -> AgentRegistration | None:
         """Return the first registration on a network (CAIP-2), or None ("Step 1")."""
@@ -276,16 +276,15 @@ class InteractionData:
 
     def to_object(self) -> dict[str, Any]:
         """Return the statement as a JSON object."""
-        registry = {} if self.agent_registry is None else {"agentRegistry": str(self.agent_registry)}
         return {
             "networkId": str(self.network),
             "agentId": self.agent_id,
-            **registry,
+            **_present(agentRegistry=self.agent_registry and str(self.agent_registry)),
             "taskRef": self.task_ref,
             "interactionHash": "0x" + self.interaction_hash.hex(),
             "agentSignature": self.signature.hex(),
             "timestamp": self.timestamp,
-            **({} if self.sealed_rating is None else {"sealedRating": self.sealed_rating}),
+            **_present(sealedRating=self.sealed_rating),
         }
 
 
@@ -323,24 +322,17 @@ class SettlementReceipt:
             settled, names = read.record(fields["settlementResponse"], "settlementResponse"), ("networkId", "txHash")
         success = settled.get("success")
         if not isinstance(success, bool):
-            raise InvalidMessageError(
-                "success", "missing" if success is None else "wrong_type", "expected true or false"
-            )
+            fault: Fault = "missing" if success is None else "wrong_type"
+            raise InvalidMessageError("success", fault, "expected true or false")
         payer = None if settled.get("payer") is None else read.text(settled, "payer")
         network, transaction = (read.text(settled, name) for name in names)
         return cls(success, network, transaction, payer, extensions)
 
 
-def _registrations(value: Any, *, is_draft: bool) -> tuple[AgentRegistration, ...]:
-    """Read the list of registrations."""
-    if value is None:
-        raise InvalidMessageError("registrations", "missing", "the field is missing")
-    if not isinstance(value, list):
-        raise InvalidMessageError("registrations", "wrong_type", f"expected a list, not a {type(value).__name__}")
-    if not value:
-        raise InvalidMessageError("registrations", "malformed", "the list is empty")
-    if len(value) > MAX_REGISTRATIONS:
-        raise InvalidMessageError("registrations", "too_many", f"{len(value)} exceed the limit of {MAX_REGISTRATIONS}")
-    return tuple(
-        AgentRegistration.of(entry, f"registrations[{at}]", is_draft=is_draft) for at, entry in enumerate(value)
-    )
+def _require_chain(name: str, reputation: AccountId, registry: AccountId) -> None:
+    if reputation.chain != registry.chain:
+        raise InvalidMessageError(name, "wrong_chain", f"{reputation} is not on the chain of {registry}")
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

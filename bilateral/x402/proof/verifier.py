@@ -23,29 +23,22 @@ from bilateral.node.closing import AsyncClosing, Closing
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.steps import Operation, Pause, run, run_async
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
-from bilateral.x402.proof.checking import (
-    FileCache,
-    Terms,
-    VerifiedClient,
-    check_before_payment,
-    check_client,
-    listed_keys,
-)
+from bilateral.x402.proof import checking
+from bilateral.x402.proof.checking import FileCache, Terms, VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
-from bilateral.x402.proof.tokens import check_token
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
 P = TypeVar("P")
-T = TypeVar("T")
+_T = TypeVar("_T")
 R = TypeVar("R")
 
-Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, T]
-"""Yields operations, each with the chain whose node it asks, and returns a `T`."""
+Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, _T]
+"""Yields operations, each with the chain whose node it asks, and returns a `_T`."""
 
 RECEIPT_SECONDS: Final = 15.0
 """The longest wait for the receipt of a payment: a block of the slowest chain takes twelve."""
@@ -79,8 +72,7 @@ class Chains:
             state = ClientState(wanted=deployment)
             reader = EvmReader(state, terms.confirmations)
             self._add(reader)
-            self.states[str(reader.chain)] = state
-            self.deployments[str(reader.chain)] = deployment
+            self.states[str(reader.chain)], self.deployments[str(reader.chain)] = state, deployment
         for plugged in readers:
             self._add(GuardedReader(plugged))
 
@@ -93,16 +85,14 @@ class Chains:
     @property
     def providers(self) -> dict[str, str]:
         """The URL of the node of each plug-in that has one, by its chain."""
-        guarded = {network: reader for network, reader in self.readers.items() if isinstance(reader, GuardedReader)}
-        return {network: reader.provider for network, reader in guarded.items() if reader.provider is not None}
+        providers = {network: getattr(reader, "provider", None) for network, reader in self.readers.items()}
+        return {network: provider for network, provider in providers.items() if provider is not None}
 
     def reader(self, network: str) -> RegistryReader:
         """Return the reader of a chain."""
         if network not in self.readers:
-            readable = ", ".join(self.readers) or "none"
-            raise PaymentRefusedError(
-                "unsupported_network", f"{quoted(network[:80])} cannot be checked; known: {readable}"
-            )
+            problem = f"{quoted(network[:80])} cannot be checked; known: {', '.join(self.readers) or 'none'}"
+            raise PaymentRefusedError("unsupported_network", problem)
         return self.readers[network]
 
     def state(self, network: str) -> ClientState:
@@ -119,14 +109,8 @@ class Chains:
         of the server's registrations.
         """
         if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
-            return next(
-                (
-                    str(registration.chain)
-                    for registration in info.registrations
-                    if str(registration.chain) in self.readers
-                ),
-                network,
-            )
+            chains = (str(registration.chain) for registration in info.registrations)
+            return next((chain for chain in chains if chain in self.readers), network)
         return network
 
     def before_payment(self, declaration: Any, network: str, pay_to: str, profile: Profile) -> Plan[AgentRegistration]:
@@ -134,15 +118,13 @@ class Chains:
         with _refusals():
             try:
                 info = profile.info_of(declaration)
+                identity = self.identity_network(info, network)
+                reader, payee = self.reader(identity), (ChainId.parse(network), pay_to)
             except InvalidMessageError as error:
                 raise PaymentRefusedError("invalid_declaration", str(error)) from None
-            identity = self.identity_network(info, network)
-            reader = self.reader(identity)
-            try:
-                payee = ChainId.parse(network), pay_to
             except MalformedIdentifierError as error:
                 raise PaymentRefusedError("unsupported_network", str(error)) from None
-            check = check_before_payment(reader, self.files, info, payee, self.terms)
+            check = checking.check_before_payment(reader, self.files, info, payee, self.terms)
             registration: AgentRegistration = yield identity, check
         return registration
 
@@ -172,7 +154,10 @@ class Chains:
         identity = self.identity_network(info, network)
         with _refusals():
             reader = self.reader(identity)
-            keys: list[Signer] = yield identity, listed_keys(reader, self.files, reader.trusted_registration(info))
+            keys: list[Signer] = yield (
+                identity,
+                checking.listed_keys(reader, self.files, reader.trusted_registration(info)),
+            )
         return keys
 
     def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
@@ -180,7 +165,7 @@ class Chains:
         network = str(terms.get("network"))
         if network in self.deployments:
             with _refusals():
-                yield network, check_token(terms)
+                yield network, checking.check_token(terms)
 
     def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
         """Look up whether a payment was taken, and wait for it."""
@@ -228,16 +213,16 @@ class Chains:
         """Check a client's claim to be an agent."""
         network = str(claim.agent.registry.chain)
         with _refusals():
-            check = check_client(self.state(network), claim, payer, server_agent, indexed_rating)
+            check = checking.check_client(self.state(network), claim, payer, server_agent, indexed_rating)
             client: VerifiedClient = yield network, check
         return client
 
 
-class _Connected(Generic[P, T, R]):
+class _Connected(Generic[P, _T, R]):
     """The chains of a verifier, and its connections to them."""
 
-    _transport: Callable[[str | P, float], T]
-    _runner: Callable[[T | None], R]
+    _transport: Callable[[str | P, float], _T]
+    _runner: Callable[[_T | None], R]
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
@@ -335,7 +320,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             terms: The terms, as x402 writes them.
 
         Raises:
-            PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.tokens`.
+            PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
         """
         self._run(self._chains.check_token(terms))
 
@@ -371,7 +356,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """
         return self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 
-    def _run(self, plan: Plan[T]) -> T:
+    def _run(self, plan: Plan[_T]) -> _T:
         return run(plan, lambda step: self._runners[step[0]].run(step[1]))
 
 
@@ -406,5 +391,5 @@ class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner], 
         """Check a client's claim to be an agent. See `Verifier.check_client`."""
         return await self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 
-    async def _run(self, plan: Plan[T]) -> T:
+    async def _run(self, plan: Plan[_T]) -> _T:
         return await run_async(plan, lambda step: self._runners[step[0]].run(step[1]))

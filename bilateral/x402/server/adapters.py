@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import functools
+import inspect
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+import sys
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 from x402.http.types import HTTPRequestContext, RouteConfig
@@ -18,17 +22,11 @@ from x402.schemas import PaymentPayload
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
-from bilateral.x402.proof.bodies import decode_body
-from bilateral.x402.proof.errors import (
-    BodyTooLargeError,
-    ReputationExtensionError,
-    StreamingRouteError,
-    UnsupportedBodyError,
-)
-from bilateral.x402.proof.headers import decode_header
+from bilateral.x402.proof.bodies import decode_body, is_stream
+from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError
+from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
-from bilateral.x402.proof.streaming import StreamingRoute, is_stream
 from bilateral.x402.server.exchange import Exchange, Refusal
 from bilateral.x402.server.server import Reputation8004ResourceServerExtension
 
@@ -64,27 +62,22 @@ class HttpAdapter:
     ) -> None:
         self.limit, self.answers = limit, answers
         self._preflight, self._all_routes, self._server = preflight, routes, server
-        declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
-        self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
-        self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
-        registered = [
-            extension
-            for extension in server.get_extensions()
-            if isinstance(extension, Reputation8004ResourceServerExtension)
-        ]
-        self._extensions = {extension.key: extension for extension in registered}
-        if preflight is not None:
-            for extension in registered:
-                extension.verifier = extension.verifier or preflight.verifier
-        self._declared = declared
+        self._declaring = {pattern: route for pattern, route in routes.items() if _profiles_of(route)}
+        self._routes = x402HTTPServerBase(server, self._declaring)
+        self._extensions: dict[str, Reputation8004ResourceServerExtension] = {}
+        for extension in server.get_extensions():
+            if isinstance(extension, Reputation8004ResourceServerExtension):
+                self._extensions[extension.key] = extension
+                if preflight is not None:
+                    extension.verifier = extension.verifier or preflight.verifier
 
     def check_routes(self) -> None:
         """Check the settings of the routes that declare the extension."""
-        for missing in sorted(set().union(*self._declared.values()) - self._extensions.keys()):
+        declared = {key for route in self._declaring.values() for key in _profiles_of(route)}
+        for missing in sorted(declared - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
-        for pattern, keys in self._declared.items():
-            if keys:
-                _refuse_unsupported(pattern, self._all_routes[pattern])
+        for pattern, route in self._declaring.items():
+            _refuse_unsupported(pattern, route)
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
@@ -103,7 +96,8 @@ class HttpAdapter:
         """Refuse streaming routes of the application that declare the extension."""
         for methods, path in routes:
             pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
-            paths = [path, *(path for path in self._paths if pattern.fullmatch(path))]
+            paid = (route.rpartition(" ")[2] for route in self._declaring)
+            paths = [path, *filter(pattern.fullmatch, paid)]
             for method in sorted(methods):
                 if any(self.declares(method, path) for path in paths):
                     raise StreamingRouteError(f"{method} {path}")
@@ -134,24 +128,24 @@ class HttpAdapter:
         except ReputationExtensionError as error:
             raise Refusal.of(error) from None
 
-    def response_body(self, body: bytes, headers: Mapping[str, str], *, is_too_large: bool) -> bytes:
+    def response_body(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         """Return a response's body as its client will see it."""
         self.refuse_stream(headers)
-        if is_too_large:
-            raise Refusal(500, "response_too_large")
         try:
             return decode_body(body, headers.get("content-encoding", ""), self.limit)
-        except BodyTooLargeError:
-            raise Refusal(500, "response_too_large") from None
-        except UnsupportedBodyError:
-            raise Refusal(500, "response_not_signable") from None
+        except ReputationExtensionError as error:
+            is_too_large = isinstance(error, BodyTooLargeError)
+            raise Refusal(500, "response_too_large" if is_too_large else "response_not_signable") from None
+
+    def refuse_large_response(self, size: int) -> None:
+        """Refuse a response that exceeds the limit before its end."""
+        if size > self.limit:
+            raise Refusal(500, "response_too_large")
 
     def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
         """Return the answer that a payment bought before."""
-        if payment is None:
-            return None
         try:
-            return self.answers.find(payment)
+            return None if payment is None else self.answers.find(payment)
         except Exception:
             logger.exception("the store of kept answers fails: the request is served as a new one")
             return None
@@ -166,16 +160,14 @@ class HttpAdapter:
 
         It raises nothing, because the client has paid.
         """
-        if payment is None:
-            return
+        answer = None
         if exchange.is_signed:
             answer = PaidAnswer(exchange.identity, *response)
         elif exchange.is_unsettled and exchange.captured is not None:
-            answer = PaidAnswer.unsettled(exchange.identity, *exchange.captured)
-        else:
-            return
+            answer = PaidAnswer(exchange.identity, *exchange.captured).unsettled()
         try:
-            self.answers.keep(payment, answer)
+            if payment is not None and answer is not None:
+                self.answers.keep(payment, answer)
         except Exception:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
@@ -185,36 +177,116 @@ class HttpAdapter:
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
-    def sign_settled(self, exchange: Exchange, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """Sign an exchange that was settled before the application ran."""
+    def sign_settled(self, exchange: Exchange, response: AnswerParts, name: bytes) -> AnswerParts:
+        """Sign an exchange that was settled before the application ran, in the header of its settlement."""
+        status, headers, body = response
+        texts = texts_of(headers)
         exchange.response = None  # the application's own may differ from what is sent
         with suppress(ReputationExtensionError):
-            exchange.response = decode_body(body, headers.get("content-encoding", ""), self.limit)
-        settlement, message = exchange.settlement, decode_header(headers.get("payment-response"))
+            exchange.response = decode_body(body, texts.get("content-encoding", ""), self.limit)
+        settlement, message = exchange.settlement, decode_header(texts.get("payment-response"))
         if settlement is None or message is None:
-            return None
+            return response
         extensions = dict(message.get("extensions") or {})
         for key in tuple(exchange.declarations):
-            extension, declaration = self._extensions[key], exchange.declarations.pop(key)
-            try:
-                extensions[key] = extension.sign(declaration, settlement, exchange)
-            except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
-                extension.count_unsigned(type(error).__name__)
-        return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+            signed = self._extensions[key].sign_or_count(exchange.declarations.pop(key), settlement, exchange)
+            extensions |= {} if signed is None else {key: signed}
+        proof = base64.b64encode(json.dumps({**message, "extensions": extensions}).encode())
+        remaining = (header for header in headers if header[0].lower() != b"payment-response")
+        return status, (*remaining, (name, proof)), body
+
+
+def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers as texts, by their names in lower case."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+def _profiles_of(route: RouteConfig) -> set[str]:
+    return PROFILES.keys() & (route.extensions or {}).keys()
 
 
 def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
-    """Refuse a route that asks for payments whose settlement cannot be checked."""
     for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
         price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
         of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
         code = unsupported_kind(option.scheme, str(option.network), {**(of_token or {}), **(option.extra or {})})
         if code is not None:
-            raise InvalidArgumentError(
-                f"{pattern} asks for payments that cannot be checked ({code}): offer the scheme exact, by EIP-3009"
-            )
+            problem = f"{pattern} asks for payments that cannot be checked ({code})"
+            raise InvalidArgumentError(f"{problem}: offer the scheme exact, by EIP-3009")
 
 
 def _parameter_pattern(parameter: re.Match[str]) -> str:
     """Return the pattern of a path's parameter. One with the converter `path` takes slashes, and may be empty."""
     return ".*" if parameter[1].endswith(":path") else "[^/]+"
+
+
+_FLASK_PARAMETER: Final = re.compile(r"<(?:([^<>:]+):)?([^<>]+)>")
+
+
+class StreamingRoute(NamedTuple):
+    """A route that streams.
+
+    Attributes:
+        methods: Its HTTP methods.
+        path: Its path, with parameters as `{name}`, or `{name:path}` if they take slashes.
+    """
+
+    methods: Collection[str]
+    path: str
+
+
+def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
+    """Find the streaming routes of a FastAPI or Starlette application: also of included routers and mounted parts."""
+    for route in _asgi_routes(app):
+        path = prefix + (getattr(route, "path", None) or "")
+        if getattr(route, "endpoint", None) is None:
+            yield from asgi_streams(getattr(route, "app", None) or route, path)
+            continue
+        response_class = getattr(route, "response_class", None)
+        response_class = getattr(response_class, "value", response_class)  # FastAPI wraps its default
+        if _is_streaming_class(response_class) or _is_streaming_function(route.endpoint):
+            yield StreamingRoute(getattr(route, "methods", None) or {"GET"}, path)
+
+
+def flask_streams(app: Any) -> Iterator[StreamingRoute]:
+    """Find the streaming routes of a Flask application, also of its blueprints: views that yield their responses."""
+    for rule in app.url_map.iter_rules():
+        if _is_streaming_function(app.view_functions.get(rule.endpoint)):
+            yield StreamingRoute(rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule))
+
+
+def _parameter(match: re.Match[str]) -> str:
+    return f"{{{match[2]}:path}}" if match[1] == "path" else f"{{{match[2]}}}"
+
+
+def _asgi_routes(app: Any) -> Iterable[Any]:
+    while not hasattr(app, "routes") and hasattr(app, "app"):
+        app = app.app  # middleware around a mounted application
+    routes = getattr(app, "routes", None) or ()
+    fastapi = sys.modules.get("fastapi.routing")
+    expand = getattr(fastapi, "iter_route_contexts", None)
+    return routes if expand is None else expand(routes)
+
+
+def _is_streaming_class(kind: Any) -> bool:
+    if not isinstance(kind, type):
+        return False
+    is_streaming = any(base.__name__ == "StreamingResponse" for base in kind.__mro__)
+    return is_streaming or is_stream(str(getattr(kind, "media_type", "")))
+
+
+def _is_streaming_function(function: Callable[..., Any] | None) -> bool:
+    """Tell whether a function yields its response, or says by its annotation that it returns a stream."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if function is None or inspect.isclass(function):
+        return False
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return True
+    returned = None
+    with suppress(Exception):  # an annotation may name what is not imported
+        returned = typing.get_type_hints(function).get("return")
+    return _is_streaming_class(returned)

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,8 +28,7 @@ from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
-from bilateral.x402.proof.streaming import asgi_streams
-from bilateral.x402.server.adapters import HttpAdapter
+from bilateral.x402.server.adapters import HttpAdapter, asgi_streams, texts_of
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _RECHECK_SECONDS: Final = 60.0
 """The time for which a failed check refuses paid requests: a node that was down may be back."""
 
 _SHORTCUT: Final = "http.response."
+"""The extensions with which servers send files past the application."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -86,19 +87,19 @@ class ReputationMiddleware:
         except RuntimeError:
             self._adapter.check_routes()
         self._app = app
-        self._paid = BaseHTTPMiddleware(
-            _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
-        )
+        pay = payment_middleware(routes, server, **(settings or {}))
+        self._paid = BaseHTTPMiddleware(_Capture(app, self._adapter), pay)
         self._problem: BilateralError | None = None
-        self._checked_until, self._check = float("-inf"), asyncio.Lock()
-        self._afterwards = Afterwards()
+        self._checked_until, self._check, self._afterwards = float("-inf"), asyncio.Lock(), Afterwards()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "lifespan":
             await self._live(scope, receive, send)
             return
-        is_paid = scope["type"] == "http" and self._declares(scope)
+        is_paid = scope["type"] == "http" and self._adapter.declares(
+            scope["method"], scope["raw_path"].decode("ascii", "replace").split("?")[0], scope["path"]
+        )
         problem = await self._start_problem(scope) if is_paid else None
         if problem is not None:
             await _refuse(send, Refusal(503, problem.reason))
@@ -108,7 +109,6 @@ class ReputationMiddleware:
             await self._paid(scope, receive, send)
 
     async def _serve_paid(self, scope: Scope, receive: Receive, send: Send, header: bytes) -> None:
-        """Answer a request with a payment."""
         target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
         exchange = Exchange(is_on_loop=True, method=scope["method"], raw_target=target)
         exchange.target = target.decode("latin-1").removesuffix("?")
@@ -117,7 +117,7 @@ class ReputationMiddleware:
         try:
             names = (b"payment-signature", b"content-length", b"content-encoding")
             self._adapter.check_headers(*(_header(scope, name).decode("latin-1") for name in names))
-            stored = None if payment is None else await _call(self._adapter, self._adapter.find_answer, payment)
+            stored = await _call(self._adapter, self._adapter.find_answer, payment)
             if stored is not None:
                 await incoming.read()
                 self._adapter.refuse_other_request(stored, exchange)
@@ -145,7 +145,6 @@ class ReputationMiddleware:
             await asyncio.shield(asyncio.wrap_future(work))
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the start, and run the application's lifespan."""
         problem = await self._start_problem(scope)
         if problem is not None:
             await receive()
@@ -157,11 +156,7 @@ class ReputationMiddleware:
             self._afterwards.close()
 
     async def _start_problem(self, scope: Scope) -> BilateralError | None:
-        """Return the reason not to take payments; None without one.
-
-        It is checked at start, or at the first paid request of a server that sends no lifespan, and again a minute
-        after it failed.
-        """
+        """Return the reason not to take payments, checked at start or the first paid request, and a minute later."""
         if time.monotonic() < self._checked_until:
             return self._problem
         async with self._check:
@@ -176,11 +171,6 @@ class ReputationMiddleware:
                     self._problem, self._checked_until = error, time.monotonic() + _RECHECK_SECONDS
         return self._problem
 
-    def _declares(self, scope: Scope) -> bool:
-        """Tell whether the request is for a paid route that declares the extension."""
-        path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
-        return self._adapter.declares(scope["method"], path, scope["path"])
-
 
 class _Capture:
     """Captures the response of a paid request in one piece, and replaces one that could not be signed."""
@@ -189,8 +179,6 @@ class _Capture:
         self._app, self._adapter = app, adapter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange: Exchange | None
-        incoming: _Incoming
         exchange, incoming = scope.get(_EXCHANGE, (None, None))
         if exchange is None or not exchange.is_paid:
             await self._app(scope, receive, send)
@@ -198,8 +186,7 @@ class _Capture:
         response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
         if exchange.unsettled is not None:
             stored = exchange.unsettled
-            await response({"type": "http.response.start", "status": stored.status, "headers": stored.sent_headers})
-            await response({"type": "http.response.body", "body": stored.body})
+            await _send(response, stored.status, stored.sent_headers, stored.body)
             return
         try:
             await incoming.read()
@@ -211,7 +198,8 @@ class _Capture:
         except Exception:
             if not response.is_refused:
                 raise
-        await response.end()
+        with suppress(Refusal):
+            await response({"type": "http.response.body"})  # of an application that sent no last message
 
 
 class _Buffered:
@@ -223,9 +211,7 @@ class _Buffered:
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
         self._send, self._exchange, self._adapter, self._is_head = send, exchange, adapter, is_head
         self._start: Message | None = None
-        self._body = _Body()
-        self._is_ended = False
-        self.is_refused = False
+        self._body, self._is_ended, self.is_refused = _Body(), False, False
 
     async def __call__(self, message: Message) -> None:
         if self._is_ended:
@@ -233,30 +219,19 @@ class _Buffered:
         try:
             if message["type"] == "http.response.start":
                 self._start = message
-                self._adapter.refuse_stream(_texts(message["headers"]))
+                self._adapter.refuse_stream(texts_of(message["headers"]))
             elif message["type"] == "http.response.body" and self._start is not None:
                 self._body.add(message.get("body", b""))
-                if self._body.size > self._adapter.limit:
-                    self._adapter.response_body(b"", {}, is_too_large=True)
+                self._adapter.refuse_large_response(self._body.size)
                 if not message.get("more_body"):
                     await self._pass_on(self._start)
         except Refusal as refusal:
             await self.refuse(refusal)
             raise  # stops the application
 
-    async def end(self) -> None:
-        """Pass on a response whose last message is missing. The application has ended."""
-        if self._is_ended or self._start is None:
-            return
-        try:
-            await self._pass_on(self._start)
-        except Refusal as refusal:
-            await self.refuse(refusal)
-
     async def _pass_on(self, start: Message) -> None:
-        """Send the whole response."""
         body = self._body.joined
-        decoded = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        decoded = self._adapter.response_body(body, texts_of(start["headers"]))
         self._exchange.response = b"" if self._is_head else decoded
         self._exchange.captured = start["status"], tuple(start["headers"]), body
         self._is_ended = True
@@ -346,22 +321,13 @@ class _Outgoing:
         if message.get("more_body"):
             return
         body, start = self._body.joined, self._start
-        headers: Headers = list(start["headers"])
+        parts = (start["status"], tuple(start["headers"]), body)
         if self._exchange.settlement is not None:
-            headers = await asyncio.to_thread(self._signed, headers, body)
+            parts = await asyncio.to_thread(self._adapter.sign_settled, self._exchange, parts, b"payment-response")
         if self._payment is not None:
-            parts = (start["status"], tuple(headers), body)
             await _call(self._adapter, self._adapter.keep, self._payment, self._exchange, parts)
-        await self._send({**start, "headers": headers})
+        await self._send({**start, "headers": list(parts[1])})
         await self._send({"type": "http.response.body", "body": body})
-
-    def _signed(self, headers: Headers, body: bytes) -> Headers:
-        """Add the proof to the header of a settlement that came before the application ran."""
-        value = self._adapter.sign_settled(self._exchange, body, _texts(headers))
-        if value is None:
-            return headers
-        stored = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
-        return [*stored, (b"payment-response", value.encode("latin-1"))]
 
 
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
@@ -371,36 +337,28 @@ async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: An
     return function(*arguments)
 
 
-def _texts(headers: Headers) -> dict[str, str]:
-    """Return headers as texts, by their names in lower case."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-
-
 def _header(scope: Scope, name: bytes) -> bytes:
-    """Return a request's header; empty if it is missing."""
     return b", ".join(value for key, value in scope["headers"] if key.lower() == name)
 
 
 def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
-    """Return the scope of a request whose body has no content encoding any more."""
     dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
     headers.append((b"content-length", str(len(exchange.request)).encode()))
-    # With such extensions, servers send files past the application.
-    extensions = {
-        name: extension for name, extension in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)
-    }
-    return {**scope, "headers": headers, "extensions": extensions}
+    extensions = scope.get("extensions") or {}
+    harmless = {name: extension for name, extension in extensions.items() if not name.startswith(_SHORTCUT)}
+    return {**scope, "headers": headers, "extensions": harmless}
 
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    """Send a whole response."""
     headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
-    headers.append((b"content-length", str(len(body)).encode()))
+    await _send(send, status, [*headers, (b"content-length", str(len(body)).encode())], body)
+
+
+async def _send(send: Send, status: int, headers: Headers, body: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
-    """Send a refusal."""
     await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)

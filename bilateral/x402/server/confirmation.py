@@ -62,39 +62,40 @@ def confirm_settlement(
         MalformedIdentifierError: The chain is malformed.
         InvalidArgumentError: The chain is not on Solana, or the URL is invalid.
     """
-    look_up = _Confirmation(ChainId.parse(chain), seconds)
+    node = SolanaNode(ChainId.parse(chain))
     if inspect.iscoroutinefunction(facilitator.settle):
-        return AsyncConfirmingFacilitator(facilitator, look_up, AsyncTransport(provider, request_timeout))
-    return ConfirmingFacilitator(facilitator, look_up, Transport(provider, request_timeout))
+        return AsyncConfirmingFacilitator(facilitator, node, seconds, AsyncTransport(provider, request_timeout))
+    return ConfirmingFacilitator(facilitator, node, seconds, Transport(provider, request_timeout))
 
 
-class _Confirmation:
-    """The outcome of settlements, and those that are still pending."""
+class _Confirming:
+    """A facilitator's client, the node that confirms its settlements, and those that are still pending."""
 
-    def __init__(self, chain: ChainId, seconds: float) -> None:
-        self.node, self._seconds = SolanaNode(chain), seconds
+    def __init__(self, facilitator: Any, node: SolanaNode, seconds: float, transport: Any) -> None:
+        self._facilitator, self._node, self._seconds, self._transport = facilitator, node, seconds, transport
         self._pending: OrderedDict[bytes, SettleResponse] = OrderedDict()
         self._lock = threading.Lock()
 
-    def concerns(self, settled: SettleResponse, requirements: PaymentRequirements) -> bool:
-        """Tell whether a settlement is reported as a success, on the chain."""
-        return settled.success and str(requirements.network) == str(self.node.chain)
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else from the facilitator's client."""
+        return getattr(self._facilitator, name)
 
-    def pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
-        """Take the settlement of a payment whose outcome was not known when it was asked for before."""
+    def _take_pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
         with self._lock:
             return self._pending.pop(_key(payload, requirements), None)
 
-    def outcome(
+    def _outcome(
         self, payload: PaymentPayload, requirements: PaymentRequirements, settled: SettleResponse
     ) -> Operation[SettleResponse]:
-        """Return a settlement if the chain confirms it, and a failure otherwise."""
+        """Return a settlement if it failed, is on another chain, or is confirmed by its chain; otherwise a failure."""
+        if not settled.success or str(requirements.network) != str(self._node.chain):
+            return settled
         accepted = {"asset": requirements.asset, "payTo": requirements.pay_to, "amount": requirements.amount}
         end = time.monotonic() + self._seconds
         while True:
             try:
                 expected = ExpectedPayment.of(accepted, payload.payload)
-                yield from find_payment(self.node, expected, settled.transaction, 1)
+                yield from find_payment(self._node, expected, settled.transaction, 1)
             except UnknownTransactionError as error:
                 problem = str(error)
             except SolanaPaymentError as error:
@@ -114,27 +115,13 @@ class _Confirmation:
             yield Pause(_POLL_SECONDS)
 
 
-class _Confirming:
-    """A facilitator's client, and the node that confirms its settlements."""
-
-    def __init__(self, facilitator: Any, look_up: _Confirmation, transport: Any) -> None:
-        self._facilitator, self._look_up, self._transport = facilitator, look_up, transport
-
-    def __getattr__(self, name: str) -> Any:
-        """Return everything else from the facilitator's client."""
-        return getattr(self._facilitator, name)
-
-
 class ConfirmingFacilitator(_Confirming):
     """A facilitator's client that blocks. See `confirm_settlement`."""
 
     def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the outcome that the chain has."""
-        pending = self._look_up.pending(payload, requirements)
-        settled: SettleResponse = pending or self._facilitator.settle(payload, requirements)
-        if not self._look_up.concerns(settled, requirements):
-            return settled
-        return StepRunner(self._transport).run(self._look_up.outcome(payload, requirements, settled))
+        settled = self._take_pending(payload, requirements) or self._facilitator.settle(payload, requirements)
+        return StepRunner(self._transport).run(self._outcome(payload, requirements, settled))
 
     def close(self) -> None:
         """Close the connections to the node."""
@@ -146,11 +133,8 @@ class AsyncConfirmingFacilitator(_Confirming):
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the outcome that the chain has."""
-        pending = self._look_up.pending(payload, requirements)
-        settled: SettleResponse = pending or await self._facilitator.settle(payload, requirements)
-        if not self._look_up.concerns(settled, requirements):
-            return settled
-        return await AsyncStepRunner(self._transport).run(self._look_up.outcome(payload, requirements, settled))
+        settled = self._take_pending(payload, requirements) or await self._facilitator.settle(payload, requirements)
+        return await AsyncStepRunner(self._transport).run(self._outcome(payload, requirements, settled))
 
     async def close(self) -> None:
         """Close the connections to the node."""
@@ -158,7 +142,6 @@ class AsyncConfirmingFacilitator(_Confirming):
 
 
 def _failure(settled: SettleResponse, reason: str, problem: str) -> SettleResponse:
-    """Return a settlement as one that failed."""
     return settled.model_copy(update={"success": False, "error_reason": reason, "error_message": problem})
 
 

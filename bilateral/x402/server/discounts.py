@@ -3,15 +3,22 @@
 The buyer names itself before the price is known: by the query parameter `buyerAddress` or the header `X-Buyer-Address`.
 It is only a claim. The payment is signed by its payer, so a payer who claims to be somebody else is refused before any
 money moves.
+
+Holders of tier credentials, and payers with a private proof of a tier, need not show the buyer's main wallet. The payer
+is on chain: one that the main wallet funded shows the main wallet, whatever credential or proof hide.
 """
 
 from __future__ import annotations
 
 import asyncio
+import binascii
+import json
 import time
+from base64 import b64decode, b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -19,15 +26,18 @@ from x402.http.types import HTTPRequestContext
 from x402.schemas import AssetAmount
 from x402.schemas.hooks import AbortResult, VerifyContext
 
+from bilateral.buyers.credentials import require_use, verify_credential
 from bilateral.buyers.discounts import discounted_amount
-from bilateral.core.contracts.buyer_terms import TierCredential
-from bilateral.core.errors import MalformedIdentifierError
+from bilateral.buyers.errors import TierProofRefusedError
+from bilateral.buyers.private.tiers import TierProof
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
+from bilateral.core.errors import BilateralError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
+from bilateral.core.signatures import Domain
 from bilateral.x402.proof.payments import payer_of
 
 if TYPE_CHECKING:
-    from bilateral.x402.server.tier_credentials import CredentialDiscounts
-    from bilateral.x402.server.tier_proofs import ProofDiscounts
+    from bilateral.buyers.private.tiers import TierVerifier
 
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
@@ -42,6 +52,11 @@ _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
 """The seconds for which a failed look-up keeps the full price: both requests of a payment arrive within them."""
+
+CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
+PROOF_HEADER: Final = "Buyer-Tier-Proof"
+MOST_CHARACTERS: Final = 4_096
+"""The longest header that strangers may choose. A credential has less than 1,000 characters, a proof 1,200."""
 
 Lookup = Callable[[str], Decimal | None]
 """Returns the discount of a buyer in percent; None if nobody can tell now."""
@@ -79,6 +94,134 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
     return look_up
 
 
+def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers with which a holder shows a credential: with the request for a price, and with the payment."""
+    return _encoded(CREDENTIAL_HEADER, {name: answer[name] for name in ("message", "signature")})
+
+
+def proof_headers(proof: TierProof) -> dict[str, str]:
+    """Return the headers with which a payer shows a proof: with the request for a price, and with the payment.
+
+    The request names the payer, too: by the header `X-Buyer-Address`.
+    """
+    return _encoded(PROOF_HEADER, proof.to_json())
+
+
+def _encoded(header: str, fields: Mapping[str, Any]) -> dict[str, str]:
+    return {header: b64encode(json.dumps(fields, separators=(",", ":")).encode()).decode()}
+
+
+class TierDiscounts:
+    """The discounts of a seller.
+
+    Args:
+        percentages: The discount of each tier, in percent. A tier that is left out has that of the next lower one.
+    """
+
+    def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
+        self._percentages = dict(percentages)
+
+    @property
+    def minimum(self) -> BuyerTier:
+        """The lowest tier with a discount."""
+        return min(self._percentages, key=attrgetter("level"))
+
+    def percentage_of(self, tier: BuyerTier) -> Decimal:
+        """Return the discount of a tier that is at least the lowest one with a discount, in percent."""
+        reached = (lower for lower in self._percentages if lower.level <= tier.level)
+        return self._percentages[max(reached, key=attrgetter("level"))]
+
+
+class CredentialDiscounts(TierDiscounts):
+    """The discounts of a seller for tiers that credentials prove. Give them to `BuyerPricing`.
+
+    Args:
+        percentages: As `TierDiscounts`.
+        domain: The domain of the registry of buyers.
+        attestor: The registry's attestor. An attestor that is a contract needs `verify_credential_on_chain` instead.
+        policy: The hash of the scoring policy whose tiers count.
+        scope: The seller's scope, see `bilateral.buyers.credentials.agent_scope`.
+    """
+
+    def __init__(
+        self, percentages: Mapping[BuyerTier, Decimal], domain: Domain, attestor: str, *, policy: bytes, scope: bytes
+    ) -> None:
+        super().__init__(percentages)
+        self._domain, self._attestor, self._policy, self._scope = domain, attestor, policy, scope
+
+    def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
+        """Return the credential of a request if it is for this seller today; None costs the full price."""
+        text = request.adapter.get_header(CREDENTIAL_HEADER)
+        if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
+            return None
+        try:
+            credential, signature = _read_credential(text)
+            require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=self.minimum)
+        except (binascii.Error, ValueError, KeyError, TypeError, RecursionError, BilateralError):
+            return None
+        return credential if verify_credential(credential, signature, self._domain, self._attestor) else None
+
+
+def _read_credential(text: str) -> tuple[TierCredential, bytes]:
+    fields = json.loads(b64decode(text, validate=True))
+    message = fields["message"]
+    words = {name: bytes.fromhex(message[name][2:]) for name in ("policy", "scope", "pseudonym")}
+    tier = BuyerTier.of_level(message["tier"])
+    credential = TierCredential(message["holder"], message["issuedAt"], message["validUntil"], tier=tier, **words)
+    return credential, bytes.fromhex(fields["signature"][2:])
+
+
+class ProofDiscounts(TierDiscounts):
+    """The discounts of a seller for tiers that are proven privately. Give them to `BuyerPricing`.
+
+    Args:
+        percentages: As `TierDiscounts`.
+        verifier: The seller's verifier. Its `minimum` is the lowest tier with a discount.
+    """
+
+    def __init__(self, percentages: Mapping[BuyerTier, Decimal], verifier: TierVerifier) -> None:
+        super().__init__(percentages)
+        self._verifier = verifier
+
+    async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
+        """Check the proof of a request for its payer. The payer's later requests of the day need no verification."""
+        text = request.adapter.get_header(PROOF_HEADER)
+        if not isinstance(text, str):
+            raise TierProofRefusedError("proof_header_invalid", f"the request has no header {PROOF_HEADER}")
+        proof = read_proof_header(text)
+        await asyncio.to_thread(self._verifier.check, proof, payer)
+        return proof
+
+    async def proof_of(self, request: HTTPRequestContext, payer: str | None) -> TierProof | None:
+        """Return the valid proof of a request; None costs the full price."""
+        if payer is None or not isinstance(request.adapter.get_header(PROOF_HEADER), str):
+            return None
+        try:
+            return await self.check(request, payer)
+        except BilateralError:  # also a node that does not answer
+            return None
+
+
+def read_proof_header(text: str) -> TierProof:
+    """Read a header."""
+    if len(text) > MOST_CHARACTERS:
+        raise TierProofRefusedError("proof_header_too_large", f"the header has more than {MOST_CHARACTERS} characters")
+    try:
+        fields = json.loads(b64decode(text, validate=True), object_pairs_hook=_without_repetition)
+    except (binascii.Error, ValueError, RecursionError) as problem:
+        raise TierProofRefusedError("proof_header_invalid", f"the header is not JSON in base 64: {problem}") from None
+    if not isinstance(fields, dict):
+        raise TierProofRefusedError("proof_header_invalid", "the header has no JSON object")
+    return TierProof.from_json(fields)
+
+
+def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name appears twice")
+    return fields
+
+
 class BuyerPricing:
     """The price of a route for each buyer.
 
@@ -107,13 +250,8 @@ class BuyerPricing:
         proofs: ProofDiscounts | None = None,
         hold_seconds: float = 600.0,
     ) -> None:
-        self._lookup = lookup
-        self._credentials = credentials
-        self._proofs = proofs
-        self._asset = asset
-        self._amount = amount
-        self._extra = dict(extra)
-        self._hold_seconds = hold_seconds
+        self._lookup, self._credentials, self._proofs = lookup, credentials, proofs
+        self._asset, self._amount, self._extra, self._hold_seconds = asset, amount, dict(extra), hold_seconds
         self._amounts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     async def price(self, context: HTTPRequestContext) -> AssetAmount:
@@ -138,14 +276,12 @@ class BuyerPricing:
             context: The payment.
         """
         request = getattr(context.transport_context, "request", None)
-        credential = None if request is None else self._credential_of(request)
-        buyer = None if request is None else claimed_buyer(request)
-        if credential is not None:
-            buyer = credential.holder
-        if buyer is None:
-            return None  # the full price, for anybody
-        payer = payer_of(context.payment_payload.payload)
-        return None if payer == buyer else AbortResult(reason=MISMATCH)
+        if request is None:
+            return None
+        credential = self._credential_of(request)
+        buyer = claimed_buyer(request) if credential is None else credential.holder
+        is_payer = buyer in {None, payer_of(context.payment_payload.payload)}  # without a buyer, the price is full
+        return None if is_payer else AbortResult(reason=MISMATCH)
 
     def customer_of(self, context: HTTPRequestContext) -> bytes | None:
         """Return the pseudonym of the buyer behind a request's credential. All its holders have the same one today.
@@ -160,15 +296,13 @@ class BuyerPricing:
         return None if credential is None else credential.pseudonym
 
     def _credential_of(self, context: HTTPRequestContext) -> TierCredential | None:
-        """Return the valid credential of a request."""
         return None if self._credentials is None else self._credentials.credential_in(context)
 
     async def _amount_for(self, buyer: str) -> int:
-        """Return the price of a buyer, the same for some time."""
         now = time.monotonic()
-        cached = self._amounts.get(buyer)
-        if cached is not None and cached[0] > now:
-            return cached[1]
+        until, amount = self._amounts.get(buyer, (now, 0))
+        if until > now:
+            return amount
         percentage = await asyncio.to_thread(self._lookup, buyer)
         amount = discounted_amount(self._amount, percentage or Decimal(0))
         seconds = min(_FAILURE_SECONDS, self._hold_seconds) if percentage is None else self._hold_seconds
@@ -186,9 +320,7 @@ def claimed_buyer(context: HTTPRequestContext) -> str | None:
         context: The request.
     """
     text = context.adapter.get_query_param(PARAMETER) or context.adapter.get_header(HEADER)
-    if not isinstance(text, str) or len(text) != _LENGTH:
-        return None
     try:
-        return checksummed(text)
+        return checksummed(text) if isinstance(text, str) and len(text) == _LENGTH else None
     except MalformedIdentifierError:
         return None

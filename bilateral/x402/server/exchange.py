@@ -36,8 +36,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
-        self.status = status
-        self.body = json.dumps({"error": reason}).encode()
+        self.status, self.body = status, json.dumps({"error": reason}).encode()
 
     @classmethod
     def of(cls, error: ReputationExtensionError) -> Self:

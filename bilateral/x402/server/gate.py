@@ -15,6 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fastapi import HTTPException
@@ -75,7 +76,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     """
     if index is None and (policy is not None or buyers is not None):
         raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
-    ask = None if index is None else _IndexedCheck(index, verifier, server_agent, minimum, policy, buyers)
+    ask = None if index is None else _ask_index(index, verifier, server_agent, minimum, policy, buyers)
 
     async def check(request: Request) -> VerifiedClient | None:
         payload = getattr(request.state, "payment_payload", None)
@@ -103,62 +104,50 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     return check
 
 
-class _IndexedCheck:
-    """Asks an index about clients."""
+def _ask_index(  # noqa: PLR0913, PLR0917  # the settings of the gate
+    index: Reader,
+    verifier: AsyncVerifier,
+    server_agent: int,
+    minimum: int,
+    policy: Policy | None,
+    buyers: BuyerRecords | None,
+) -> Callable[[GlobalAgentId], tuple[Check | None, int | None]]:
+    """Return what checks a client by an index, with the server's own rating of it; None each if the index has none."""
+    from bilateral import checks  # noqa: PLC0415  # needs the extra `index`
+    from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
+    from bilateral.index.reading.registries import AgentKey  # noqa: PLC0415
 
-    def __init__(  # noqa: PLR0913, PLR0917  # the settings of the gate
-        self,
-        index: Reader,
-        verifier: AsyncVerifier,
-        server_agent: int,
-        minimum: int,
-        policy: Policy | None,
-        buyers: BuyerRecords | None,
-    ) -> None:
-        from bilateral.checks import Code, Newcomers, Policy, Severity  # noqa: PLC0415  # needs the extra `index`
+    applied = policy or checks.Policy(
+        minimum_rating=Decimal(minimum),
+        newcomers=checks.Newcomers.ACCEPT,
+        severities={checks.Code.LOW_RATING: checks.Severity.CAUTION},  # anybody may have made the other raters
+    )
 
-        self._index, self._verifier, self._server_agent = index, verifier, server_agent
-        self._is_strict, self._buyers = policy is not None, buyers
-        self._policy = policy or Policy(
-            minimum_rating=Decimal(minimum),
-            newcomers=Newcomers.ACCEPT,
-            severities={Code.LOW_RATING: Severity.CAUTION},  # anybody may have made the other raters
-        )
+    judge = partial(
+        checks.check_client, for_server=server_agent, policy=applied, findings=checks.stored_findings, buyers=buyers
+    )
 
-    def __call__(self, client: GlobalAgentId) -> tuple[Check | None, int | None]:
-        """Return the check of a client, and the server's own rating of it; None each if the index has none."""
-        deployment = self._verifier.deployment_on(str(client.registry.chain))
+    def read(connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
+        chain_id = client.registry.chain.evm_chain_id
+        key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
+        return judge(connection, client), client_rating(connection, key, server_agent, reputation)
+
+    def ask(client: GlobalAgentId) -> tuple[Check | None, int | None]:
+        deployment = verifier.deployment_on(str(client.registry.chain))
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
             return None, None  # the verifier refuses it
         try:
-            return self._index.read(self._read, client, deployment.reputation)
+            return index.read(read, client, deployment.reputation)
         except BilateralError as error:
-            if self._is_strict:
+            if policy is not None:
                 raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error
             logger.warning("the index fails, and the chain is asked instead", exc_info=True)
             return None, None
 
-    def _read(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
-        """Ask the index. A connection of a reader sees one state of it."""
-        from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # needs the extra `index`
-        from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
-        from bilateral.index.reading.registries import AgentKey  # noqa: PLC0415
-
-        chain_id = client.registry.chain.evm_chain_id
-        key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
-        check = check_client(
-            connection,
-            client,
-            for_server=self._server_agent,
-            policy=self._policy,
-            findings=stored_findings,
-            buyers=self._buyers,
-        )
-        return check, client_rating(connection, key, self._server_agent, reputation)
+    return ask
 
 
 def _declined(code: str, reason: str) -> HTTPException:
-    """Return the refusal to serve a client."""
     return HTTPException(403, {"error": code, "reason": reason})
 
 

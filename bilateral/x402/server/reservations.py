@@ -114,7 +114,6 @@ def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
 
 
 def _whole_key(network: str, payload: dict[str, Any]) -> bytes:
-    """Return a key that depends on everything a payment holds."""
     try:
         return keccak(network.encode() + rfc8785.dumps(payload))
     except (rfc8785.CanonicalizationError, RecursionError):

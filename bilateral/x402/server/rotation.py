@@ -10,7 +10,7 @@ clients that still have the old file, and answers on their way, verify.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 from bilateral.client import AgentLike, AgentUriSet, Client, Handle
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
@@ -38,25 +38,26 @@ def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
     return list(agent.file.signers or [])
 
 
-def add_signer(  # noqa: PLR0913  # the fields of a signer
-    client: Client,
-    agent_id: AgentLike,
-    key: InteractionKey,
-    *,
-    role: Literal["owner", "delegate"] = "delegate",
-    valid_from: datetime | None = None,
-    valid_until: datetime | None = None,
-    comment: str | None = None,
+class SignerOptions(TypedDict, total=False):
+    """Further fields of a listed key, see `add_signer`."""
+
+    role: Literal["owner", "delegate"]
+    valid_from: datetime | None
+    valid_until: datetime | None
+    comment: str | None
+
+
+def add_signer(
+    client: Client, agent_id: AgentLike, key: InteractionKey, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
     """List a key in an agent's registration file. Begin to sign with it when the transaction is in a block.
 
     Args:
         client: The SDK's client of the agent's owner.
         key: The key. It signs a test message, so that no wrong public key is listed.
-        role: The holder of the key.
-        valid_from: The time from which the key counts; a minute ago by default.
-        valid_until: The time from which it no longer counts; never by default.
-        comment: A note for people.
+        **options: `role`, the holder of the key, by default `delegate`; `valid_from`, the time from which the key
+            counts, by default a minute ago; `valid_until`, the time from which it no longer counts, by default never;
+            `comment`, a note for people.
 
     Raises:
         InvalidArgumentError: The key is listed already, or the file lists 64 keys.
@@ -64,28 +65,11 @@ def add_signer(  # noqa: PLR0913  # the fields of a signer
         DocumentError: The file cannot be loaded.
     """
     check_key(key)
-    return add_public_key(
-        client,
-        agent_id,
-        key.public_key,
-        key.algorithm,
-        role=role,
-        valid_from=valid_from,
-        valid_until=valid_until,
-        comment=comment,
-    )
+    return add_public_key(client, agent_id, key.public_key, key.algorithm, **options)
 
 
-def add_public_key(  # noqa: PLR0913  # the fields of a signer
-    client: Client,
-    agent_id: AgentLike,
-    public_key: str,
-    algorithm: str,
-    *,
-    role: str = "delegate",
-    valid_from: datetime | None = None,
-    valid_until: datetime | None = None,
-    comment: str | None = None,
+def add_public_key(
+    client: Client, agent_id: AgentLike, public_key: str, algorithm: str, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
     """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs."""
     listed = list_signers(client, agent_id)
@@ -93,20 +77,16 @@ def add_public_key(  # noqa: PLR0913  # the fields of a signer
         raise InvalidArgumentError(f"the key {public_key[:16]}… is listed already")
     if len(listed) >= MAX_SIGNERS:
         raise InvalidArgumentError(f"the file lists {len(listed)} keys, and clients accept at most {MAX_SIGNERS}")
-    entry: dict[str, Any] = {
-        "publicKey": public_key,
-        "algorithm": algorithm,
-        "role": role,
-        "validFrom": _seconds(valid_from or datetime.now(UTC) - CLOCK_SKEW),
-        "validUntil": None if valid_until is None else _seconds(valid_until),
-    }
-    if comment is not None:
-        entry["comment"] = comment
+    entry: dict[str, Any] = {"publicKey": public_key, "algorithm": algorithm, "role": options.get("role", "delegate")}
+    entry["validFrom"] = _seconds(options.get("valid_from") or datetime.now(UTC) - CLOCK_SKEW)
+    until, comment = options.get("valid_until"), options.get("comment")
+    entry["validUntil"] = None if until is None else _seconds(until)
+    entry |= {} if comment is None else {"comment": comment}
     try:
         Signer.of(entry)
     except MalformedDocumentError as error:
         raise InvalidArgumentError(f"the key cannot be listed: {error}") from None
-    return client.edit_registration(agent_id, fields={"signers": [*_objects(listed), entry]})
+    return client.edit_registration(agent_id, fields={"signers": [*(signer.to_object() for signer in listed), entry]})
 
 
 def retire_signer(
@@ -125,24 +105,16 @@ def retire_signer(
     """
     now, listed = datetime.now(UTC), list_signers(client, agent_id)
     versions = [signer for signer in listed if signer.public_key.lower() == public_key.lower()]
-    if not versions or not any(
-        version.valid_until is None or version.valid_until > now.timestamp() for version in versions
-    ):
+    if not any(version.valid_until is None or version.valid_until > now.timestamp() for version in versions):
         raise InvalidArgumentError(f"no valid key {public_key[:16]}… is listed")
-    until, entries = _seconds(now + overlap), _objects(listed)
+    until, entries = _seconds(now + overlap), [signer.to_object() for signer in listed]
     for signer, entry in zip(listed, entries, strict=True):
         if signer in versions:
             entry["validUntil"] = until if signer.valid_until is None else min(signer.valid_until, until)
     return client.edit_registration(agent_id, fields={"signers": entries})
 
 
-def _objects(signers: list[Signer]) -> list[dict[str, Any]]:
-    """Return signers as JSON objects."""
-    return [signer.to_object() for signer in signers]
-
-
 def _seconds(time: datetime) -> int:
-    """Return a moment in Unix time."""
     if time.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
     return int(time.timestamp())

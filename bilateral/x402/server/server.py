@@ -17,23 +17,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from prometheus_client import Counter
-from x402.schemas import (
-    AbortResult,
-    PaymentRequirements,
-    SettleContext,
-    SettleFailureContext,
-    SettleResponse,
-    SettleResultContext,
-    VerifiedPaymentCanceledContext,
-    VerifyContext,
-    VerifyResponse,
-    VerifyResultContext,
-)
+from x402 import schemas
+from x402.schemas import AbortResult, SettleContext, SettleResponse, SettleResultContext, VerifyContext, VerifyResponse
 from x402.schemas.hooks import SkipSettleResult, SkipVerifyResult
-from x402.schemas.v1 import PaymentRequirementsV1
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import TransactionRef
@@ -105,8 +95,7 @@ class Reputation8004ResourceServerExtension:
         self._key, self._on_unsigned, self._recheck, self._limit = key, on_unsigned, recheck_seconds, limit
         self._reservations = reservations or Reservations()
         self._working_until = float("-inf")
-        self.unsigned_responses = 0
-        self.signed_responses = 0
+        self.signed_responses = self.unsigned_responses = 0
         for counter in (SIGNED, UNSIGNED):
             counter.labels(self.key)  # shown from the start, as 0
         self._check_key()
@@ -145,7 +134,7 @@ class Reputation8004ResourceServerExtension:
             return None
         return SkipVerifyResult(VerifyResponse(is_valid=True, payer=payer_of(context.payment_payload.payload)))
 
-    def on_after_verify(self, _declaration: Any, context: VerifyResultContext) -> AbortResult | None:
+    def on_after_verify(self, _declaration: Any, context: schemas.VerifyResultContext) -> AbortResult | None:
         """Reserve a verified authorization, so that it pays for one run of the application."""
         if not context.result.is_valid:
             return None
@@ -165,13 +154,13 @@ class Reputation8004ResourceServerExtension:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
         if exchange is not None:
             exchange.is_paid = True
-            exchange.abandonments.append(lambda: self._settle(context))
+            exchange.abandonments.append(lambda: self._end(context, is_settled=True))
         return None
 
-    def on_verified_payment_canceled(self, _declaration: Any, context: VerifiedPaymentCanceledContext) -> None:
+    def on_verified_payment_canceled(self, _declaration: Any, context: schemas.VerifiedPaymentCanceledContext) -> None:
         """Release the authorization of a request that failed. Nothing was settled."""
         if not context.settled_phases:
-            self._release(context)
+            self._end(context, is_settled=False)
 
     def on_before_settle(
         self, _declaration: Any, context: SettleContext
@@ -194,14 +183,10 @@ class Reputation8004ResourceServerExtension:
         if exchange.unsettled is None or self.verifier is None:
             exchange.is_unsettled = True  # an exception of the facilitator reaches no hook
             return None
-        arguments = self.verifier, context.requirements, context.payment_payload.payload
-        return (
-            asyncio.to_thread(_settlement_on_chain, *arguments)
-            if exchange.is_on_loop
-            else _settlement_on_chain(*arguments)
-        )
+        look_up = partial(_settlement_on_chain, self.verifier, context)
+        return asyncio.to_thread(look_up) if exchange.is_on_loop else look_up()
 
-    def on_settle_failure(self, _declaration: Any, context: SettleFailureContext) -> None:
+    def on_settle_failure(self, _declaration: Any, context: schemas.SettleFailureContext) -> None:
         """Release the authorization of a payment that certainly was not settled.
 
         After an exception, or while a transaction is pending, the payment may still be settled.
@@ -209,18 +194,18 @@ class Reputation8004ResourceServerExtension:
         if _unsettled(context) is not None:
             return
         if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
-            self._release(context)
+            self._end(context, is_settled=False)
             exchange = CURRENT.get()
             if exchange is not None:
                 exchange.is_unsettled = False
         else:
-            self._settle(context)
+            self._end(context, is_settled=True)
 
     def enrich_settlement_response(
         self, declaration: Any, context: SettleResultContext
     ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
         """Sign the interaction ("Signature Protocol"). If the settlement came first, the adapter signs later."""
-        self._settle(context)
+        self._end(context, is_settled=True)
         try:
             exchange = exchange_of(context.transport_context, self._limit)
             if exchange is None:
@@ -232,18 +217,16 @@ class Reputation8004ResourceServerExtension:
                 return None
             is_slow = exchange.is_large or isinstance(self._key, RemoteKey) or self._blind is not None
             if exchange.is_on_loop and is_slow:
-                return self._sign_in_thread(declaration, context.result, exchange)
-            return self.sign(declaration, context.result, exchange)
+                return asyncio.to_thread(self.sign_or_count, declaration, context.result, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
             self.count_unsigned(type(error).__name__)
             return None
+        return self.sign_or_count(declaration, context.result, exchange)
 
-    async def _sign_in_thread(
-        self, declaration: Any, settlement: SettleResponse, exchange: Exchange
-    ) -> dict[str, Any] | None:
-        """Sign a settled exchange without blocking the event loop."""
+    def sign_or_count(self, declaration: Any, settlement: SettleResponse, exchange: Exchange) -> dict[str, Any] | None:
+        """Sign a settled exchange. A failure is counted."""
         try:
-            return await asyncio.to_thread(self.sign, declaration, settlement, exchange)
+            return self.sign(declaration, settlement, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
             self.count_unsigned(type(error).__name__)
             return None
@@ -315,21 +298,21 @@ class Reputation8004ResourceServerExtension:
                 logger.exception("the alarm for unsigned responses failed")
 
     def _check_key(self) -> None:
-        """Check the key, unless it worked a moment ago."""
         if time.monotonic() >= self._working_until:
             check_key(self._key)
             self._working_until = time.monotonic() + self._recheck
 
     def _problem(self, declaration: Any, context: VerifyContext) -> str | None:
-        """Return the reason why a payment is refused, or None."""
-        payload, network = context.payment_payload, str(context.requirements.network)
-        problem: str | None = None
+        payload, terms = context.payment_payload, context.requirements
+        network, problem = str(terms.network), None
+        kind = unsupported_kind(terms.scheme, network, terms.extra, payload.payload)
+        kind = "scheme_without_transaction" if terms.scheme in WITHOUT_TRANSACTIONS else kind
         try:
             if payload.x402_version != X402_VERSION:
                 problem = "unsupported_x402_version"
             elif is_ambiguous(payload.payload, network):
                 problem = "ambiguous_payment"
-            elif kind := _unsupported(context):
+            elif kind:
                 problem = kind
             elif exchange_of(context.transport_context, self._limit) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
@@ -350,21 +333,13 @@ class Reputation8004ResourceServerExtension:
             problem = "signer_unavailable"
         return problem
 
-    def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
-        """Release the authorization of a request."""
-        self._end(self._reservations.release, context, "an authorization stays reserved until its time ends")
-
-    def _settle(self, context: VerifyResultContext | SettleResultContext | SettleFailureContext) -> None:
-        """Mark the authorization of a request as used."""
-        self._end(self._reservations.settle, context, "a used authorization counts as one in progress")
-
-    @staticmethod
-    def _end(change: Callable[[bytes, object], None], context: Any, consequence: str) -> None:
+    def _end(self, context: Any, *, is_settled: bool) -> None:
         """End a reservation. It raises nothing, because the client may have paid."""
+        end = self._reservations.settle if is_settled else self._reservations.release
         try:
-            change(_payment_key(context), context.payment_payload)
+            end(_payment_key(context), context.payment_payload)
         except BilateralError:
-            logger.exception("the store of reservations fails: %s", consequence)
+            logger.exception("the store of reservations fails: an authorization stays in progress until its time ends")
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):
@@ -403,33 +378,21 @@ def claim_of(payload: Any) -> ClientAgent | None:
     return next((claim for claim in claims if claim is not None), None)
 
 
-def _settlement_on_chain(
-    verifier: Verifier, terms: PaymentRequirements | PaymentRequirementsV1, payload: dict[str, Any]
-) -> SkipSettleResult | None:
-    """Return the settlement of a payment as the chain shows it; None if it shows none."""
+def _settlement_on_chain(verifier: Verifier, context: SettleContext) -> SkipSettleResult | None:
+    terms, payload = context.requirements, context.payment_payload.payload
     accepted = terms.model_dump(mode="json", by_alias=True)
     transaction = verifier.find_settling_transaction({"accepted": accepted, "payload": payload})
     if transaction is None:
         return None
-    network, payer = str(terms.network), payer_of(payload)
-    return SkipSettleResult(SettleResponse(success=True, transaction=transaction, network=network, payer=payer))
+    settled = SettleResponse(success=True, transaction=transaction, network=str(terms.network), payer=payer_of(payload))
+    return SkipSettleResult(settled)
 
 
 def _unsettled(context: Any) -> PaidAnswer | None:
-    """Return the answer that waits for the settlement of a payment; None without one."""
     exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
     return None if exchange is None else exchange.unsettled
 
 
-def _unsupported(context: VerifyContext) -> str | None:
-    """Return the code for a kind of payment that cannot be signed for; None for any other one."""
-    terms = context.requirements
-    if terms.scheme in WITHOUT_TRANSACTIONS:
-        return "scheme_without_transaction"
-    return unsupported_kind(terms.scheme, str(terms.network), terms.extra, context.payment_payload.payload)
-
-
 def _payment_key(context: Any) -> bytes:
-    """Return the key of the authorization that a hook runs for."""
     requirements = context.requirements
     return payment_key(str(requirements.network), requirements.asset, context.payment_payload.payload)

@@ -131,8 +131,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
 
     def _submitted_by_strangers(self, token: str, terms: Sequence[Any]) -> str | None:
         """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
-        payer, payee, amount = (checksummed(terms[0]), checksummed(terms[1]), int(terms[2]))
-        nonce = bytes(terms[5])
+        payer, payee, amount, nonce = checksummed(terms[0]), checksummed(terms[1]), int(terms[2]), bytes(terms[5])
         latest = self._w3.eth.block_number
         used = self._w3.eth.get_logs(
             {
@@ -148,9 +147,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
                 continue
             # A token logs the transfer right after the use of the nonce. Any other transfer of the transaction may
             # belong to another payment.
-            following = [
-                following_log for following_log in receipt["logs"] if following_log["logIndex"] == log["logIndex"] + 1
-            ]
+            following = (entry for entry in receipt["logs"] if entry["logIndex"] == log["logIndex"] + 1)
             if not any(_is_transfer(transfer, token, payer, payee, amount) for transfer in following):
                 continue
             key, holder = keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()
@@ -165,7 +162,6 @@ def _topic(address: str) -> str:
 
 
 def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> bool:
-    """Tell whether a log is that of a transfer."""
     topics = ["0x" + bytes(topic).hex() for topic in log["topics"]]
     return (
         checksummed(log["address"]) == token

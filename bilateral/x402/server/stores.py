@@ -89,29 +89,19 @@ class StoredAnswers(PaidAnswers):
         """
         answer = self.stored_form(answer)
         now, columns = self._clock(), _ANSWER.c
-        values = {
-            "payment": payment,
-            "request": answer.request,
-            "status": answer.status,
-            "headers": json.dumps([[name.decode("latin-1"), text.decode("latin-1")] for name, text in answer.headers]),
-            "body": answer.body,
-            "size": size_of(answer),
-            "expires": now + self._seconds,
-        }
+        headers = json.dumps([[name.decode("latin-1"), text.decode("latin-1")] for name, text in answer.headers])
+        values = {"request": answer.request, "status": answer.status, "headers": headers, "body": answer.body}
+        values |= {"payment": payment, "size": size_of(answer), "expires": now + self._seconds}
         with named_database_errors(), self._engine.begin() as connection:
             connection.execute(sa.delete(_ANSWER).where((columns.payment == payment) | (columns.expires <= now)))
             connection.execute(sa.insert(_ANSWER).values(values))
             total = connection.execute(sa.select(sa.func.coalesce(sa.func.sum(columns.size), 0))).scalar_one()
-            oldest = (
-                connection.execute(sa.select(columns.payment, columns.size).order_by(columns.expires, columns.payment))
-                if total
-                else ()
-            )
-            for key, size in oldest:
-                if total <= self._max_bytes:
-                    break
+            oldest = sa.select(columns.payment, columns.size).order_by(columns.expires, columns.payment)
+            for key, size in connection.execute(oldest) if total > self._max_bytes else ():
                 connection.execute(sa.delete(_ANSWER).where(columns.payment == key))
                 total -= size
+                if total <= self._max_bytes:
+                    break
 
     def find(self, payment: bytes) -> PaidAnswer | None:
         """Return the answer that a payment bought, or None.
@@ -193,9 +183,7 @@ class StoredReservations(Reservations):
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
-        if self._gives_up(key, holder):
-            with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(sa.delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+        self._end(key, holder, sa.delete(_RESERVATION))
 
     def settle(self, key: bytes, holder: object) -> None:
         """Mark an authorization as used, if this request holds it.
@@ -203,18 +191,16 @@ class StoredReservations(Reservations):
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
-        if self._gives_up(key, holder):
-            used = sa.update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
-            with named_database_errors(), self._engine.begin() as connection:
-                connection.execute(used)
+        self._end(key, holder, sa.update(_RESERVATION).values(is_settled=True))
 
-    def _gives_up(self, key: bytes, holder: object) -> bool:
-        """Forget the holder of an authorization; return False if it is another one."""
+    def _end(self, key: bytes, holder: object, change: sa.Delete | sa.Update) -> None:
+        """Change an authorization, and forget its holder. Those of others stay."""
         with self._own_lock:
             if self._own.get(key) is not holder:
-                return False
+                return
             del self._own[key]
-            return True
+        with named_database_errors(), self._engine.begin() as connection:
+            connection.execute(change.where(_RESERVATION.c.authorization_key == key))
 
     def close(self) -> None:
         """Close the connections."""
@@ -222,7 +208,6 @@ class StoredReservations(Reservations):
 
 
 def _opened(url: str) -> sa.Engine:
-    """Open a database, and make the tables that it lacks."""
     engine = connect_engine(url)
     with named_database_errors():
         _METADATA.create_all(engine)

@@ -25,8 +25,7 @@ from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
-from bilateral.x402.proof.streaming import flask_streams
-from bilateral.x402.server.adapters import HttpAdapter
+from bilateral.x402.server.adapters import AnswerParts, HttpAdapter, flask_streams
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ class _Response:
                     adapter.refuse_stream(self.texts)  # an application may begin with its first chunk
                 pieces.append(chunk)
                 size += len(chunk)
-                if adapter is not None and size > adapter.limit:
-                    adapter.response_body(b"", {}, is_too_large=True)
+                if adapter is not None:
+                    adapter.refuse_large_response(size)
         except BaseException:
             self.close()
             raise
@@ -121,6 +120,11 @@ class _Response:
     def texts(self) -> dict[str, str]:
         """The headers by their names in lower case."""
         return {name.lower(): value for name, value in self.headers}
+
+    def parts(self, body: bytes) -> AnswerParts:
+        """Return the response with its body."""
+        headers = ((name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers)
+        return int(self.status.partition(" ")[0]), tuple(headers), body
 
 
 class _Capture:
@@ -141,11 +145,11 @@ class _Capture:
             else:
                 response(_status_line(stored.status), _text_headers(stored.sent_headers))
                 body = stored.body
-            exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
+            exchange.response = self._adapter.response_body(body, response.texts)
         except Refusal as refusal:
             exchange.response = refusal.body
             return _refuse(start_response, refusal)
-        exchange.captured = int(response.status.partition(" ")[0]), _byte_headers(response.headers), body
+        exchange.captured = response.parts(body)
         exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
         return [body]
@@ -199,7 +203,6 @@ class _Outer:
     def _served(
         self, environ: dict[str, Any], exchange: Exchange, payment: bytes | None, start_response: Any
     ) -> Iterable[bytes]:
-        """Run the payment and the application, and sign what was settled before."""
         response = _Response()
         token = CURRENT.set(exchange)
         try:
@@ -211,20 +214,13 @@ class _Outer:
             raise
         finally:
             CURRENT.reset(token)
-        status = int(response.status.partition(" ")[0])
+        parts = response.parts(body)
         if exchange.settlement is not None:
-            self._sign(response, exchange, body)
+            parts = self._adapter.sign_settled(exchange, parts, b"PAYMENT-RESPONSE")
             self._adapter.count_unsigned(exchange)
-        self._adapter.keep(payment, exchange, (status, _byte_headers(response.headers), body))
-        answer = _answer(start_response, status, response.headers, body)
+        self._adapter.keep(payment, exchange, parts)
+        answer = _answer(start_response, parts[0], _text_headers(parts[1]), body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
-
-    def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
-        """Add the proof to the header of a settlement that came before the application ran."""
-        value = self._adapter.sign_settled(exchange, body, response.texts)
-        if value is not None:
-            response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
-            response.headers.append(("PAYMENT-RESPONSE", value))
 
 
 def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
@@ -254,7 +250,6 @@ def _sent_path(environ: dict[str, Any]) -> str:
 
 
 def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:
-    """Send a whole response."""
     headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
     start_response(_status_line(status), [*headers, ("Content-Length", str(len(body)))])
     return [body]
@@ -271,7 +266,3 @@ def _status_line(status: int) -> str:
 
 def _text_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
-
-
-def _byte_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    return tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)

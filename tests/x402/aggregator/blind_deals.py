@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from bilateral.client import Client
 from bilateral.client.blind_vault import BlindVault
-from bilateral.migrations.aggregator import blind_pair
+from bilateral.x402.aggregator.tables import blind_pair
 from tests.sdk.client.helpers import send
 from tests.x402.world import NETWORK
 

@@ -16,11 +16,11 @@ from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
 from bilateral.core.contracts import Registry
 from bilateral.index.log.database import open_database
-from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.blind import BlindRelay
-from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.queue import WorkQueue
+from bilateral.x402.aggregator.records import Acceptance
 from bilateral.x402.aggregator.service import Aggregator
+from bilateral.x402.aggregator.settings import read_aggregator_settings
 from bilateral.x402.aggregator.submitter import Submitter
 from tests.processes import CONTEXT
 

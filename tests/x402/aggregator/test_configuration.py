@@ -9,8 +9,7 @@ from eth_account import Account
 
 from bilateral.core.contracts import Deployment
 from bilateral.core.errors import InvalidArgumentError, MissingFunctionError
-from bilateral.x402.aggregator.configuration import read_aggregator_settings
-from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
+from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain, read_aggregator_settings
 
 KEY, ADDRESS = "0x" + "33" * 32, "0x" + "11" * 20
 CHAIN = f"""

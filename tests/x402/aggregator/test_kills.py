@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from bilateral.index.log.database import open_database
-from bilateral.migrations.aggregator import State
 from bilateral.x402.aggregator.service import Aggregator
+from bilateral.x402.aggregator.tables import State
 from tests.waiting import until
 from tests.x402.aggregator.process import POINTS, running, work_until_killed, write_settings
 from tests.x402.aggregator.world import log_of

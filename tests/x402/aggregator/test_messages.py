@@ -21,6 +21,10 @@ IDENTITY, REPUTATION = "0x" + "11" * 20, "0x" + "22" * 20
 TASK_REF = f"eip155:31337:0x{'ab' * 32}"
 
 
+def read(value):
+    return Submission.from_bytes(json.dumps(value).encode())
+
+
 @pytest.fixture(scope="module")
 def signed():
     deployment = Deployment(31337, IDENTITY, REPUTATION)
@@ -53,7 +57,7 @@ def test_unknown_fields_and_other_forms_are_read(signed):
     written["interactionData"] |= {"timestamp": 1, "interactionHash": signed.interaction_hash.hex()}
     written["sponsored"]["feedbackIndex"] = 1
     del written["interactionData"]["networkId"]
-    assert Submission.of(written) == signed.message
+    assert read(written) == signed.message
 
 
 def test_message_with_a_name_twice_is_refused(signed):
@@ -122,7 +126,7 @@ def test_same_message_with_or_without_bodies_is_the_same(signed):
 )
 def test_invalid_field_is_named(signed, path, value, fault):
     with pytest.raises(FeedbackRefusedError) as refusal:
-        Submission.of(changed(signed.bound().object, path, value))
+        read(changed(signed.bound().object, path, value))
     assert refusal.value.code is Code.INVALID_PAYLOAD
     assert refusal.value.details == {"field": path, "fault": fault}
 
@@ -143,11 +147,11 @@ def test_invalid_field_is_named(signed, path, value, fault):
     ids=range(9),
 )
 def test_largest_values_are_read(signed, path, value):
-    assert Submission.of(changed(signed.object, path, value))
+    assert read(changed(signed.object, path, value))
 
 
 def test_value_may_be_larger_with_decimals(signed):
-    assert Submission.of(signed.but(value=255, decimals=1).object).feedback.value == 255
+    assert read(signed.but(value=255, decimals=1).object).feedback.value == 255
 
 
 def drafted(review, task_ref, response=RESPONSE):

@@ -288,9 +288,9 @@ def test_signature_of_a_key_in_a_feedback_file_has_no_tail(refused, review):
 
 def test_last_byte_counts_in_signatures_of_contracts_only():
     key, contract = "12" * 64, "12" * 200
-    assert len({evidence._comparable(key + end, key + "1b") for end in ("", "00", "1b", "1c")}) == 1
+    assert len({evidence._comparable(key + end, bytes.fromhex(key + "1b")) for end in ("", "00", "1b", "1c")}) == 1
     for there, here in ((contract + "00", contract + "01"), (key + "1b00", key + "1b"), (key, key + "1b00")):
-        assert evidence._comparable(there, here) == (there, here)
+        assert evidence._comparable(there, bytes.fromhex(here)) == (there, here)
 
 
 def test_odd_optional_fields_of_the_agents_file_cost_no_reviewer_a_review(idle, review, own_agent, selling_client):

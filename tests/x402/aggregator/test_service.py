@@ -9,10 +9,10 @@ import pytest
 from eth_utils import keccak
 
 from bilateral.documents import FeedbackFile
-from bilateral.migrations.aggregator import State
 from bilateral.x402.aggregator.records import tally_feedback
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
+from bilateral.x402.aggregator.tables import State
 from tests.sdk.servers import HttpServer, respond
 from tests.waiting import until
 from tests.x402.aggregator.world import log_of

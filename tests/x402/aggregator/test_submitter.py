@@ -10,12 +10,12 @@ from sqlalchemy import select
 from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.codec import encode_call
-from bilateral.migrations.aggregator import State, sponsor_day, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.queue import LeaseLostError
 from bilateral.x402.aggregator.records import SECONDS_A_DAY
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.submitter import Submitter
+from bilateral.x402.aggregator.tables import State, sponsor_day, sponsored_feedback, sponsored_transaction
 from tests.sdk.client.helpers import send
 from tests.waiting import until
 from tests.x402.aggregator.world import log_of

@@ -1,7 +1,7 @@
 """The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` is their dictionary.
 
 They hold messages and transactions of this service, so no rebuild can restore them. They are in the index's database
-because operators back that up. `bilateral.x402.aggregator` reads and writes them.
+because operators back that up. Databases have them with the extra `index` alone: nothing of `proof` is imported here.
 """
 
 from __future__ import annotations
