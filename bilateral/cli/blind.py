@@ -7,9 +7,7 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -51,16 +49,14 @@ class PairOptions:
 class OpenedOptions(PairOptions):
     """The envelopes of both sides, and openings of them."""
 
-    openings: Annotated[
-        list[Path] | None, option("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
-    ] = None
+    openings: list[Path] | None = optional("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
 
 
 @dataclass(frozen=True)
 class OfferOptions:
     """The server's envelope, for which feedback is sealed instead of given."""
 
-    blind: Annotated[Path | None, option("FILE", "Seal the feedback for the server's envelope in this file.")] = None
+    blind: Path | None = optional("FILE", "Seal the feedback for the server's envelope in this file.")
     vault: Vault = None
 
 
@@ -101,7 +97,7 @@ def seal(invocation: Invocation, pair: PairOptions) -> None:
 def open_(
     invocation: Invocation,
     sealed: OpenedOptions,
-    confirmations: Annotated[int, option("N", "Wait until the pair has been sealed for N blocks.", min=1)] = 1,
+    confirmations: int = option("N", "Wait until the pair has been sealed for N blocks.", default=1, min=1),
     vault: Vault = None,
 ) -> None:
     """Open a sealed pair: your side from the vault, and the sides of --opening."""
@@ -122,9 +118,7 @@ def open_(
 def exchange(
     invocation: Invocation,
     pair: OpenedOptions,
-    public_mempool: Annotated[
-        bool, typer.Option("--public-mempool", help="Send it though others may see both ratings first.")
-    ] = False,
+    public_mempool: bool = flag("--public-mempool", "Send it though others may see both ratings first."),
     vault: Vault = None,
 ) -> None:
     """Seal and open both ratings in one transaction."""

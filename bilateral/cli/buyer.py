@@ -10,7 +10,7 @@ import typer
 
 from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_tiers
 from bilateral.cli.buyer_options import Gate, PlaceOptions
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -30,7 +30,7 @@ Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: Annotated[str | None, option("ADDRESS", "Show the vote of this seller, too.")] = None,
+    seller: str | None = optional("ADDRESS", "Show the vote of this seller, too."),
     service: buyer_service.Service = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
@@ -95,10 +95,8 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
-    position: Annotated[
-        int | None, typer.Option(min=0, max=254, help="The position of the payment's log; any if left out.")
-    ] = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain of the payment; the registry's if left out.")] = None,
+    position: int | None = optional(None, "The position of the payment's log; any if left out.", min=0, max=254),
+    chain_id: int | None = optional(None, "The chain of the payment; the registry's if left out."),
 ) -> None:
     """Tell whether the attestor recorded a payment."""
     from bilateral.core.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
@@ -145,7 +143,7 @@ def anchor(
 @command(app, "root")
 def show_root(
     invocation: Invocation,
-    epoch: Annotated[int | None, argument("[EPOCH]", "The epoch; the latest if left out.")] = None,
+    epoch: int | None = argument("[EPOCH]", "The epoch; the latest if left out.", default=None),
 ) -> None:
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
@@ -182,8 +180,8 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
         str, option("WORD", "32 bytes that stand for the buyer at this gate today: the same for all its holders.")
     ],
     place: PlaceOptions,
-    policy: Annotated[str, option("NAME", "The policy that gave the tier.")] = "brp-1.0",
-    lifetime: Annotated[int, option("SECONDS", "The seconds for which it is valid, at most a day.")] = 3600,
+    policy: str = option("NAME", "The policy that gave the tier.", default="brp-1.0"),
+    lifetime: int = option("SECONDS", "The seconds for which it is valid, at most a day.", default=3600),
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
@@ -214,7 +212,7 @@ def credential(
     invocation: Invocation,
     signed: Terms,
     gate: Gate = None,
-    policy: Annotated[str, option("NAME", "The policy of the gate, compared with --gate.")] = "brp-1.0",
+    policy: str = option("NAME", "The policy of the gate, compared with --gate.", default="brp-1.0"),
 ) -> None:
     """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
@@ -258,9 +256,7 @@ def roles(invocation: Invocation) -> None:
 def nominate(
     invocation: Invocation,
     role: Role,
-    nominee: Annotated[
-        str | None, argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.")
-    ] = None,
+    nominee: str | None = argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.", default=None),
 ) -> None:
     """Nominate a successor for a role of the signer."""
     wanted = _role(role)

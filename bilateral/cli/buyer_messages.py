@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bilateral.cli.buyer_options import Agent, Note, PaymentOptions, PlaceOptions, Service, buyers_module
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import InvalidArgumentError
@@ -21,7 +21,7 @@ from bilateral.core.errors import InvalidArgumentError
 class ReviewOptions(PaymentOptions):
     """A payment that the signer made."""
 
-    payee: Annotated[str, option("ADDRESS", "The wallet that you paid.")] = field()
+    payee: str = option("ADDRESS", "The wallet that you paid.")
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -35,11 +35,9 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     name: Annotated[str, argument("NAME", "The name of the service.")],
     seller: Agent,
     service: Service,
-    price: Annotated[str | None, option("DOLLARS", "The price of a call in dollars.")] = None,
-    incentives: Annotated[
-        Path | None, option("FILE", "The policy for buyers: a JSON file with buyerIncentives.")
-    ] = None,
-    details: Annotated[Path | None, option("FILE", "Further fields: a JSON file, see docs/buyers.md.")] = None,
+    price: str | None = optional("DOLLARS", "The price of a call in dollars."),
+    incentives: Path | None = optional("FILE", "The policy for buyers: a JSON file with buyerIncentives."),
+    details: Path | None = optional("FILE", "Further fields: a JSON file, see docs/buyers.md."),
 ) -> None:
     """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
     from bilateral.cli.terms import json_of  # noqa: PLC0415  # slow to import
@@ -60,8 +58,8 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation: Invocation,
     score: Annotated[int, argument("SCORE", "0 to 100.")],
     paid: ReviewOptions,
-    tag1: Annotated[str, option("TAG", "The main tag.")] = "",
-    tag2: Annotated[str, option("TAG", "The second tag.")] = "",
+    tag1: str = option("TAG", "The main tag.", default=""),
+    tag2: str = option("TAG", "The second tag.", default=""),
     note: Note = "",
 ) -> None:
     """Review a seller that you paid, as the buyer. Sends no transaction."""
@@ -75,8 +73,8 @@ def dispute(
     invocation: Invocation,
     buyer: Annotated[str, argument("BUYER", "The account that paid.")],
     paid: PaymentOptions,
-    reason: Annotated[str, option("TEXT", "The reason, which the buyer sees.")] = "",
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the dispute that you filed.")] = False,
+    reason: str = option("TEXT", "The reason, which the buyer sees.", default=""),
+    withdraw: bool = flag("--withdraw", "Withdraw the dispute that you filed."),
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
     publishing, signer = buyers_module("publishing"), invocation.signer
@@ -114,7 +112,7 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
     place: PlaceOptions,
-    policy: Annotated[str, option("NAME", "The scoring policy that the place asks for.")] = "brp-1.0",
+    policy: str = option("NAME", "The scoring policy that the place asks for.", default="brp-1.0"),
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
     from bilateral.buyers.publishing import request_credential as request  # noqa: PLC0415  # slow to import

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from bilateral.cli.help import option
+from bilateral.cli.help import option, optional
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -39,10 +37,8 @@ class PaymentOptions:
     transaction: Annotated[str, option("HASH", "The transaction of the payment.")]
     seller: Agent
     service: Service
-    payee: Annotated[str | None, option("ADDRESS", "The wallet that was paid; the signer if left out.")] = None
-    log_index: Annotated[
-        int | None, typer.Option(min=0, help="The payment's log, if the transaction has several that fit.")
-    ] = None
+    payee: str | None = optional("ADDRESS", "The wallet that was paid; the signer if left out.")
+    log_index: int | None = optional(None, "The payment's log, if the transaction has several that fit.", min=0)
 
     def payment(self, buyer: str, signer: str) -> PaymentProof:
         """Return the payment."""
@@ -58,7 +54,7 @@ class PlaceOptions:
     """The place where a credential is used."""
 
     gate: Gate = None
-    scope: Annotated[str | None, option("WORD", "The place of its use, 32 bytes, instead of --gate.")] = None
+    scope: str | None = optional("WORD", "The place of its use, 32 bytes, instead of --gate.")
 
     def require(self) -> None:
         """Check that one place is named."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -39,10 +39,9 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     buyer: Buyer,
     seller: Seller = None,
     service: Service = None,
-    incentives: Annotated[
-        str | None,
-        option("FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."),
-    ] = None,
+    incentives: str | None = optional(
+        "FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."
+    ),
     policy: ScoringPolicy = None,
 ) -> None:
     """Show the discount that a seller gives a buyer.
@@ -67,7 +66,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     buyer: Buyer,
     score: Annotated[int, option("NUMBER", "0 to 100.")],
     paid: PaymentOptions,
-    tags: Annotated[list[str] | None, option("TAG", "A word on the buyer; may be repeated.", "--tag")] = None,
+    tags: list[str] | None = optional("TAG", "A word on the buyer; may be repeated.", "--tag"),
     note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -23,9 +23,9 @@ def add_commands(app: typer.Typer) -> None:
 
 def anchor(
     invocation: Invocation,
-    policies: Annotated[
-        list[str] | None, option("NAME", "A scoring policy; may be repeated. brp-1.0 if left out.", "--policy")
-    ] = None,
+    policies: list[str] | None = optional(
+        "NAME", "A scoring policy; may be repeated. brp-1.0 if left out.", "--policy"
+    ),
     database: Database = None,
 ) -> None:
     """Store the states of all buyers that the index knows, and post their root, as the anchorer. Safe to repeat."""
@@ -57,9 +57,7 @@ def decide(
 def remove(
     invocation: Invocation,
     message: Message,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Remove the message itself, too: its score counts no longer.")
-    ] = False,
+    whole: bool = flag("--whole", "Remove the message itself, too: its score counts no longer."),
     database: Database = None,
 ) -> None:
     """Remove the texts of a message about a buyer or a seller, and the reply to it."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from bilateral.cli.blind import OfferOptions, read_envelopes, vault_at
 from bilateral.cli.feedback_options import (
     COLUMNS,
@@ -15,7 +13,7 @@ from bilateral.cli.feedback_options import (
     WithRevoked,
     parse_feedback,
 )
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import (
     Agent,
@@ -61,7 +59,7 @@ def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: Annotated[int | None, option("UNIX", "The last second to send it; a day from now if left out.")] = None,
+    deadline: int | None = optional("UNIX", "The last second to send it; a day from now if left out."),
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
     content = feedback.content(invocation)
@@ -107,7 +105,7 @@ def voided(
 def show(
     invocation: Invocation,
     feedback: FeedbackText,
-    load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the feedback file.")] = True,
+    load_file: bool = flag("--load/--no-load", "Load the feedback file.", default=True),
 ) -> None:
     """Show a feedback with its file and the answers to it."""
     from bilateral.cli.views import view_of  # noqa: PLC0415  # slow to import
@@ -142,7 +140,7 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def search(
     invocation: Invocation,
     options: SearchOptions,
-    agents: Annotated[list[str] | None, argument("[AGENT...]", "The rated agents; all if a reviewer is named.")] = None,
+    agents: list[str] | None = argument("[AGENT...]", "The rated agents; all if a reviewer is named.", default=None),
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
@@ -190,7 +188,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: Annotated[str | None, option("TEXT", "The answer, to be stored.")] = None,
+    text: str | None = optional("TEXT", "The answer, to be stored."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
 from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
@@ -53,20 +53,16 @@ class FeedbackOptions:
     """A client's feedback by the options of `give` and `sign`."""
 
     value: Annotated[str, argument("VALUE", "A number, stored exactly as written; or true or false.")]
-    stars: Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")] = (
-        False
-    )
+    stars: bool = flag("--stars", "Take the value as 1 to 5 stars, and the tag as starred.")
     tag1: Tag1 = ""
     tag2: Tag2 = ""
-    endpoint: Annotated[str, option("URI", "The URI of the endpoint that was used.")] = ""
-    text: Annotated[str | None, option("TEXT", "Your comment; it goes into a feedback file.")] = None
-    capability: Annotated[str | None, option("KIND", "The MCP capability used: tools, prompts or resources.")] = None
-    name: Annotated[str | None, option("NAME", "The name of that capability.")] = None
+    endpoint: str = option("URI", "The URI of the endpoint that was used.", default="")
+    text: str | None = optional("TEXT", "Your comment; it goes into a feedback file.")
+    capability: str | None = optional("KIND", "The MCP capability used: tools, prompts or resources.")
+    name: str | None = optional("NAME", "The name of that capability.")
     skill: Skills = None
-    task: Annotated[str | None, option("TASK", "The A2A task.")] = None
-    file: Annotated[Path | None, option("FILE", "A feedback file to complete and store; - is the standard input.")] = (
-        None
-    )
+    task: str | None = optional("TASK", "The A2A task.")
+    file: Path | None = optional("FILE", "A feedback file to complete and store; - is the standard input.")
     uri: FileUri = ""
     file_hash: FileHash = None
 
@@ -117,17 +113,17 @@ class SearchOptions:
     """The filters of a search of feedback, as the client names them."""
 
     reviewers: Reviewers = None
-    tags: Annotated[list[str] | None, option("TAG", "A tag it must have; may be repeated.", "--tag")] = None
-    capabilities: Annotated[
-        list[str] | None, option("KIND", "An MCP capability its file must name; may be repeated.", "--capability")
-    ] = None
-    names: Annotated[list[str] | None, option("NAME", "A name of such a capability; may be repeated.", "--name")] = None
+    tags: list[str] | None = optional("TAG", "A tag it must have; may be repeated.", "--tag")
+    capabilities: list[str] | None = optional(
+        "KIND", "An MCP capability its file must name; may be repeated.", "--capability"
+    )
+    names: list[str] | None = optional("NAME", "A name of such a capability; may be repeated.", "--name")
     skills: Skills = None
-    tasks: Annotated[list[str] | None, option("TASK", "An A2A task; may be repeated.", "--task")] = None
-    min_value: Annotated[str | None, option("VALUE", "The least value.", "--min")] = None
-    max_value: Annotated[str | None, option("VALUE", "The greatest value.", "--max")] = None
+    tasks: list[str] | None = optional("TASK", "An A2A task; may be repeated.", "--task")
+    min_value: str | None = optional("VALUE", "The least value.", "--min")
+    max_value: str | None = optional("VALUE", "The greatest value.", "--max")
     include_revoked: WithRevoked = False
-    load_files: Annotated[bool, typer.Option("--load", help="Load events and files too.")] = False
+    load_files: bool = flag("--load", "Load events and files too.")
 
     def filters(self) -> dict[str, Any]:
         """Return the filters that are set."""

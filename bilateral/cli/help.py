@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,14 +21,26 @@ _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="
 """The examples of all commands, in the order of the help."""
 
 
-def option(metavar: str | None, about: str, *flags: str, **settings: Any) -> Any:
-    """Return an option of a command, with the name of its value and its help."""
-    return typer.Option(*flags, metavar=metavar, help=about, **settings)
+def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **settings: Any) -> Any:
+    """Return an option of a command, with the name of its value and its help.
+
+    It stands in place of the default of a parameter or field, or in its type, where `default` is left out.
+    """
+    return typer.Option(default, *flags, metavar=metavar, help=about, **settings)
 
 
-def argument(metavar: str | None, about: str, **settings: Any) -> Any:
-    """Return an argument of a command, with its name and its help."""
-    return typer.Argument(metavar=metavar, help=about, **settings)
+optional: Final = partial(option, default=None)
+"""The same for an option that may be left out."""
+
+
+def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> Any:
+    """Return an option without a value."""
+    return typer.Option(default, name, help=about, **settings)
+
+
+def argument(metavar: str | None, about: str, *, default: Any = ..., **settings: Any) -> Any:
+    """Return an argument of a command, with its name and its help. See `option`."""
+    return typer.Argument(default, metavar=metavar, help=about, **settings)
 
 
 class _Examples:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError, unknown_chain
-from bilateral.cli.help import ExampleGroup, option
+from bilateral.cli.help import ExampleGroup, flag, option, optional
 from bilateral.cli.index_options import (
     SIGNAL_EXIT,
     ChainOptions,
@@ -89,23 +89,17 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: ChainOptions,
     database: Database = None,
-    samples: Annotated[
-        int | None, typer.Option(min=1, help="Compare so many ranges, chosen at random; all if left out.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the choice.")] = 0,
-    owners: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
-        ),
-    ] = 0,
-    derived: Annotated[
-        bool,
-        typer.Option(
-            "--derived", help="Recompute the derived tables and compare, without a change. Workers wait meanwhile."
-        ),
-    ] = False,
+    samples: int | None = optional(None, "Compare so many ranges, chosen at random; all if left out.", min=1),
+    seed: int = option(None, "The seed of the choice.", default=0),
+    owners: int = option(
+        None,
+        "Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
+        default=0,
+        min=0,
+    ),
+    derived: bool = flag(
+        "--derived", "Recompute the derived tables and compare, without a change. Workers wait meanwhile."
+    ),
 ) -> None:
     """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
@@ -151,15 +145,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
     database: Database = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain; all chains if left out.")] = None,
-    rpc_urls: Annotated[
-        list[str] | None,
-        option(
-            "URL",
-            "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
-            "--rpc-url",
-        ),
-    ] = None,
+    chain_id: int | None = optional(None, "The chain; all chains if left out."),
+    rpc_urls: list[str] | None = optional(
+        "URL",
+        "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
+        "--rpc-url",
+    ),
     settings_file: SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""

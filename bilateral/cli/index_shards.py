@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import option
+from bilateral.cli.help import flag, option
 from bilateral.cli.index_options import open_index, require_extra, settings_of, show_status, show_statuses
 from bilateral.cli.invocation import Invocation
 
@@ -27,9 +27,7 @@ _Settings = Annotated[Path, option("FILE", "The TOML file with the table databas
 def shards(
     invocation: Invocation,
     settings_file: _Settings,
-    adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take shards over from another coordinator, which is gone.")
-    ] = False,
+    adopt: bool = flag("--adopt", "Take shards over from another coordinator, which is gone."),
 ) -> None:
     """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
     require_extra()

@@ -17,7 +17,7 @@ from typer.models import OptionInfo
 
 from bilateral.cli.errors import ExitCode, MistakeError
 from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleCommand, ExampleGroup, argument, examples_of, option
+from bilateral.cli.help import ExampleCommand, ExampleGroup, argument, examples_of, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
 from bilateral.cli.settings import (
@@ -129,7 +129,7 @@ def command(  # noqa: PLR0913  # what commands differ in
             try:
                 for agent in agents:
                     _require_agent(arguments[agent])
-                function(Invocation(Settings(**common), output), **gathered(function, arguments))
+                function(Invocation(Settings(**(_LEFT_OUT | common)), output), **gathered(function, arguments))
             except typer.Exit:  # the result is shown, and the exit code says more about it
                 raise
             except (BilateralError, KeyboardInterrupt) as error:
@@ -161,10 +161,8 @@ def command(  # noqa: PLR0913  # what commands differ in
 class ReviewOptions:
     """The cases and the accounts that people judged before."""
 
-    reviews: Annotated[Path | None, option("FILE", "A JSON list of cases: account, verdict, reason.")] = None
-    trusted: Annotated[
-        list[str] | None, option("ADDRESS", "An account that you trust; may be repeated.", "--trust")
-    ] = None
+    reviews: Path | None = optional("FILE", "A JSON list of cases: account, verdict, reason.")
+    trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
 
     def cases(self) -> Reviews | None:
         """Return the reviewed cases; None without a file."""
@@ -266,3 +264,7 @@ def _metavar(name: str, parts: list[Any]) -> str:
 def _parts(kind: Any) -> list[Any]:
     """Return a type, and the types that it is made of."""
     return [kind, *(part for inner in get_args(kind) for part in _parts(inner))]
+
+
+_LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(Settings)}
+"""The values of the shared options that a command does not have."""

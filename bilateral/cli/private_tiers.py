@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.buyer_options import Service
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -39,7 +39,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def install(
     invocation: Invocation,
-    folder: Annotated[Path | None, option("FOLDER", "The folder; BILATERAL_PROVER names another default.")] = None,
+    folder: Path | None = optional("FOLDER", "The folder; BILATERAL_PROVER names another default."),
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
     _require_private()
@@ -134,7 +134,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     policy: Policy = "brp-1.0",
     epoch: Day = None,
     request: RequestHash = "0x" + "00" * 32,
-    least: Annotated[int, typer.Option("--least-members", min=1, help="The smallest group in which to prove.")] = 20,
+    least: int = option(None, "The smallest group in which to prove.", "--least-members", default=20, min=1),
 ) -> None:
     """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
     _require_private()

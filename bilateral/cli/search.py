@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import typer
 
-from bilateral.cli.help import option
+from bilateral.cli.help import option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -50,10 +50,10 @@ class SearchOptions(AgentQuestion):
 def search(
     invocation: Invocation,
     question: SearchOptions,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most agents.", rich_help_panel=_PAGE)] = 20,
-    cursor: Annotated[
-        str | None, option("CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE)
-    ] = None,
+    limit: int = option(None, "The most agents.", default=20, min=1, max=1000, rich_help_panel=_PAGE),
+    cursor: str | None = optional(
+        "CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE
+    ),
     database: Database = None,
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""

@@ -9,10 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ReviewOptions, command, make_group
 
@@ -64,21 +62,18 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     out: _Out,
     judged: ReviewOptions,
-    tables: Annotated[
-        list[str] | None,
-        option(
-            "[CHAIN=]DIR|URL",
-            "The folder of the tables, as Parquet, or its URL. "
-            "Repeat it with the id of each chain to analyse several together.",
-            "--tables",
-            callback=_refuse_databases,
-        ),
-    ] = None,
-    database: Annotated[
-        str | None, option("URL", "The database of an index instead: analyse all of its chains together.", "--database")
-    ] = None,
-    checkpoints: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_checkpoints)] = None,  # noqa: ARG001
-    memory: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_limit)] = None,  # noqa: ARG001
+    tables: list[str] | None = optional(
+        "[CHAIN=]DIR|URL",
+        "The folder of the tables, as Parquet, or its URL. "
+        "Repeat it with the id of each chain to analyse several together.",
+        "--tables",
+        callback=_refuse_databases,
+    ),
+    database: str | None = optional(
+        "URL", "The database of an index instead: analyse all of its chains together.", "--database"
+    ),
+    checkpoints: str | None = optional(None, "", hidden=True, callback=_refuse_checkpoints),  # noqa: ARG001
+    memory: str | None = optional(None, "", hidden=True, callback=_refuse_limit),  # noqa: ARG001
 ) -> None:
     """Analyse tables, and write the results as Parquet."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415
@@ -183,9 +178,9 @@ def decide(
     tables: _Tables,
     asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
     out: Annotated[Path, option("FILE", "The Parquet file of the answers.")],
-    analyses: Annotated[
-        int, typer.Option(min=1, help="The most analyses: more of them use later rows, up to the time of each ask.")
-    ] = 4,
+    analyses: int = option(
+        None, "The most analyses: more of them use later rows, up to the time of each ask.", default=4, min=1
+    ),
 ) -> None:
     """Answer each ask whether to pay: a verdict by the agent's standing and the amount, from rows up to its time."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
@@ -206,7 +201,7 @@ def decide(
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
-    count: Annotated[int, typer.Option(min=1, help="The most proposals.")] = 20,
+    count: int = option(None, "The most proposals.", default=20, min=1),
 ) -> None:
     """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
@@ -224,10 +219,8 @@ def explain(
     invocation: Invocation,
     identifier: Annotated[str, argument("ID", "A finding, an address or the number of an agent.")],
     out: _Out = Path("results"),
-    database: Annotated[
-        str | None, option("URL", "The database of an index: explain what bilateral index analyse stored.")
-    ] = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.")] = None,
+    database: str | None = optional("URL", "The database of an index: explain what bilateral index analyse stored."),
+    chain_id: int | None = optional(None, "The chain, if there are several."),
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
     from bilateral.trust.chains import of_chain  # noqa: PLC0415  # pyarrow is heavy, and an extra

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
 from bilateral.cli.tags import marked_tag
@@ -23,9 +23,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     validator: Validator,
-    document: Annotated[
-        Path | None, option("FILE", "A document for the validator, which is stored; - is the standard input.")
-    ] = None,
+    document: Path | None = optional("FILE", "A document for the validator, which is stored; - is the standard input."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
@@ -64,10 +62,9 @@ def show(invocation: Invocation, request_hash: Request) -> None:
 def summary(
     invocation: Invocation,
     agent: Agent,
-    validators: Annotated[
-        list[str] | None,
-        option("ADDRESS", "Count only answers of this validator; may be repeated. All if left out.", "--validator"),
-    ] = None,
+    validators: list[str] | None = optional(
+        "ADDRESS", "Count only answers of this validator; may be repeated. All if left out.", "--validator"
+    ),
     tag: ValidationTag = "",
 ) -> None:
     """Average an agent's last answers."""
@@ -79,8 +76,8 @@ def summary(
 @command(app, "list")
 def list_requests(
     invocation: Invocation,
-    agent: Annotated[str | None, option("AGENT", "The agent whose work is validated.")] = None,
-    validator: Annotated[str | None, option("ADDRESS", "The validator's address.")] = None,
+    agent: str | None = optional("AGENT", "The agent whose work is validated."),
+    validator: str | None = optional("ADDRESS", "The validator's address."),
 ) -> None:
     """List the requests for an agent or to a validator, with their last answers."""
     if (agent is None) == (validator is None):

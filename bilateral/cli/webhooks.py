@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, MonitorOptions, open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -52,11 +52,9 @@ Private = Annotated[
 class WebhookOptions(ChangeOptions):
     """The changes that a webhook receives, from where on, and for whom."""
 
-    agents: Annotated[list[str] | None, option("AGENT", "Changes of this agent. Can be repeated.", "--agent")] = None
-    accounts: Annotated[
-        list[str] | None, option("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
-    ] = None
-    since: Annotated[str | None, option("CURSOR", "The cursor to begin at. From now on if left out.")] = None
+    agents: list[str] | None = optional("AGENT", "Changes of this agent. Can be repeated.", "--agent")
+    accounts: list[str] | None = optional("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
+    since: str | None = optional("CURSOR", "The cursor to begin at. From now on if left out.")
     owner: Owner = "operator"
     allow_private: Private = False
 
@@ -82,7 +80,7 @@ def add_webhook(
 @command(app, "list", is_local=True)
 def list_webhooks(
     invocation: Invocation,
-    owner: Annotated[str | None, option("NAME", "Those of this owner only.")] = None,
+    owner: str | None = optional("NAME", "Those of this owner only."),
     database: Database = None,
 ) -> None:
     """List webhooks, with their state and the last problem."""
