@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, named_option
 from bilateral.core.identifiers.caip import checksummed
 from bilateral.index.chain.endpoint import Endpoint
@@ -57,8 +57,7 @@ def analyse(
     if unknown:
         invocation.output.note(absent_message(unknown))
     names = ("chain_id", "identity_registry", "block", "agents", "opinions", "left_out", "accounts_without_funding")
-    shown = (*names, "findings", "flagged", "trusted_accounts")
-    invocation.output.results(summaries, {name.replace("_", " "): attrgetter(name) for name in shown})
+    invocation.output.results(summaries, columns(*names, "findings", "flagged", "trusted_accounts"))
 
 
 def results_of_index(engine: Engine, chain_id: int | None) -> Results:

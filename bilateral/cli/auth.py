@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from bilateral.cli.agent import hexadecimal
+from bilateral.cli.columns import columns, tag_at
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
-from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, NodeError
 
 app = make_group("auth")
@@ -101,14 +101,7 @@ def list_feedback(
         feedback = reading.get_authorized_feedback(agent, client_address=client, offset=offset, limit=limit)
     invocation.output.results(
         feedback,
-        {
-            "position": lambda entry: entry.position,
-            "client": lambda entry: entry.client,
-            "score": lambda entry: entry.score,
-            "tag1": lambda entry: marked_tag(entry.tag1),
-            "tag2": lambda entry: marked_tag(entry.tag2),
-            "given": lambda entry: entry.given_at,
-        },
+        columns("position", "client", "score", tag1=tag_at("tag1"), tag2=tag_at("tag2"), given="given_at"),
         none="no feedback",
     )
 

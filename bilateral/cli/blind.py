@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from bilateral.cli.columns import columns, field_at
 from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -73,8 +73,8 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
-    columns = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
-    invocation.output.results(rows, {name: itemgetter(name) for name in columns})
+    names = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
+    invocation.output.results(rows, columns(*names))
 
 
 @command(app)
@@ -156,8 +156,8 @@ def relay(
     # To this machine itself, nobody else reads along.
     http = httpx.Client(timeout=invocation.settings.timeout) if httpx.URL(url).host in _THIS_MACHINE else None
     pair = relay_blind_rating(signed, opening, network, relay=url, http=http)
-    columns = ("id", "client_id", "server_id", "state", "missing", "problem")
-    invocation.output.results([pair], {name: attrgetter(name) for name in columns})
+    names = ("id", "client_id", "server_id", "state", "missing", "problem")
+    invocation.output.results([pair], {name: field_at(name) for name in names})
 
 
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from bilateral.cli.blind import OfferOptions, read_envelopes, vault_at
+from bilateral.cli.columns import quoted_tag
 from bilateral.cli.feedback_options import (
     COLUMNS,
     FeedbackOptions,
@@ -27,7 +28,6 @@ from bilateral.cli.options import (
     make_group,
     moment,
 )
-from bilateral.cli.tags import quoted_tag
 from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("feedback")
@@ -108,7 +108,7 @@ def show(
     load_file: bool = flag("--load/--no-load", "Load the feedback file.", default=True),
 ) -> None:
     """Show a feedback with its file and the answers to it."""
-    from bilateral.cli.views import view_of  # noqa: PLC0415  # slow to import
+    from bilateral.cli.shapes import view_of  # noqa: PLC0415  # slow to import
 
     feedback_id = parse_feedback(feedback)
     with invocation.reading("Loading the feedback") as client:
@@ -154,8 +154,7 @@ def summary(
     invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
 ) -> None:
     """Average an agent's feedback."""
-    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
-    from bilateral.cli.views import view_of  # noqa: PLC0415
+    from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
     with invocation.reading("Averaging") as client:
         summary = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)

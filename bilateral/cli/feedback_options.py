@@ -8,29 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.columns import columns, tag_at
 from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.options import FileHash, FileUri, Reviewers, Tag1, Tag2
-from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from bilateral.cli.invocation import Invocation
-    from bilateral.client import FeedbackEntry
     from bilateral.core.values import FeedbackValue
     from bilateral.documents import FeedbackFile
 
 
-COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
-    "feedback": lambda entry: entry.id,
-    "value": lambda entry: entry.value,
-    "tag1": lambda entry: marked_tag(entry.tag1),
-    "tag2": lambda entry: marked_tag(entry.tag2),
-    "revoked": lambda entry: entry.is_revoked or None,
-}
+COLUMNS: Final = columns(
+    feedback="id",
+    value="value",
+    tag1=tag_at("tag1"),
+    tag2=tag_at("tag2"),
+    revoked=lambda entry: entry.is_revoked or None,
+)
 
 
 Skills = Annotated[list[str] | None, option("SKILL", "An A2A skill that was used; may be repeated.", "--skill")]

@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, named_option
 from bilateral.cli.help import flag, option, optional
 from bilateral.core.errors import require_modules
@@ -197,18 +198,16 @@ def show_status(invocation: Invocation, engine: Engine) -> None:
 
 def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> None:
     """Show the status of chains."""
-
-    def column(name: str) -> Any:
-        return lambda value: getattr(value, name)
-
     names = (
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
-    columns["standings"] = lambda value: value.standings.lack or f"of block {value.standings.block}"
-    invocation.output.results(statuses, columns)
+    invocation.output.results(statuses, columns(*names, *files, standings=_standings))
+
+
+def _standings(status: ChainStatus) -> str:
+    return status.standings.lack or f"of block {status.standings.block}"
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.help import flag, option
 from bilateral.cli.index_options import open_index, require_extra, settings_of, show_status, show_statuses
@@ -61,8 +62,7 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
     from bilateral.index.shards.moving import upgrade_shards  # noqa: PLC0415  # slow to import
 
     migrated = upgrade_shards(settings.database, settings.shards)
-    columns = {"server": lambda value: value.server, "before": lambda value: value.before}
-    invocation.output.results(migrated, columns | {"version": lambda value: value.version})
+    invocation.output.results(migrated, columns("server", "before", "version"))
 
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
@@ -128,5 +128,4 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
 
 def _show(invocation: Invocation, placed: Sequence[Placed]) -> None:
     """Show the place of each chain."""
-    columns = {"chain id": lambda value: value.chain_id, "shard": lambda value: value.shard}
-    invocation.output.results(placed, columns)
+    invocation.output.results(placed, columns("chain_id", "shard"))

@@ -124,8 +124,7 @@ class Invocation:
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
         """Wait for a transaction, unless told not to, and show the result."""
-        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
-        from bilateral.cli.views import view_of  # noqa: PLC0415
+        from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
         self.output.sent = [handle.hash] if handle.hash else []
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}

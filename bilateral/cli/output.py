@@ -95,8 +95,7 @@ class Output:
 
     def result(self, value: Any, *, title: str = "", view: Mapping[str, Any] | None = None) -> None:
         """Show an object, one line a field. People see no empty field."""
-        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
-        from bilateral.cli.views import view_of  # noqa: PLC0415
+        from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
         if self.as_json:
             self._write_json(plain(value))

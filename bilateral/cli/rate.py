@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from bilateral.cli.blind import Vault, vault_at
+from bilateral.cli.columns import columns
 from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -124,15 +125,7 @@ def show(
             ratings = [reading.get_client_rating(subjects[0], server)]
         else:
             ratings = reading.get_client_ratings(subjects, server)
-    invocation.output.results(
-        ratings,
-        {
-            "subject": lambda entry: entry.subject,
-            "as": lambda entry: entry.kind,
-            "by": lambda entry: entry.server,
-            "rating": lambda entry: entry.rating,
-        },
-    )
+    invocation.output.results(ratings, columns("subject", **{"as": "kind"}, by="server", rating="rating"))
 
 
 def _expected(invocation: Invocation, options: RatingOptions | RatingsOptions) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import typer
 
+from bilateral.cli.columns import field_at
 from bilateral.cli.help import option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
@@ -100,16 +100,16 @@ def _standing(agent: FoundAgent) -> str | None:
 
 
 _COLUMNS: Final[dict[str, Callable[[Any], Any]]] = {
-    "agent": attrgetter("id"),
-    "name, as it calls itself": attrgetter("name"),
+    "agent": field_at("id"),
+    "name, as it calls itself": field_at("name"),
     "standing": _standing,
     "tag": _of_rating("tag"),
     "mean": _of_rating("mean"),
     "at least": _of_rating("lower_bound"),
     "ratings": _of_rating("count"),
     "raters": _of_rating("counterparts"),
-    "active": attrgetter("active"),
-    "x402": attrgetter("x402_support"),
-    "owner": attrgetter("owner"),
+    "active": field_at("active"),
+    "x402": field_at("x402_support"),
+    "owner": field_at("owner"),
 }
 """The columns of the table."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from bilateral.cli.columns import columns, tag_at
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
-from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("validation")
@@ -85,15 +85,12 @@ def list_requests(
     with invocation.reading() as client:
         hashes = client.get_agent_validations(agent) if agent else client.get_validator_requests(str(validator))
         statuses = [client.get_validation_status(request) for request in hashes]
-    invocation.output.results(
-        statuses,
-        {
-            "request": lambda entry: entry.request_hash,
-            "agent": lambda entry: entry.agent,
-            "validator": lambda entry: entry.validator,
-            "response": lambda entry: entry.response if entry.is_surely_answered else None,
-            "tag": lambda entry: marked_tag(entry.tag),
-            "last update": lambda entry: entry.last_update,
-        },
-        none="no requests",
+    fields = columns(
+        request="request_hash",
+        agent="agent",
+        validator="validator",
+        response=lambda entry: entry.response if entry.is_surely_answered else None,
+        tag=tag_at("tag"),
+        last_update="last_update",
     )
+    invocation.output.results(statuses, fields, none="no requests")

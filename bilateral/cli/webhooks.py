@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.columns import columns
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, MonitorOptions, open_index
 from bilateral.cli.invocation import Invocation
@@ -23,15 +23,15 @@ from bilateral.core.text import quoted
 
 app = make_group("webhooks")
 
-_COLUMNS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "Webhook": lambda entry: entry["id"],
-    "Owner": lambda entry: entry["owner"],
-    "URL": lambda entry: entry["url"],
-    "Wanted": lambda entry: json.dumps(entry["wanted"]),
-    "State": lambda entry: entry["state"],
-    "Delivered": lambda entry: entry["delivered"],
-    "Problem": lambda entry: entry["problem"],
-}
+_COLUMNS: Final = columns(
+    Webhook="id",
+    Owner="owner",
+    URL="url",
+    Wanted=lambda entry: json.dumps(entry["wanted"]),
+    State="state",
+    Delivered="delivered",
+    Problem="problem",
+)
 
 KeyFile = Annotated[
     Path,

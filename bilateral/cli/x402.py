@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import ExitCode, KeyUnavailableError
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
@@ -61,16 +62,14 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
             deployments = {str(invocation.settings.rpc_url): client.get_deployment()}
         verifier = stack.enter_context(Verifier(deployments, readers=readers, loader=invocation.loader()))
         findings = check_url(verifier, url, method, content=content)
-    invocation.output.results(
-        findings,
-        {
-            "profile": lambda finding: finding.profile,
-            "network": lambda finding: printable(finding.network),
-            "check": lambda finding: finding.check,
-            "result": lambda finding: finding.code or "passed",
-            "problem": lambda finding: finding.problem,
-        },
+    fields = columns(
+        "profile",
+        network=lambda finding: printable(finding.network),
+        check="check",
+        result=lambda finding: finding.code or "passed",
+        problem="problem",
     )
+    invocation.output.results(findings, fields)
     if any(finding.code for finding in findings):
         raise typer.Exit(ExitCode.DECLINE)
 
@@ -82,14 +81,10 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
     with invocation.reading("Loading the agent") as client:
         listed = list_signers(client, agent)
-    columns = {"public key": "publicKey", "algorithm": "algorithm", "role": "role", "comment": "comment"}
-    times = {"valid from": "validFrom", "valid until": "validUntil"}
-    rows = [entry.to_object() for entry in listed]
-    invocation.output.results(
-        rows,
-        {title: lambda row, name=name: row.get(name) for title, name in columns.items()}
-        | {title: lambda row, name=name: _date(row.get(name)) for title, name in times.items()},
-    )
+    fields = columns(public_key="publicKey", algorithm="algorithm", role="role", comment="comment")
+    for title, name in (("valid from", "validFrom"), ("valid until", "validUntil")):
+        fields[title] = lambda row, name=name: _date(row.get(name))
+    invocation.output.results([entry.to_object() for entry in listed], fields)
 
 
 def _date(unix: object) -> object:
