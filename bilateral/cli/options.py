@@ -16,8 +16,7 @@ import typer
 from typer.models import OptionInfo
 
 from bilateral.cli.errors import ExitCode, MistakeError
-from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleCommand, ExampleGroup, argument, examples_of, option, optional
+from bilateral.cli.help import GROUPS, ExampleCommand, ExampleGroup, argument, examples_of, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
 from bilateral.cli.settings import (

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.cli.buyer_options import Service
+from bilateral.cli.buyer_service import Service
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
+from bilateral.cli.terms import bytes_of, object_of
 from bilateral.core.errors import InvalidArgumentError, require_modules
 
 if TYPE_CHECKING:
@@ -140,7 +141,6 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     _require_private()
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.terms import epoch_of, private_gate_scope  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
 
     wanted, hashed = _tier(tier), bytes_of(request, "--request")
@@ -171,7 +171,6 @@ def verify(
     """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
     _require_private()
     from bilateral.buyers.private.terms import TierProof, private_gate_scope, use_message  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of, object_of  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")
     claimed = TierProof.from_json(fields)
