@@ -64,11 +64,7 @@ def list_accounts(invocation: Invocation) -> None:
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
-    from bilateral.cli.keys import (  # noqa: PLC0415
-        create_keystore,
-        find_passphrase,  # slow to import
-        keystore_path,
-    )
+    from bilateral.cli.keys import create_keystore, find_passphrase, keystore_path  # noqa: PLC0415  # slow to import
 
     if keystore_path(alias).exists():  # before anybody types a passphrase
         raise KeyUnavailableError(

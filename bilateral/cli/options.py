@@ -15,18 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, g
 import typer
 from typer.models import OptionInfo
 
+from bilateral.cli import settings
 from bilateral.cli.errors import ExitCode, MistakeError
 from bilateral.cli.help import GROUPS, ExampleCommand, ExampleGroup, argument, examples_of, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
-from bilateral.cli.settings import (
-    KeyOptions,
-    NodeOptions,
-    PassphraseOptions,
-    SendingOptions,
-    Settings,
-    StoreOptions,
-)
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 
 if TYPE_CHECKING:
@@ -111,11 +104,11 @@ def command(  # noqa: PLR0913  # what commands differ in
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function whose first parameter is an `Invocation`."""
     kinds = {
-        NodeOptions: not (creates or is_local),
-        KeyOptions: signs or writes,
-        PassphraseOptions: signs or writes or creates,
-        SendingOptions: writes,
-        StoreOptions: stores,
+        settings.NodeOptions: not (creates or is_local),
+        settings.KeyOptions: signs or writes,
+        settings.PassphraseOptions: signs or writes or creates,
+        settings.SendingOptions: writes,
+        settings.StoreOptions: stores,
     }
     shared = [option for kind, is_taken in kinds.items() if is_taken for option in fields_of(kind)]
 
@@ -128,7 +121,7 @@ def command(  # noqa: PLR0913  # what commands differ in
             try:
                 for agent in agents:
                     _require_agent(arguments[agent])
-                function(Invocation(Settings(**(_LEFT_OUT | common)), output), **gathered(function, arguments))
+                function(Invocation(settings.Settings(**(_LEFT_OUT | common)), output), **gathered(function, arguments))
             except typer.Exit:  # the result is shown, and the exit code says more about it
                 raise
             except (BilateralError, KeyboardInterrupt) as error:
@@ -265,5 +258,5 @@ def _parts(kind: Any) -> list[Any]:
     return [kind, *(part for inner in get_args(kind) for part in _parts(inner))]
 
 
-_LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(Settings)}
+_LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(settings.Settings)}
 """The values of the shared options that a command does not have."""

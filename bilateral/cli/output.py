@@ -20,19 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bilateral.cli.errors import (
-    ExitCode,
-    InterruptionError,
-    MistakeError,
-    ReaderLeftError,
-    Stopped,
-    TerminationError,
-    UnwrittenError,
-    arguments_of,
-    exit_code,
-    message_of,
-    transaction_of,
-)
+from bilateral.cli import errors
 from bilateral.cli.secrets import without_keys
 from bilateral.core.text import printable
 
@@ -74,7 +62,7 @@ _INDENT: Final = 12
 _WIDTH: Final = 10_000
 """Columns of an output to a file or another program, in which nothing is wrapped."""
 
-_OF_ARGUMENTS: Final = (ExitCode.USAGE, ExitCode.INPUT, ExitCode.KEY)
+_OF_ARGUMENTS: Final = (errors.ExitCode.USAGE, errors.ExitCode.INPUT, errors.ExitCode.KEY)
 """Errors that repeat arguments, which may hold a misplaced key."""
 
 
@@ -156,11 +144,11 @@ class Output:
         """Write an error, with the transactions that were sent before it."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
-        named = transaction_of(error)
+        named = errors.transaction_of(error)
         sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([named] if named else [])]))
         transaction = named or (sent[0] if len(sent) == 1 else None)
-        message, arguments = message_of(error), plain(arguments_of(error))
-        if exit_code(error) in _OF_ARGUMENTS or isinstance(error, MistakeError):
+        message, arguments = errors.message_of(error), plain(errors.arguments_of(error))
+        if errors.exit_code(error) in _OF_ARGUMENTS or isinstance(error, errors.MistakeError):
             message, arguments = without_keys([message, arguments], sent)
         if len(sent) > 1:
             arguments["hashes"] = sent
@@ -176,11 +164,11 @@ class Output:
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
         """Write an error, and end the process with its exit code."""
         if isinstance(error, KeyboardInterrupt):
-            kind = TerminationError if isinstance(error, Stopped) else InterruptionError
+            kind = errors.TerminationError if isinstance(error, errors.Stopped) else errors.InterruptionError
             error = kind(self.sent, getattr(error, "__notes__", ()))
-        if self.sent or not isinstance(error, ReaderLeftError):  # a reader that ends early causes no error
+        if self.sent or not isinstance(error, errors.ReaderLeftError):  # a reader that ends early causes no error
             self.error(error)
-        sys.exit(exit_code(error))
+        sys.exit(errors.exit_code(error))
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
@@ -243,13 +231,13 @@ class Output:
 def writing() -> Iterator[None]:
     """Write to the standard output, and flush it."""
     if sys.stdout is None:  # it was closed when the process began
-        raise UnwrittenError(os.strerror(errno.EBADF))
+        raise errors.UnwrittenError(os.strerror(errno.EBADF))
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
         _discard(sys.stdout)
-        kind = ReaderLeftError if isinstance(error, BrokenPipeError) else UnwrittenError
+        kind = errors.ReaderLeftError if isinstance(error, BrokenPipeError) else errors.UnwrittenError
         raise kind(error.strerror or str(error)) from None
 
 

@@ -6,16 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bilateral.cli import secrets
 from bilateral.cli.help import flag, option, optional
-from bilateral.cli.secrets import (
-    ACCOUNT_VARIABLE,
-    KEY_VARIABLE,
-    KEYSTORE_VARIABLE,
-    PASSPHRASE_FILE_VARIABLE,
-    PASSPHRASE_VARIABLE,
-    PINATA_VARIABLE,
-    PINNING_VARIABLE,
-)
 
 
 def _complete_account(incomplete: str) -> list[str]:
@@ -60,11 +52,13 @@ class KeyOptions:
 
     account: str | None = _key(
         "ALIAS",
-        f"Sign with this keystore of Ape's accounts. Without it, with the key in {KEY_VARIABLE}.",
-        envvar=ACCOUNT_VARIABLE,
+        f"Sign with this keystore of Ape's accounts. Without it, with the key in {secrets.KEY_VARIABLE}.",
+        envvar=secrets.ACCOUNT_VARIABLE,
         autocompletion=_complete_account,
     )
-    keystore: Path | None = _key("FILE", "Sign with this keystore file, wherever it is.", envvar=KEYSTORE_VARIABLE)
+    keystore: Path | None = _key(
+        "FILE", "Sign with this keystore file, wherever it is.", envvar=secrets.KEYSTORE_VARIABLE
+    )
 
 
 @dataclass(frozen=True)
@@ -73,8 +67,8 @@ class PassphraseOptions:
 
     passphrase_file: Path | None = _key(
         "FILE",
-        f"Read the passphrase from this file. Without it, from {PASSPHRASE_VARIABLE} or the terminal.",
-        envvar=PASSPHRASE_FILE_VARIABLE,
+        f"Read the passphrase from this file. Without it, from {secrets.PASSPHRASE_VARIABLE} or the terminal.",
+        envvar=secrets.PASSPHRASE_FILE_VARIABLE,
     )
 
 
@@ -116,12 +110,12 @@ class StoreOptions:
     )
     pinning_api: str | None = _documents(
         "URL",
-        f"Have a service pin them (IPFS Pinning Service API). Its token is in {PINNING_VARIABLE}.",
+        f"Have a service pin them (IPFS Pinning Service API). Its token is in {secrets.PINNING_VARIABLE}.",
         envvar="BILATERAL_PINNING_API",
     )
     pinata: bool = flag(
         "--pinata",
-        f"Put documents into IPFS, through Pinata. Its JWT is in {PINATA_VARIABLE}.",
+        f"Put documents into IPFS, through Pinata. Its JWT is in {secrets.PINATA_VARIABLE}.",
         rich_help_panel="Documents",
     )
     put_url: str | None = _documents(

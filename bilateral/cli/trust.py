@@ -38,16 +38,14 @@ def _refuse_databases(tables: Any) -> Any:
     return tables
 
 
-def _refuse_limit(limit: str | None) -> None:
-    if limit is not None:
-        raise UsageProblemError(
-            "--memory is no longer an option: an analysis holds all arrays in memory, 0.8 GB for a million opinions"
-        )
+def _removed(option: str, instead: str) -> Any:
+    """Return an option that is no more, and is refused with the new way."""
 
+    def refuse(value: str | None) -> None:
+        if value is not None:
+            raise UsageProblemError(f"{option} is no longer an option: {instead}")
 
-def _refuse_checkpoints(folder: str | None) -> None:
-    if folder is not None:
-        raise UsageProblemError("--checkpoints is no longer an option: run the whole analysis again")
+    return optional(None, "Removed.", option, hidden=True, callback=refuse)
 
 
 _Tables = Annotated[
@@ -72,8 +70,10 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     database: str | None = optional(
         "URL", "The database of an index instead: analyse all of its chains together.", "--database"
     ),
-    checkpoints: str | None = optional(None, "", hidden=True, callback=_refuse_checkpoints),  # noqa: ARG001
-    memory: str | None = optional(None, "", hidden=True, callback=_refuse_limit),  # noqa: ARG001
+    checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
+    memory: str | None = _removed(  # noqa: ARG001
+        "--memory", "an analysis holds all arrays in memory, 0.8 GB for a million opinions"
+    ),
 ) -> None:
     """Analyse tables, and write the results as Parquet."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415
