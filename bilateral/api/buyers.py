@@ -19,7 +19,6 @@ from bilateral.api.guard import origin_of
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers import records
-from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.moderation import MessageAbout
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import BuyerProfile, Standing, parse_buyer
@@ -77,13 +76,6 @@ def provider_of(request: Request) -> str:
     return settings.buyers.provider.rstrip("/") or origin_of(request.scope, settings) or arrived
 
 
-def problem_of_refusal(refusal: BuyerRefusalError) -> ProblemError:
-    """Return the problem of a refusal."""
-    headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
-    members: dict[str, Any] = refusal.members
-    return ProblemError(refusal.status, refusal.code, refusal.detail, headers=headers, **members)
-
-
 def end_of_day(now: int) -> datetime:
     """Return the last second of the day in UTC."""
     day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0)
@@ -129,10 +121,7 @@ async def answer_to_buyer(
 ) -> Response:
     """Answer what a buyer posts, in a thread that may wait for a node. Nobody may keep the answer."""
     value = await json_body(request)
-    try:
-        content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
-    except BuyerRefusalError as refusal:
-        raise problem_of_refusal(refusal) from None
+    content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
@@ -161,6 +150,24 @@ def _require_depth(value: Any, depth: int = 0) -> None:
 
 _MOST_BUYERS: Final = 100
 """Buyers of one request: each is read by statements of its own."""
+
+
+@dataclass(frozen=True)
+class SignedMessage:
+    """A message that is signed by EIP-712.
+
+    Attributes:
+        primaryType: The name of the struct.
+        types: The struct.
+        message: Its values.
+    """
+
+    domain: dict[str, Any]
+    primaryType: str
+    types: dict[str, Any]
+    message: dict[str, Any]
+    signer: str
+    signature: str
 
 
 @dataclass(frozen=True)

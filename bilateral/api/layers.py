@@ -184,9 +184,7 @@ class Shortcuts:
                 continue
             try:
                 body = await shortcut.answer(self._service, match, scope["query_string"])
-            except ProblemError as problem:
-                response = answer_to(path, problem)
-            except BilateralError as error:
+            except (ProblemError, BilateralError) as error:
                 response = answer_to(path, problem_of(error))
             else:
                 if body is None:

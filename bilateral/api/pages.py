@@ -67,7 +67,7 @@ def page_answer(
     try:
         body = _rendered(request, read, render)
     except (ProblemError, BilateralError) as error:
-        return _shown(request, error if isinstance(error, ProblemError) else problem_of(error))
+        return _shown(request, problem_of(error))
     return html(request, body)
 
 

@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.errors.invalid_fields import message_of
@@ -125,15 +126,27 @@ def not_found(kind: str, name: object) -> ProblemError:
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
 
-def known(value: T | None, kind: str, name: object) -> T:
-    """Return a thing that the index has."""
+def existing(value: T | None, kind: str, name: object) -> T:
+    """Return a value unless it is missing, which is a problem with a code of its kind."""
     if value is None:
         raise not_found(kind, name)
     return value
 
 
-def problem_of(error: BilateralError) -> ProblemError:
+def indexed(value: T | None, kind: str, name: object) -> T:
+    """Return a value unless it or its contents are missing, which is an error."""
+    if not value:
+        raise NotIndexedError(kind, name)
+    return value
+
+
+def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
     """Return the problem that an error of the package is for a caller of the service. Log what callers do not learn."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, BuyerRefusalError):
+        headers = {} if error.retry_seconds is None else {"Retry-After": str(error.retry_seconds)}
+        return ProblemError(error.status, error.code, error.detail, headers=headers, **error.members)
     status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
     if status is None:
         _LOGGER.error("the service failed", exc_info=error)
@@ -154,14 +167,12 @@ def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable
         problem = _problem_of_any(error)
         return await page(request, problem) or answer_to(request.url.path, problem)
 
-    for kind in (ProblemError, BilateralError, HTTPException, RequestValidationError):
+    for kind in (ProblemError, BuyerRefusalError, BilateralError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, on_error)
 
 
 def _problem_of_any(error: Exception) -> ProblemError:
     """Return the problem of an error that has a handler."""
-    if isinstance(error, BilateralError):
-        return problem_of(error)
     if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
         return ProblemError(status, _CODES.get(status, status.name.lower()), status.phrase, headers=error.headers)
@@ -170,8 +181,8 @@ def _problem_of_any(error: Exception) -> ProblemError:
         errors = [{"in": ".".join(map(str, error["loc"])), "problem": message_of(error)} for error in listed]
         detail = f"{errors[0]['in']}: {errors[0]['problem']}"
         return ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)
-    assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
-    return error
+    assert isinstance(error, BilateralError | BuyerRefusalError | ProblemError)  # noqa: S101  # by its registration
+    return problem_of(error)
 
 
 def answer_to(path: str, problem: ProblemError) -> Response:

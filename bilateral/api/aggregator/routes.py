@@ -19,7 +19,7 @@ from bilateral.api.answers import JSON, adapter, answer, answer_page, list_of, o
 from bilateral.api.metrics import AggregatorCounters, AggregatorFigures
 from bilateral.api.node_work import NodeWork
 from bilateral.api.parameters import ListQuery
-from bilateral.api.problems import Problem, ProblemError, known
+from bilateral.api.problems import Problem, ProblemError, existing
 from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
@@ -240,7 +240,7 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     """Return one feedback of the log."""
     in_range = 0 < feedback_id < 1 << 63
     sponsored = service_of(request).read(read_feedback, feedback_id) if in_range else None
-    return answer(request, LogEntry, LogEntry.of(known(sponsored, "sponsored_feedback", feedback_id)))
+    return answer(request, LogEntry, LogEntry.of(existing(sponsored, "sponsored_feedback", feedback_id)))
 
 
 @router.post(
@@ -269,7 +269,7 @@ async def submit_blind_rating(request: Request) -> Response:
 async def read_blind_ratings(request: Request, pair_id: int) -> Response:
     """Return the state of two blind ratings that this service relays. No answer has an opening."""
     pair = await to_thread.run_sync(_aggregator(request).read_pair, pair_id) if 0 < pair_id < 1 << 63 else None
-    return answer(request, RelayedPair, known(pair, "blind_ratings", pair_id))
+    return answer(request, RelayedPair, existing(pair, "blind_ratings", pair_id))
 
 
 @router.get("/tally", responses=one_of(tuple[Tally, ...]))

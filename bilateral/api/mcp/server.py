@@ -24,7 +24,7 @@ from bilateral.api.feed import Feed
 from bilateral.api.mcp import tools
 from bilateral.api.mcp.listening import Listening, Reads
 from bilateral.api.mcp.lookups import account_of, key_of, read_agent_of, untrusted
-from bilateral.api.problems import FAILED, problem_of
+from bilateral.api.problems import FAILED, indexed, problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
 from bilateral.checks.policy import PRESETS
@@ -111,10 +111,7 @@ def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
     """Return one feedback. Refuse a malformed or unknown id."""
     feedback_id = FeedbackId.parse(text)
     key = key_of(connection, str(feedback_id.agent))
-    entries = feedback(connection, key, feedback_id.client, feedback_id.on_chain_index)
-    if not entries:
-        raise NotIndexedError("feedback", feedback_id)
-    return entries
+    return indexed(feedback(connection, key, feedback_id.client, feedback_id.on_chain_index), "feedback", feedback_id)
 
 
 async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import answer, list_of, one_of
 from bilateral.api.parameters import AddressPath, ChainId, ListQuery, Revoked
-from bilateral.api.problems import not_found
+from bilateral.api.problems import existing
 from bilateral.api.service import service_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId, checksummed
@@ -88,8 +88,7 @@ def read_one_feedback(
         raise MalformedIdentifierError("a feedback id with its chain", feedback_id, "expected 8453:247:0x…:0")
     key = service.agent_key(str(parsed.agent))
     feedbacks = service.read(feedback, key, parsed.client, parsed.on_chain_index)
-    if not feedbacks:
-        raise not_found("feedback", str(parsed))
+    existing(feedbacks or None, "feedback", parsed)
     responses = service.read(responses_of, key, parsed.client, parsed.on_chain_index, limit=MAX_LIMIT)
     return answer(request, FeedbackWithResponses, FeedbackWithResponses(feedbacks, responses.items))
 

@@ -10,11 +10,10 @@ from sqlalchemy import Connection
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat, require_storable
-from bilateral.api.problems import known
-from bilateral.api.service import service_of
+from bilateral.api.problems import existing, indexed
+from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.core.values.standing import Standing
-from bilateral.index.errors import NotIndexedError
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.reading.pages import Page
 from bilateral.index.standing import findings as standing_findings
@@ -66,6 +65,11 @@ class ExplainedAccount:
     scores: tuple[TrustScore, ...]
 
 
+def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
+    """Return a chain with the identity registry whose agents its analysis is about."""
+    return chain_id, service.registries().identity_of(chain_id)
+
+
 @router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
     """Return the standing of an agent: its status, figures, reasons, and the cost of faking it.
@@ -76,19 +80,17 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
     key = service.agent_key(agent)
     standing = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
     if standing is None:
-        known(service.read(read_agent, key), "agent", key.id)
-        raise NotIndexedError(f"standing as a {side}, which an analysis makes, of agent", key.id)
-    return answer(request, Standing, standing)
+        existing(service.read(read_agent, key), "agent", key.id)
+    kind = f"standing as a {side}, which an analysis makes, of agent"
+    return answer(request, Standing, indexed(standing, kind, key.id))
 
 
 @router.get("/analysis", responses=one_of(standing_findings.AnalysisRun, 404))
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
     """Return the last analysis of a chain: its block, and how much it read and found."""
     service = service_of(request)
-    run = service.read(standing_findings.analysis_run, chain_id, service.registries().identity_of(chain_id))
-    if run is None:
-        raise NotIndexedError("analysis of chain", chain_id)
-    return answer(request, standing_findings.AnalysisRun, run)
+    run = service.read(standing_findings.analysis_run, *_analysed(service, chain_id))
+    return answer(request, standing_findings.AnalysisRun, indexed(run, "analysis of chain", chain_id))
 
 
 @router.get("/findings", responses=list_of(Finding, 404, 422))
@@ -102,14 +104,12 @@ def read_findings(
 ) -> Response:
     """Return the findings of the last analysis of a chain, the strongest first: at most 100."""
     service = service_of(request)
-    identity = service.registries().identity_of(chain_id)
+    of = _analysed(service, chain_id)
     if account is None:
-        stored = service.read(findings, chain_id, identity)
+        stored = service.read(findings, *of)
     else:
-        stored = tuple(
-            value
-            for value, _ in service.read(standing_findings.findings_about, chain_id, identity, [checksummed(account)])
-        )
+        about = service.read(standing_findings.findings_about, *of, [checksummed(account)])
+        stored = tuple(value for value, _ in about)
     return answer_page(request, Finding, Page(stored, None), shown_as)
 
 
@@ -117,10 +117,8 @@ def read_findings(
 def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
     """Return a finding with its members and the events that it rests on."""
     service = service_of(request)
-    of = (chain_id, service.registries().identity_of(chain_id))
-    matches = service.read(findings, *of, require_storable(finding_id))
-    if not matches:
-        raise NotIndexedError("finding", finding_id)
+    of = _analysed(service, chain_id)
+    matches = indexed(service.read(findings, *of, require_storable(finding_id)), "finding", finding_id)
     explained = ExplainedFinding(
         matches[0],
         service.read(standing_findings.members_of, *of, [finding_id]).get(finding_id, ()),
@@ -133,7 +131,7 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
 def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
     service = service_of(request)
-    groups = service.read(standing_findings.clusters, chain_id, service.registries().identity_of(chain_id))
+    groups = service.read(standing_findings.clusters, *_analysed(service, chain_id))
     return answer_page(request, standing_findings.Cluster, Page(groups, None), shown_as)
 
 
@@ -146,9 +144,7 @@ def read_cluster(
 ) -> Response:
     """Return the accounts of a cluster, the most suspicious first: at most 200."""
     service = service_of(request)
-    suspects = service.read(cluster_accounts, chain_id, service.registries().identity_of(chain_id), cluster)
-    if not suspects:
-        raise NotIndexedError("cluster", cluster)
+    suspects = indexed(service.read(cluster_accounts, *_analysed(service, chain_id), cluster), "cluster", cluster)
     return answer_page(request, Suspect, Page(suspects, None), shown_as)
 
 
@@ -156,8 +152,8 @@ def read_cluster(
 def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
     """Return the judgement about an account with its parts, and the findings that name it."""
     service = service_of(request)
-    of = (chain_id, service.registries().identity_of(chain_id))
-    return answer(request, ExplainedAccount, service.read(explain_account, *of, checksummed(address)))
+    explained = service.read(explain_account, *_analysed(service, chain_id), checksummed(address))
+    return answer(request, ExplainedAccount, explained)
 
 
 def explain_account(connection: Connection, chain_id: int, identity: str, account: str) -> ExplainedAccount:
@@ -181,7 +177,5 @@ def read_trusted_clients(request: Request, agent: AgentPath) -> Response:
     """Return the clients whose feedback on an agent should count, for the registry's `getSummary` (ERC-8004)."""
     service = service_of(request)
     key = service.agent_key(agent)
-    clients = service.read(trusted_clients, key)
-    if clients is None:
-        raise NotIndexedError("analysis of chain", key.chain_id)
+    clients = indexed(service.read(trusted_clients, key), "analysis of chain", key.chain_id)
     return answer(request, TrustedClients, clients)

@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import Counter
 
 from bilateral.api.answers import JSON
-from bilateral.api.buyers import BuyerPath, described_body, json_body, problem_of_refusal
+from bilateral.api.buyers import BuyerPath, described_body, json_body
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.acceptance import BuyerMessages, Taken
@@ -136,17 +136,9 @@ async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]],
     """Read a message and take it."""
     counter: Counter = request.app.state.buyer_counter
     try:
-        value = await json_body(request)
-    except ProblemError as problem:
-        counter.labels(kind, problem.code).inc()
-        raise
-    try:
-        accepted = await service_of(request).buyer_work.run(take, value)
-    except BuyerRefusalError as refusal:
+        accepted = await service_of(request).buyer_work.run(take, await json_body(request))
+    except (BuyerRefusalError, ProblemError) as refusal:
         counter.labels(kind, refusal.code).inc()
-        raise problem_of_refusal(refusal) from None
-    except ProblemError as problem:
-        counter.labels(kind, problem.code).inc()
         raise
     counter.labels(kind, "taken" if accepted.is_counted else "not_counted").inc()
     return accepted

@@ -19,6 +19,7 @@ from bilateral.api.buyers import (
     BuyerPath,
     PaymentChain,
     ScoringPolicyName,
+    SignedMessage,
     answer_to_buyer,
     buyer_registries,
     described_body,
@@ -82,23 +83,13 @@ class AnchoredState:
 
 
 @dataclass(frozen=True)
-class Credential:
-    """A tier credential (EIP-712), as `verifyCredential` takes it.
+class Credential(SignedMessage):
+    """A tier credential, as `verifyCredential` takes it, signed by the attestor of the registry.
 
     Attributes:
-        primaryType: The name of the struct.
-        types: The struct.
-        message: Its values.
-        signer: The attestor of the registry.
         scoringPolicy: The name whose hash the message has.
     """
 
-    domain: dict[str, Any]
-    primaryType: str
-    types: dict[str, Any]
-    message: dict[str, Any]
-    signer: str
-    signature: str
     scoringPolicy: str
 
 
