@@ -13,7 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bilateral.api.recent import Recent
+from bilateral.api.load import Recent
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.reading.copies import Copies
 from bilateral.index.reading.missing_chains import without_missing_chains

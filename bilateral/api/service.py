@@ -11,9 +11,8 @@ from anyio import to_thread
 from sqlalchemy import Connection
 from starlette.requests import HTTPConnection
 
+from bilateral.api.load import HourlyLimit, NodeWork, Recent
 from bilateral.api.metrics import Metrics
-from bilateral.api.node_work import NodeWork
-from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.api.settings import ApiSettings
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError

@@ -68,7 +68,7 @@ def add_webhook(
 ) -> None:
     """Send the changes that pass every option to a URL, from now on."""
     require_api()
-    from bilateral.api.webhooks.subscribing import subscribe  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks import subscribe  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
         wanted = options.filter(connection, options.agents or (), options.accounts or ())
@@ -121,7 +121,7 @@ def remove_webhook(
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Make the key that signs deliveries, and show its public half for receivers."""
     require_api()
-    from bilateral.api.webhooks.signing import write_key  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks import write_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, write_key(key_file))
 
@@ -130,7 +130,7 @@ def new_key(invocation: Invocation, key_file: KeyFile) -> None:
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Show the public half of the key, by which receivers check signatures."""
     require_api()
-    from bilateral.api.webhooks.signing import read_key  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks import read_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, read_key(key_file))
 
@@ -154,8 +154,11 @@ def deliver(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     require_api()
-    from bilateral.api.webhooks.delivering import Deliverer  # noqa: PLC0415  # slow to import
-    from bilateral.api.webhooks.signing import Signer, read_key  # noqa: PLC0415
+    from bilateral.api.webhooks import (  # noqa: PLC0415
+        Deliverer,  # slow to import
+        Signer,
+        read_key,
+    )
     from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
     from bilateral.documents.http import Network  # noqa: PLC0415
 

@@ -12,9 +12,7 @@ from urllib.parse import urlencode
 
 from joserfc.jwk import OKPKey
 
-from bilateral.api.webhooks import delivering
-from bilateral.api.webhooks.signing import Signer
-from bilateral.api.webhooks.subscribing import subscribe
+from bilateral.api.webhooks import Signer, delivering, subscribe
 from bilateral.documents import Network
 from bilateral.index.changes.queries import FeedFilter
 from bilateral.index.changes.webhooks import remove_webhook

@@ -20,7 +20,7 @@ from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rows import chains_of
 from bilateral.api.graphql.rules import RULES, Deadline, refuse_repetitions
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
-from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.statements import Page, Selected
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.readers import MOST_BYTES

@@ -12,8 +12,7 @@ from graphql import GraphQLError
 from sqlalchemy import Connection, Row, select
 
 from bilateral.api.graphql.rows import ChainRegistries
-from bilateral.api.graphql.selections import Page, Selected
-from bilateral.api.graphql.statements import read_list, read_one
+from bilateral.api.graphql.statements import Page, Selected, read_list, read_one
 from bilateral.index.log import tables as schema
 
 

@@ -135,8 +135,9 @@ class Rows(ABC):
         self._fields: Mapping[str, Callable[[], Value]] | None = None
 
     def __init_subclass__(cls) -> None:
-        """Make the rows known by the name of their entity."""
-        ENTITIES[cls.entity] = cls
+        """Make the rows known by the name of their entity, if they are of one."""
+        if "entity" in vars(cls):
+            ENTITIES[cls.entity] = cls
 
     def _with_parent(self, kind: str, table: FromClause, parent: Rows, registry: str = "registry") -> list[Condition]:
         """Return the conditions of rows of a table in registries of a kind, whose parent is a row of its entity."""

@@ -13,9 +13,9 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 from sqlalchemy import Connection
 
+from bilateral.api.load import NodeWork
 from bilateral.api.mcp import lookups
 from bilateral.api.mcp.lookups import READS, Judged, Untrusted
-from bilateral.api.node_work import NodeWork
 from bilateral.checks.names import is_account
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
