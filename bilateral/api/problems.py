@@ -18,14 +18,9 @@ from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistor
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.errors.invalid_fields import message_of
 from bilateral.core.text.log_lines import SeldomFilter
+from bilateral.index import errors as index_errors
 from bilateral.index.changes.queries import FeedPrunedError
-from bilateral.index.errors import (
-    DatabaseUnavailableError,
-    MissingChainError,
-    NotIndexedError,
-    QueryTimeoutError,
-    ReadersBusyError,
-)
+from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError
 
 T = TypeVar("T")
 
@@ -46,8 +41,8 @@ _DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
 _DATABASE_LOGGER.addFilter(SeldomFilter())  # each request fails while the database is away
 
 _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
-    QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
-    ReadersBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+    index_errors.QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
+    index_errors.ReadersBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     DatabaseUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     FeedPrunedError: HTTPStatus.GONE,
     InvalidArgumentError: HTTPStatus.BAD_REQUEST,
@@ -154,7 +149,7 @@ def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> Prob
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
-    if isinstance(error, DatabaseUnavailableError) and not isinstance(error, MissingChainError):
+    if isinstance(error, DatabaseUnavailableError) and not isinstance(error, index_errors.MissingChainError):
         _DATABASE_LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
         detail = "the database does not answer: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})

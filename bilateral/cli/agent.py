@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
-from bilateral.cli.options import Agent, command, make_group, moment
+from bilateral.cli.options import Agent, command, make_group, parse_time
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
@@ -90,9 +90,9 @@ def show(
 ) -> None:
     """Show an agent, with its registration file."""
     with invocation.reading("Loading the agent") as client:
-        shown = client.load_agent(agent, load_file=load_file)
-    invocation.output.result(shown, title=f"Agent {shown.id}")
-    if shown.file and not shown.is_confirmed:
+        loaded = client.load_agent(agent, load_file=load_file)
+    invocation.output.result(loaded, title=f"Agent {loaded.id}")
+    if loaded.file and not loaded.is_confirmed:
         invocation.output.note("The file does not name this agent: somebody else may have written it.")
 
 
@@ -151,7 +151,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
             agent,
             wallet,
             new_wallet_signer=wallet_signer,
-            deadline=moment(deadline),
+            deadline=parse_time(deadline),
             signature=None if signature is None else hexadecimal(signature),
         ),
     )

@@ -10,7 +10,7 @@ from bilateral.cli.agent import hexadecimal
 from bilateral.cli.columns import columns, tag_at
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
+from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, parse_time
 from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, NodeError
 
 app = make_group("auth")
@@ -41,7 +41,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
     with invocation.signing() as signing:
         authorization = signing.authorize_feedback(
-            agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=moment(expiry)
+            agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=parse_time(expiry)
         )
     if invocation.output.as_json:
         invocation.output.result(_shape(authorization.encoded))
@@ -130,7 +130,7 @@ def _shape(encoded: bytes) -> dict[str, Any]:
 
     auth, signature = decode_feedback_auth(encoded)
     try:
-        expiry: Any = moment(auth.expiry)
+        expiry: Any = parse_time(auth.expiry)
     except InvalidArgumentError:
         expiry = str(auth.expiry)
     return {

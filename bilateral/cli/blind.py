@@ -162,7 +162,7 @@ def relay(
 
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
     """Return the opening of an envelope from the vault."""
-    opening = _kept(vault_at(vault), signed)
+    opening = _stored(vault_at(vault), signed)
     if opening is None:
         raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
     return opening
@@ -181,13 +181,13 @@ def _openings(
     """Return the openings of the files, and those that the vault has of the other envelopes."""
     from bilateral.core.signatures.blind_messages import read_opening  # noqa: PLC0415  # slow to import
 
-    named = [read_opening(invocation.read_file(path)) for path in paths or ()]
-    kept = [_kept(vault_at(vault), signed) for signed in envelopes]
-    kinds = {type(opening) for opening in named}
-    return [*named, *(opening for opening in kept if opening is not None and type(opening) not in kinds)]
+    listed = [read_opening(invocation.read_file(path)) for path in paths or ()]
+    stored = [_stored(vault_at(vault), signed) for signed in envelopes]
+    kinds = {type(opening) for opening in listed}
+    return [*listed, *(opening for opening in stored if opening is not None and type(opening) not in kinds)]
 
 
-def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
+def _stored(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
     matches = [
         sealed.opening
         for sealed in vault.all()

@@ -148,9 +148,9 @@ def show_root(
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
         following = client.get_next_epoch()
-        wanted = following - 1 if epoch is None else epoch
-        root = client.get_root(wanted) if wanted else None
-    invocation.output.result({"epoch": wanted, "root": root, "next_epoch": following})
+        requested = following - 1 if epoch is None else epoch
+        root = client.get_root(requested) if requested else None
+    invocation.output.result({"epoch": requested, "root": root, "next_epoch": following})
 
 
 @command(app)
@@ -199,10 +199,10 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
             "scope": place.on(deployment.chain_id),
             "pseudonym": bytes_of(pseudonym, "--pseudonym"),
         }
-        made = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
+        issued = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.BUYERS))  # type: ignore[arg-type]
-        signature = sign_credential(made, domain, invocation.signer)
-    invocation.output.raw(json.dumps({"credential": fields_of(made), "signature": "0x" + signature.hex()}))
+        signature = sign_credential(issued, domain, invocation.signer)
+    invocation.output.raw(json.dumps({"credential": fields_of(issued), "signature": "0x" + signature.hex()}))
 
 
 @command(app)
@@ -256,22 +256,22 @@ def nominate(
     nominee: str | None = argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.", default=None),
 ) -> None:
     """Nominate a successor for a role of the signer."""
-    wanted = _role(role)
-    invocation.write("Successor nominated", lambda client: client.set_nominee(wanted, nominee))
+    requested = _role(role)
+    invocation.write("Successor nominated", lambda client: client.set_nominee(requested, nominee))
 
 
 @command(app, writes=True)
 def take_role(invocation: Invocation, role: Role) -> None:
     """Take a role that the signer was nominated for."""
-    wanted = _role(role)
-    invocation.write("Role taken", lambda client: client.take_role(wanted))
+    requested = _role(role)
+    invocation.write("Role taken", lambda client: client.take_role(requested))
 
 
 def _vote(text: str) -> BuyerFeedback:
     from bilateral.core.contracts.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
 
-    parties, _, score = text.partition("=")
-    buyer, _, seller = parties.partition(":")
+    pair, _, score = text.partition("=")
+    buyer, _, seller = pair.partition(":")
     if not seller or not score.isascii() or not score.isdigit():
         raise InvalidArgumentError("votes are given as BUYER:SELLER=SCORE, such as 0x…:0x…=90")
     return BuyerFeedback(buyer, seller, int(score))

@@ -136,8 +136,8 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
     paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
-    taken = remote.send_feedback(paid.service, paid_feedback, signer)
-    invocation.output.result(dict(taken), title="Feedback given")
+    accepted = remote.send_feedback(paid.service, paid_feedback, signer)
+    invocation.output.result(dict(accepted), title="Feedback given")
 
 
 def _read(invocation: Invocation, place: str) -> bytes:
@@ -151,9 +151,9 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
     """Return the profile of a buyer by a service, with its source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
-    known: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
-    source = _source_of_service(service, known.get("scoringPolicy"), profile.get("asOfBlock"))
-    return {"score": known.get("score"), "tier": known.get("tier"), **profile, "sources": [source]}
+    fields: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
+    source = _source_of_service(service, fields.get("scoringPolicy"), profile.get("asOfBlock"))
+    return {"score": fields.get("score"), "tier": fields.get("tier"), **profile, "sources": [source]}
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
@@ -166,13 +166,13 @@ def source_on_chain(client: Client) -> dict[str, Any]:
 
 
 def _source_of_service(service: str, policy: Any, block: Any) -> dict[str, Any]:
-    known = {
+    fields = {
         "source": "service",
         "service": buyers_module("remote").base_of(service),
         "scoring_policy": policy,
         "as_of_block": block,
     }
-    return {name: value for name, value in known.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _by_policy(
@@ -232,8 +232,8 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
         raise InvalidArgumentError("the files of --incentives and --details must have a JSON object")
     publishing = buyers_module("publishing")
     offer = publishing.ServiceOffer(seller, name, _price(price), policy, further)
-    taken = publishing.publish_service(service, offer, invocation.signer)
-    invocation.output.result(dict(taken), title="Service published")
+    accepted = publishing.publish_service(service, offer, invocation.signer)
+    invocation.output.result(dict(accepted), title="Service published")
 
 
 def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
@@ -247,8 +247,8 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     """Review a seller that you paid, as the buyer. Sends no transaction."""
     publishing, signer = buyers_module("publishing"), invocation.signer
     payment = paid.payment(str(signer.address), str(signer.address))
-    taken = publishing.send_review(paid.service, publishing.PaidReview(payment, score, tag1, tag2, note), signer)
-    invocation.output.result(dict(taken), title="Review given")
+    accepted = publishing.send_review(paid.service, publishing.PaidReview(payment, score, tag1, tag2, note), signer)
+    invocation.output.result(dict(accepted), title="Review given")
 
 
 def dispute(
@@ -261,8 +261,8 @@ def dispute(
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
     publishing, signer = buyers_module("publishing"), invocation.signer
     payment = paid.payment(buyer, str(signer.address))
-    taken = publishing.send_dispute(paid.service, publishing.PaidDispute(payment, reason, withdraw), signer)
-    invocation.output.result(dict(taken), title="Dispute withdrawn" if withdraw else "Dispute filed")
+    accepted = publishing.send_dispute(paid.service, publishing.PaidDispute(payment, reason, withdraw), signer)
+    invocation.output.result(dict(accepted), title="Dispute withdrawn" if withdraw else "Dispute filed")
 
 
 def messages(
@@ -284,8 +284,8 @@ def reply(  # one a field of the message
 ) -> None:
     """Reply to feedback or a dispute about you, as the buyer: once to each. Sends no transaction."""
     publishing = buyers_module("publishing")
-    taken = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
-    invocation.output.result(dict(taken), title="Reply given")
+    accepted = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
+    invocation.output.result(dict(accepted), title="Reply given")
 
 
 def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
@@ -301,8 +301,8 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
 
     place.require()
     buyers_module("publishing")  # says which extra is missing
-    made = request(service, holder, invocation.signer, chain_id=chain_id, scope=place.on(chain_id), policy=policy)
-    signed = {"credential": fields_of(made.credential), "signature": "0x" + made.signature.hex()}
+    issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=place.on(chain_id), policy=policy)
+    signed = {"credential": fields_of(issued.credential), "signature": "0x" + issued.signature.hex()}
     invocation.output.raw(json.dumps(signed))
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from bilateral.checks.questions import Moment, OfClient, OfServer, Text
 from bilateral.cli.columns import Reader, columns
-from bilateral.cli.errors import ExitCode, UsageProblemError, named_option
+from bilateral.cli.errors import ExitCode, UsageProblemError, option_with_variable
 from bilateral.cli.help import ExampleGroup, argument, flag, option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
@@ -70,8 +70,8 @@ class PolicyOptions:
         """Return the policy with a name or in a file, with what the options say."""
         from bilateral.checks.policy import PRESETS, PolicyName, policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
 
-        named = self.policy or PolicyName.BALANCED
-        fields: dict[str, Any] = {"name": named} if named in PRESETS else read_fields(Path(named))
+        name = self.policy or PolicyName.BALANCED
+        fields: dict[str, Any] = {"name": name} if name in PRESETS else read_fields(Path(name))
         if self.minimum_rating is not None:
             fields["minimum_rating"] = self.minimum_rating
         return policy_of(with_reviewers(fields, self.trust or (), self.trust_agent or ()))
@@ -97,7 +97,7 @@ class ClientOptions(OfClient):
     ] = None
 
 
-class MomentOptions(Moment):
+class SnapshotOptions(Moment):
     """The moment of a check, with a flag for findings."""
 
     findings: Annotated[
@@ -114,7 +114,7 @@ Repeat = Annotated[
 def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check of nodes asks
     invocation: Invocation,
     question: ServerOptions,
-    moment: MomentOptions,
+    as_of: SnapshotOptions,
     policy: PolicyOptions,
     nodes: LiveOptions,
     repeat: Repeat = None,
@@ -123,24 +123,29 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
     if nodes.live or question.agent_id.startswith("solana:"):
-        of_index = (question.model_fields_set | moment.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
+        of_index = (question.model_fields_set | as_of.model_fields_set) - {
+            "agent_id",
+            "pay_to",
+            "amount",
+            "findings",
+        }
         if of_index or repeat is not None or database is not None:
             options = [f"--{name.replace('_', '-')}" for name in sorted(of_index)]
             options += ["--repeat"] * (repeat is not None)
-            options += [named_option("--database", "BILATERAL_DATABASE")] * (database is not None)
+            options += [option_with_variable("--database", "BILATERAL_DATABASE")] * (database is not None)
             raise UsageProblemError(f"a live check has no index: remove {' and '.join(options)}")
         _ask_nodes(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
         return
     if question.pay_to is None and question.payment_chain is not None:
         raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")
-    _answer(invocation, (question, moment), policy, repeat, database)
+    _answer(invocation, (question, as_of), policy, repeat, database)
 
 
 @command(app, "client", is_local=True)
 def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     invocation: Invocation,
     question: ClientOptions,
-    moment: MomentOptions,
+    as_of: SnapshotOptions,
     policy: PolicyOptions,
     repeat: Repeat = None,
     database: Database = None,
@@ -149,7 +154,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     require_extra()
     from bilateral.api.stored_buyers import stored_buyers  # noqa: PLC0415  # slow to import
 
-    _answer(invocation, (question, moment), policy, repeat, database, buyers=stored_buyers)
+    _answer(invocation, (question, as_of), policy, repeat, database, buyers=stored_buyers)
 
 
 @command(app, "url")
@@ -187,7 +192,7 @@ def check_url_command(
 
 def _answer(
     invocation: Invocation,
-    asked: tuple[OfServer | OfClient, Moment],
+    subject: tuple[OfServer | OfClient, Moment],
     policy: PolicyOptions,
     repeat: Path | None,
     database: str | None,
@@ -197,28 +202,28 @@ def _answer(
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
 
     chosen = policy.chosen()
-    question, moment = asked if repeat is None else _repeated(*asked, repeat)
+    question, as_of = subject if repeat is None else _repeated(*subject, repeat)
     reader = Reader(database, seconds=_SECONDS)
     try:
-        check = reader.read(question.check, policy=chosen, **moment.moment(), **options)
+        check = reader.read(question.check, policy=chosen, **as_of.moment(), **options)
     finally:
         reader.close()
     _conclude(invocation, check, f"Check of a {check.side}", _view(check, _CHECK))
 
 
-def _repeated(question: OfServer | OfClient, moment: Moment, repeat: Path) -> tuple[OfServer | OfClient, Moment]:
+def _repeated(question: OfServer | OfClient, as_of: Moment, repeat: Path) -> tuple[OfServer | OfClient, Moment]:
     """Return a question, and the moment of an earlier answer."""
     side = "server" if isinstance(question, OfServer) else "client"
     source = _SOURCES[side]
-    if (question.model_fields_set | moment.model_fields_set) & {"at_block", "history", "analysis", source}:
+    if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", source}:
         raise UsageProblemError("--repeat names the block, the history and the sources: give it alone")
     try:
         answer = json.loads(repeat.read_bytes())
         if answer["side"] != side:
             raise UsageProblemError(f"{quoted(str(repeat))} is an answer about a {answer['side']}, not a {side}")
         fields = {"at_block": answer["block"], "history": answer["history"], "analysis": answer["analysis"]}
-        former = Moment(**fields, findings=moment.findings)
-        return question.model_copy(update={source: int(answer[source])}), former
+        earlier = Moment(**fields, findings=as_of.findings)
+        return question.model_copy(update={source: int(answer[source])}), earlier
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageProblemError(f"{quoted(str(repeat))} is not an answer of a check: write one with --json") from None
 

@@ -50,7 +50,7 @@ def list_deployments(invocation: Invocation) -> None:
     """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
     from bilateral.core.contracts.records import address_book, solana_book  # noqa: PLC0415  # slow to import
 
-    shown = columns(
+    fields = columns(
         chain="chain_id",
         network="network",
         identity="contracts.IdentityRegistry.address",
@@ -58,12 +58,12 @@ def list_deployments(invocation: Invocation) -> None:
         validation="contracts.ValidationRegistry.address",
     )
     records = [address_book()[chain_id] for chain_id in sorted(address_book())]
-    rows = [{label: read(record) for label, read in shown.items()} for record in records]
+    rows = [{label: read(record) for label, read in fields.items()} for record in records]
     for book in solana_book().values():
         for name, program in book.registries.items():  # one program is both registries of its agents
             programs = {"identity": program, "reputation": program, "validation": None}
             rows.append({"chain": book.chain, "network": f"{book.network} ({name})", **programs})
-    invocation.output.results(rows, columns(*shown))
+    invocation.output.results(rows, columns(*fields))
 
 
 def _view(report: RegistryReport) -> dict[str, Any]:

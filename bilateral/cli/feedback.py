@@ -22,7 +22,7 @@ from bilateral.cli.options import (
     Tag2,
     command,
     make_group,
-    moment,
+    parse_time,
 )
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId
@@ -142,11 +142,11 @@ class SearchOptions:
 
 def parse_feedback(text: str) -> FeedbackId:
     """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`."""
-    agent, *named = text.rsplit(":", 2)
-    if len(named) == 2 and not named[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
+    agent, *rest = text.rsplit(":", 2)
+    if len(rest) == 2 and not rest[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
         from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
-        client, index = named
+        client, index = rest
         address = read_keystore(keystore_path(client))[1] if client in aliases() else None
         if address is None:
             problem = f"the client {quoted(client)} is neither an address nor in bilateral account list"
@@ -158,7 +158,7 @@ def parse_feedback(text: str) -> FeedbackId:
 app = make_group("feedback")
 
 
-_TAGS_SHOWN: Final = 5  # a hint on one line
+_MAX_TAGS: Final = 5  # a hint on one line
 
 
 @command(app, writes=True, stores=True, takes_negative_numbers=True)
@@ -189,7 +189,7 @@ def sign(
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
     content = feedback.content(invocation)
     with invocation.signing() as client:
-        signed = client.sign_feedback(agent, *content, **feedback.link, deadline=moment(deadline))
+        signed = client.sign_feedback(agent, *content, **feedback.link, deadline=parse_time(deadline))
     invocation.output.raw(signed.to_json())
 
 
@@ -211,7 +211,7 @@ def void(
     through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")],
 ) -> None:
     """Void the signer's signed feedback with a deadline up to a time. This is final."""
-    deadline = moment(through)
+    deadline = parse_time(through)
     assert deadline is not None  # noqa: S101  # it is None only for None
     invocation.write("Signatures voided", lambda client: client.void_signatures(deadline))
 
@@ -287,8 +287,8 @@ def summary(
     del shape["value"], shape["decimals"]
     invocation.output.result(shape, view=view_of(summary), title=f"Reputation of agent {summary.agent}")
     if summary.mixed_tags:
-        shown = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_TAGS_SHOWN])
-        invocation.output.note(f"This average mixes the tags {shown}. Name one by --tag1.")
+        tags = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_MAX_TAGS])
+        invocation.output.note(f"This average mixes the tags {tags}. Name one by --tag1.")
     if summary.is_computed_here:
         invocation.output.note(
             "The node refused the registry's computation as too large. This is the same average, computed here."

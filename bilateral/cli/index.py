@@ -273,10 +273,10 @@ def indexes_with_rows(
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = settings_of(settings_file)
-    held = {shard.url: shard.chains for shard in settings.shards.values()}
+    by_url = {shard.url: shard.chains for shard in settings.shards.values()}
     urls = [database or settings.database]
-    if held and database is None:
-        urls = [url for url, chains in held.items() if (chain_id in chains if chain_id is not None else chains)]
+    if by_url and database is None:
+        urls = [url for url, chains in by_url.items() if (chain_id in chains if chain_id is not None else chains)]
     with ExitStack() as stack:
         engines = [stack.enter_context(open_index(url)) for url in urls]
         for engine in engines:

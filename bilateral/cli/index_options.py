@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from bilateral.cli.columns import columns
-from bilateral.cli.errors import UsageProblemError, named_option
+from bilateral.cli.errors import UsageProblemError, option_with_variable
 from bilateral.cli.help import flag, option, optional
 from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import safe_handler
@@ -85,12 +85,12 @@ class ChainOptions:
 
         if self.settings_file is not None:
             options = {
-                named_option("--rpc-url", "BILATERAL_RPC_URL"): self.rpc_urls,
+                option_with_variable("--rpc-url", "BILATERAL_RPC_URL"): self.rpc_urls,
                 "--deployment": self.deployments,
                 "--from-block": from_block,
             }
-            if others := [option for option, value in options.items() if value not in (None, [])]:
-                names = " and ".join(others)
+            if conflicting := [option for option, value in options.items() if value not in (None, [])]:
+                names = " and ".join(conflicting)
                 raise UsageProblemError(f"--settings names the nodes and registries of all chains: remove {names}")
             return read_settings(self.settings_file)
         if not self.rpc_urls:

@@ -130,8 +130,8 @@ class Invocation:
             value["result"] = self.wait_for(wait)
         else:
             title = "Sent"
-        seen = plain(view_of(value["result"])) or {}
-        fields = seen if isinstance(seen, dict) else {"result": seen}
+        visible = plain(view_of(value["result"])) or {}
+        fields = visible if isinstance(visible, dict) else {"result": visible}
         sent = {"transaction": value["transaction"] or handle.hash, "max cost": cost_of(handle.transaction, handle.gas)}
         self.output.result(value, title=title, view=fields | sent)
 
@@ -206,7 +206,7 @@ class Invocation:
         )
 
         settings = self.settings
-        named = [
+        stores = [
             option
             for option, value in {
                 "--store-folder": settings.store_folder,
@@ -216,8 +216,8 @@ class Invocation:
             }.items()
             if value
         ]
-        if len(named) > 1:
-            raise errors.InvalidArgumentError(f"documents go to one store: name {' or '.join(named)}")
+        if len(stores) > 1:
+            raise errors.InvalidArgumentError(f"documents go to one store: name {' or '.join(stores)}")
         _require_whole(settings)
         if settings.store_folder:
             return FolderStore(settings.store_folder, settings.store_url)

@@ -58,7 +58,7 @@ _JSON: Final = inspect.Parameter(
 )
 
 
-def moment(unix: int | None) -> datetime | None:
+def parse_time(unix: int | None) -> datetime | None:
     """Return the time that a user gave in Unix seconds."""
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913  # what commands differ in
         settings.SendingOptions: writes,
         settings.StoreOptions: stores,
     }
-    shared = [option for kind, is_taken in kinds.items() if is_taken for option in fields_of(kind)]
+    shared = [option for kind, applies in kinds.items() if applies for option in fields_of(kind)]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)

@@ -63,8 +63,8 @@ def join(
 
     signer = invocation.signer
     options = {"chain_id": chain_id, "policy": policy, "from_epoch": epoch}
-    taken = join_tiers(service, identity_secret(signer), signer, **options)  # type: ignore[arg-type]
-    invocation.output.result(dict(taken), title="Member")
+    accepted = join_tiers(service, identity_secret(signer), signer, **options)  # type: ignore[arg-type]
+    invocation.output.result(dict(accepted), title="Member")
 
 
 def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database = None) -> None:
@@ -143,14 +143,14 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     from bilateral.buyers.private.terms import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
 
-    wanted, hashed = _tier(tier), bytes_of(request, "--request")
+    requested, hashed = _tier(tier), bytes_of(request, "--request")
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         proof = prove_tier(
             document,
             identity_secret(invocation.signer),
-            wanted,
+            requested,
             holder,
             client,
             scope=lambda day: private_gate_scope(chain_id, gate, policy_hash(policy), day),

@@ -141,7 +141,7 @@ def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, seali
     account = sealing.client_account
     if account is None:
         raise InvalidArgumentError("--blind needs --client-account, the account that gives the feedback")
-    named, vault = hash_bytes(interaction, "--blind"), vault_at(sealing.vault)
+    encoded, vault = hash_bytes(interaction, "--blind"), vault_at(sealing.vault)
     with invocation.signing() as signing:
-        signed = signing.seal_rating(vault, rating.subject, rating.rating, client=account, interaction=named)
+        signed = signing.seal_rating(vault, rating.subject, rating.rating, client=account, interaction=encoded)
     invocation.output.raw(signed.to_json())

@@ -61,10 +61,10 @@ def search(
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
     from bilateral.index.search.queries import search_indexed  # noqa: PLC0415
 
-    wanted = question.search()
+    query = question.search()
     reader = Reader(database, seconds=_SECONDS)
     try:
-        page = reader.read(search_indexed, wanted, limit=limit, cursor=cursor)
+        page = reader.read(search_indexed, query, limit=limit, cursor=cursor)
     finally:
         reader.close()
     if invocation.output.as_json:

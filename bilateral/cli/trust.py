@@ -121,14 +121,14 @@ class _Pace:
     _PAUSE: Final = 5.0
     """The seconds between two lines: a short analysis says nothing, and a long one a screen or two."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell, self._told = tell, 0.0
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report, self._reported_at = report, 0.0
 
     def __call__(self, progress: Progress) -> None:
         """Tell the state of a run."""
-        if progress.spent - self._told >= self._PAUSE:
-            self._tell(str(progress))
-            self._told = progress.spent
+        if progress.spent - self._reported_at >= self._PAUSE:
+            self._report(str(progress))
+            self._reported_at = progress.spent
 
 
 def _folders(tables: list[str]) -> _Source:
@@ -142,8 +142,8 @@ def _folders(tables: list[str]) -> _Source:
 
 def _chains(tables: list[str]) -> dict[int, str] | None:
     """Return the folder of each chain; None for tables of one chain."""
-    named = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
-    chains = {int(match[1]): match[2] for match in named if match is not None}
+    matches = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
+    chains = {int(match[1]): match[2] for match in matches if match is not None}
     if len(tables) == 1 and not chains:
         return None
     if len(chains) < len(tables):

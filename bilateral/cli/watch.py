@@ -86,10 +86,10 @@ def _watch(
 
     reader = Reader(options.database, seconds=_SECONDS, connections=1)
     try:
-        wanted = reader.read(options.filter, agents, accounts)
+        chosen = reader.read(options.filter, agents, accounts)
         cursor = reader.read(last_cursor) if options.since is None else options.since
         while True:
-            page = reader.read(read_feed, cursor, wanted)
+            page = reader.read(read_feed, cursor, chosen)
             for change in page.items:
                 invocation.output.raw(_line(change, as_json=invocation.output.as_json))
             cursor = page.cursor
@@ -107,7 +107,7 @@ def _line(change: FeedChange, *, as_json: bool) -> str:
 
     if as_json:
         return json.dumps(plain(change))
-    moment = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(change.time))
+    timestamp = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(change.time))
     details = " ".join(f"{name}={value}" for name, value in change.details.items() if value not in (None, ""))
     kind = change.kind if change.retracts is None else f"retracted {change.retracts} {change.kind}"
-    return printable(f"{moment} {change.id} {kind} {' '.join(change.agents)} {details}")
+    return printable(f"{timestamp} {change.id} {kind} {' '.join(change.agents)} {details}")

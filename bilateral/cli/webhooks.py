@@ -71,9 +71,9 @@ def add_webhook(
     from bilateral.api.webhooks import subscribe  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
-        wanted = options.filter(connection, options.agents or (), options.accounts or ())
+        chosen = options.filter(connection, options.agents or (), options.accounts or ())
         terms: dict[str, Any] = {"since": options.since, "allow_private": options.allow_private}
-        webhook_id = subscribe(connection, url, wanted, owner=options.owner, **terms)
+        webhook_id = subscribe(connection, url, chosen, owner=options.owner, **terms)
     invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
 
 
@@ -90,15 +90,15 @@ def list_webhooks(
 
     with open_index(database) as engine, snapshot(engine) as connection:
         rows = stored_webhooks(connection, owner)
-    invocation.output.results([_shown(row) for row in rows], _COLUMNS)
+    invocation.output.results([_row_of(row) for row in rows], _COLUMNS)
 
 
-def _shown(row: Any) -> dict[str, Any]:
+def _row_of(row: Any) -> dict[str, Any]:
     """Return a webhook as it is shown."""
     state = "stopped" if row.stopped_at is not None else "failing" if row.failures else "active"
     counts = {"delivered": row.delivered, "failed": row.failed, "next_at": row.next_at, "problem": row.problem or ""}
-    shown = {"id": row.id, "owner": row.owner, "url": row.url, "wanted": json.loads(row.wanted), "since": row.since}
-    return {**shown, "state": state, **counts}
+    fields = {"id": row.id, "owner": row.owner, "url": row.url, "wanted": json.loads(row.wanted), "since": row.since}
+    return {**fields, "state": state, **counts}
 
 
 @command(app, "remove", is_local=True)
@@ -137,8 +137,8 @@ def show_key(invocation: Invocation, key_file: KeyFile) -> None:
 
 def _show_key(invocation: Invocation, key: Any) -> None:
     """Show the public half of a key."""
-    shown = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
-    invocation.output.result(shown, title="Key")
+    fields = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
+    invocation.output.result(fields, title="Key")
 
 
 @command(app, is_local=True)

@@ -14,7 +14,7 @@ from bilateral.cli.errors import ExitCode, KeyUnavailableError
 from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
-from bilateral.cli.options import Agent, command, make_group, moment
+from bilateral.cli.options import Agent, command, make_group, parse_time
 from bilateral.cli.solana import CHAINS, SOLANA_NODE_VARIABLE
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import printable, quoted
@@ -90,7 +90,7 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 def _date(unix: object) -> object:
     """Return a time of a registration file as a date; anything else as it is, since strangers write these files."""
     try:
-        return moment(unix) if isinstance(unix, int) else unix
+        return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:
         return unix
 
@@ -118,8 +118,8 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
         raise InvalidArgumentError("name the key by --signing-keystore or by --public-key-file, not by both")
     options: dict[str, Any] = {
         "role": role,
-        "valid_from": moment(valid_from),
-        "valid_until": moment(valid_until),
+        "valid_from": parse_time(valid_from),
+        "valid_until": parse_time(valid_until),
         "comment": comment,
     }
     if public_key_file is not None:

@@ -150,15 +150,12 @@ class _Rating(Action):
     final: ClassVar[str] = (
         "A rating is final: you can neither change nor revoke it, and rate this agent as this only once."
     )
+    words: ClassVar[str] = "Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
     role: ClassVar[str]
 
     action: str
     agent: AgentText
     rating: Annotated[Points, Field(description="The rating, 0 to 100.")]
-
-    @property
-    def sentence(self) -> str:
-        return f"Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
 
     def perform(self, client: Client) -> Handle[Any]:
         rate = client.rate_client if self.role == "client" else client.rate_validator
@@ -195,10 +192,6 @@ class RespondToValidation(Action):
     tag: Annotated[Line, Field(description="A category of the validator's own.")] = ""
     uri: Annotated[Uri, Field(description="The URI of the evidence.")] = ""
     hash: Annotated[Hash | None, Field(description="The keccak-256 hash of the evidence.")] = None
-
-    @property
-    def chain_id(self) -> int:
-        return self.chain
 
     @property
     def sentence(self) -> str:

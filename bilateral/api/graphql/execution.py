@@ -87,11 +87,7 @@ class Checked:
         if isinstance(variable_values, list):
             raise InvalidQueryError(variable_values)
         self._variables = variable_values
-        self._fragments = {
-            definition.name.value: definition
-            for definition in self._document.definitions
-            if isinstance(definition, ast.FragmentDefinitionNode)
-        }
+        self._fragments = limits.fragments_of(self._document)
         self._conditions = 0
         self._roots = list(self._root_fields())
 
@@ -170,27 +166,12 @@ class Checked:
         self, sets: Sequence[ast.SelectionSetNode], type_: GraphQLObjectType
     ) -> dict[str, list[ast.FieldNode]]:
         """Return the fields of selections by response key, with those of fragments."""
-        collected: dict[str, list[ast.FieldNode]] = {}
-        seen: set[str] = set()
-        stack = [node for selection in reversed(sets) for node in reversed(selection.selections)]
-        while stack:
-            node = stack.pop()
-            if not self._is_included(node):
-                continue
-            if isinstance(node, ast.FieldNode):
-                collected.setdefault((node.alias or node.name).value, []).append(node)
-                continue
-            if isinstance(node, ast.FragmentSpreadNode):
-                if node.name.value in seen:
-                    continue
-                seen.add(node.name.value)
-                fragment: Any = self._fragments[node.name.value]
-            else:
-                fragment = node
-            condition = fragment.type_condition
-            if condition is None or condition.name.value == type_.name:
-                stack += reversed(fragment.selection_set.selections)
-        return collected
+
+        def applies(node: Any) -> bool:
+            condition = getattr(node, "type_condition", None)
+            return (condition is None or condition.name.value == type_.name) and self._is_included(node)
+
+        return limits.fields_by_key(sets, self._fragments, applies)
 
     def _is_included(self, node: Any) -> bool:
         """Return True unless @skip or @include leaves a selection out."""
@@ -264,13 +245,9 @@ def _known_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
 
 def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDefinitionNode:
     """Return the operation that is asked for."""
-    operations = [
-        definition for definition in document.definitions if isinstance(definition, ast.OperationDefinitionNode)
-    ]
+    operations = [node for node in document.definitions if isinstance(node, ast.OperationDefinitionNode)]
     if name is not None:
-        operations = [
-            operation for operation in operations if operation.name is not None and operation.name.value == name
-        ]
+        operations = [node for node in operations if node.name is not None and node.name.value == name]
     if not operations:
         raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
     if len(operations) > 1:

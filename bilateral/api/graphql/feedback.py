@@ -6,21 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    Text,
-    and_,
-    case,
-    cast,
-    exists,
-    false,
-    func,
-    literal,
-    or_,
-    select,
-    tuple_,
-)
+from sqlalchemy import Text, and_, case, cast, exists, false, func, literal, or_, select, tuple_
+from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql import values
 from bilateral.api.graphql.agents import RowsOfAgents, agent_id_text, uri_type

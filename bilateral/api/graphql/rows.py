@@ -10,20 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    Text,
-    and_,
-    case,
-    exists,
-    false,
-    func,
-    literal,
-    literal_column,
-    null,
-    or_,
-)
+from sqlalchemy import Text, and_, case, exists, false, func, literal, literal_column, null, or_
+from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql.values import Condition, Value
 from bilateral.core.contracts import Registry

@@ -15,19 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    Connection,
-    ScalarSelect,
-    Text,
-    and_,
-    cast,
-    exists,
-    false,
-    literal_column,
-    or_,
-    select,
-    true,
-)
+from sqlalchemy import Connection, ScalarSelect, Text, and_, cast, exists, false, literal_column, or_, select, true
 from sqlalchemy.sql import ColumnElement, Select, Subquery
 from sqlalchemy.util import LRUCache
 

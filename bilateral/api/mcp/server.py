@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from inspect import cleandoc
@@ -70,38 +71,36 @@ def make_server(
 
 
 def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
-    @server.resource(
+    resource = partial(server.resource, mime_type="application/json")
+
+    @resource(
         "bilateral://agents/{agent_id}",
         title="Agent",
         description="An agent by its short id, such as bilateral://agents/8453:247. Can be subscribed to.",
-        mime_type="application/json",
     )
     async def read_agent(agent_id: str) -> str:
         return await _told(Agent, read_agent_of, reader, agent_id)
 
-    @server.resource(
+    @resource(
         "bilateral://accounts/{address}",
         title="Account",
         description="The agents of an account, such as bilateral://accounts/0x742d…. Can be subscribed to.",
-        mime_type="application/json",
     )
     async def read_account(address: str) -> str:
         return await _told(Account, reader.read, account_of, address)
 
-    @server.resource(
+    @resource(
         "bilateral://policy",
         title="Policy of a check",
         description="The JSON Schema of a policy, and the fields of each policy with a name.",
-        mime_type="application/json",
     )
     async def read_policy() -> str:
         return json.dumps({"policies": PRESETS, "schema": Policy.model_json_schema()})
 
-    @server.resource(
+    @resource(
         "bilateral://feedback/{feedback_id}",
         title="Feedback",
         description="One feedback by its textual id, such as bilateral://feedback/8453:247:0x742d…:0.",
-        mime_type="application/json",
     )
     async def read_feedback(feedback_id: str) -> str:
         return await _told(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
