@@ -40,8 +40,8 @@ def read_buyer(
 ) -> Standing:
     """Read a buyer as callers name it."""
     chain, buyer, block = locate_buyer(connection, text, chain_id)
-    moment = int(time.time()) if now is None else now
-    return records.read_standing(connection, chain, buyer, policy_of(policy), moment, block)
+    as_of = int(time.time()) if now is None else now
+    return records.read_standing(connection, chain, buyer, policy_of(policy), as_of, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:

@@ -116,7 +116,7 @@ class IndexState:
 
     def _value(self) -> bytes:
         now = int(time.time())
-        return ", ".join(f"{state};seconds={max(0, now - made)}" for state, made in self._states).encode()
+        return ", ".join(f"{state};seconds={max(0, now - block_time)}" for state, block_time in self._states).encode()
 
 
 def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:

@@ -30,14 +30,14 @@ class Recent(Generic[T]):
         self._read = read
         self._seconds = seconds
         self._clock = clock
-        self._kept: tuple[float, T] | None = None
+        self._stored: tuple[float, T] | None = None
 
     def get(self) -> T:
         """Return the value."""
-        stored = self._kept
+        stored = self._stored
         if stored is None or self._clock() >= stored[0]:
             value = self._read()
-            self._kept = stored = self._clock() + self._seconds, value
+            self._stored = stored = self._clock() + self._seconds, value
         return stored[1]
 
 

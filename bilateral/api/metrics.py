@@ -86,7 +86,7 @@ class Metrics:
         return generate_latest(counted) + self._shared_text.get()
 
 
-class _WhenAsked(Collector):
+class _LazyCollector(Collector):
     """Figures that are read when somebody asks."""
 
     def describe(self) -> Iterable[Any]:
@@ -102,7 +102,7 @@ def _gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple
     return family
 
 
-class _Progress(_WhenAsked):
+class _Progress(_LazyCollector):
     """The progress of each chain."""
 
     def __init__(self, reader: Reader) -> None:
@@ -119,7 +119,7 @@ class _Progress(_WhenAsked):
         yield _gauge("chain_missing", "1 while its shard fails.", _CHAIN, rows)
 
 
-class _Servers(_WhenAsked):
+class _Servers(_LazyCollector):
     """The servers of the database, as they were looked at last."""
 
     def __init__(self, copies: Copies) -> None:
@@ -195,7 +195,7 @@ class AggregatorCounters:
             self._registry.unregister(counter)
 
 
-class AggregatorFigures(_WhenAsked):
+class AggregatorFigures(_LazyCollector):
     """The state of the queue and of the budget, read from the database."""
 
     def __init__(self, aggregator: Aggregator) -> None:

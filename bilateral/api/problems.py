@@ -116,7 +116,7 @@ class ProblemError(Exception):
         return Response(msgspec.json.encode(content), self.status, headers, MEDIA_TYPE)
 
 
-def not_found(kind: str, name: object) -> ProblemError:
+def missing(kind: str, name: object) -> ProblemError:
     """Return the problem of a thing that the index does not have."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
@@ -124,7 +124,7 @@ def not_found(kind: str, name: object) -> ProblemError:
 def existing(value: T | None, kind: str, name: object) -> T:
     """Return a value unless it is missing, which is a problem with a code of its kind."""
     if value is None:
-        raise not_found(kind, name)
+        raise missing(kind, name)
     return value
 
 

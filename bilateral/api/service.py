@@ -60,7 +60,7 @@ class Service:
         self.networks = RecentNetworks()
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
-        self.kept_files = HourlyLimit()
+        self.stored_files = HourlyLimit()
         self._registries = Registries({})
         self._registries_until = 0.0
 

@@ -151,8 +151,8 @@ class Deliverer:
             batch = self._next(row)
             if batch is not None:
                 self._send(row, batch)
-        except FeedPrunedError as gone:
-            self._note(row, since=gone.oldest, pending=None)
+        except FeedPrunedError as pruned:
+            self._note(row, since=pruned.oldest, pending=None)
         except BilateralError as problem:  # an agent's registry was removed from the index, or a key does not fit
             self._fail(row, problem)
         except DBAPIError as problem:
@@ -198,7 +198,7 @@ class Deliverer:
         """Store a failure, and when to try again."""
         now = int(time.time())
         since = now if row.failing_since is None else row.failing_since
-        is_gone = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
+        is_final = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
         delay = getattr(problem, "wait_seconds", None) or 0
         wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), delay))
         self._note(
@@ -208,7 +208,7 @@ class Deliverer:
             failing_since=since,
             next_at=now + wait,
             problem=str(problem)[:_MOST_PROBLEM],
-            stopped_at=now if is_gone or now - since > _STOP_SECONDS else None,
+            stopped_at=now if is_final or now - since > _STOP_SECONDS else None,
         )
 
     def _note(self, row: Any, **values: Any) -> bool:
@@ -301,7 +301,7 @@ _MOST_VALUES: Final = 20
 def subscribe(  # noqa: PLR0913  # two have defaults
     connection: Connection,
     url: str,
-    wanted: FeedFilter,
+    chosen: FeedFilter,
     *,
     owner: str,
     since: str | None = None,
@@ -321,16 +321,16 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     if not 1 <= len(owner) <= _MOST_OWNER or not owner.isprintable():
         raise InvalidArgumentError(f"owner: write 1 to {_MOST_OWNER} printable characters")
     for name, values in (
-        ("agent", wanted.agents),
-        ("account", wanted.accounts),
-        ("tag", wanted.tags),
-        ("kind", wanted.kinds),
+        ("agent", chosen.agents),
+        ("account", chosen.accounts),
+        ("tag", chosen.tags),
+        ("kind", chosen.kinds),
     ):
         if len(values) > _MOST_VALUES:
             raise InvalidArgumentError(f"{name}: {len(values)} values are given, and {_MOST_VALUES} are allowed")
     if since is not None:
-        read_feed(connection, since, wanted, 1)
-    return add_webhook(connection, owner, url, _stored(wanted), last_cursor(connection) if since is None else since)
+        read_feed(connection, since, chosen, 1)
+    return add_webhook(connection, owner, url, _stored(chosen), last_cursor(connection) if since is None else since)
 
 
 def _is_private(host: str) -> bool:
@@ -342,13 +342,13 @@ def _is_private(host: str) -> bool:
         return name == "localhost" or name.endswith(".localhost")
 
 
-def _stored(wanted: FeedFilter) -> str:
+def _stored(chosen: FeedFilter) -> str:
     """Return a filter as JSON. Ids of agents name their registry, so that they never mean another one."""
     values = {
-        "agents": [key.global_id for key in wanted.agents],
-        "accounts": wanted.accounts,
-        "tags": wanted.tags,
-        "kinds": wanted.kinds,
+        "agents": [key.global_id for key in chosen.agents],
+        "accounts": chosen.accounts,
+        "tags": chosen.tags,
+        "kinds": chosen.kinds,
     }
     return json.dumps({name: value for name, value in values.items() if value})
 

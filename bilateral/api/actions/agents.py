@@ -75,7 +75,7 @@ class _Keepable(Action):
     deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
     signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None
 
-    def _kept(self, client: Client, file: RegistrationFile) -> str:
+    def _stored_uri(self, client: Client, file: RegistrationFile) -> str:
         """Store a file, and return its URI."""
         account, content = str(self.account), file.to_bytes()
         now = int(client.runner.run(wallet_deadline())[0].timestamp())
@@ -144,7 +144,7 @@ class RegisterAgent(_Keepable):
         handle = client.register_agent(self.uri, file=file)
         if file is None or not self.keep:
             return handle
-        return client.register_agent(self._kept(client, file))  # only what would succeed is stored
+        return client.register_agent(self._stored_uri(client, file))  # only what would succeed is stored
 
 
 class _OfAgent(Action):
@@ -180,7 +180,7 @@ class EditRegistration(_OfAgent, _Keepable):
             return handle
         changes = RegistrationChanges(_fields_of(self))
         file = client.runner.run(changed_file(client.state, self.agent, changes))
-        return client.set_agent_uri(self.agent, self._kept(client, file))  # only what would succeed is stored
+        return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # only what would succeed is stored
 
 
 class SetAgentWallet(_OfAgent):

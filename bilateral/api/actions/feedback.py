@@ -100,16 +100,16 @@ class _AboutFeedback(Action):
     ]
 
     @property
-    def named(self) -> FeedbackId:
+    def target(self) -> FeedbackId:
         """The feedback."""
         return FeedbackId.parse(self.feedback)
 
     @property
     def chain_id(self) -> int:
-        return chain_of(self.named.agent)
+        return chain_of(self.target.agent)
 
     def document(self) -> Any:
-        _ = self.named
+        _ = self.target
         return None
 
 
@@ -122,10 +122,10 @@ class RevokeFeedback(_AboutFeedback):
 
     @property
     def sentence(self) -> str:
-        return f"Revoke your feedback {self.named.index + 1} on agent {self.named.agent}."
+        return f"Revoke your feedback {self.target.index + 1} on agent {self.target.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        return client.revoke_feedback(self.named)
+        return client.revoke_feedback(self.target)
 
 
 class AppendResponse(_AboutFeedback):
@@ -138,10 +138,10 @@ class AppendResponse(_AboutFeedback):
 
     @property
     def sentence(self) -> str:
-        return f"Respond to feedback {self.named.index + 1} of {self.named.client} on agent {self.named.agent}."
+        return f"Respond to feedback {self.target.index + 1} of {self.target.client} on agent {self.target.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        return client.append_response(self.named, response=self.text)
+        return client.append_response(self.target, response=self.text)
 
 
 class _Rating(Action):

@@ -241,7 +241,7 @@ def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()
     page_of = service_of(request).read(list_feedback, chosen, before=before, limit=query.limit + 1)
     entries = tuple(map(LogEntry.of, page_of[: query.limit]))
     further = encode_cursor(kind, entries[-1].id) if len(page_of) > query.limit else None
-    return answer_page(request, LogEntry, Page(entries, further), query.shown_as)
+    return answer_page(request, LogEntry, Page(entries, further), query.list_format)
 
 
 @router.get("/feedback/{feedback_id}", responses=one_of(LogEntry, 404))
@@ -321,18 +321,18 @@ async def _take(request: Request, submit: Callable[[bytes], tuple[Any, bool]]) -
         raise problem from None
 
 
-def _receipt(aggregator: Aggregator, taken: Sponsored) -> Receipt:
+def _receipt(aggregator: Aggregator, accepted: Sponsored) -> Receipt:
     """Return the answer for a feedback."""
-    chain = next(chain for chain in aggregator.settings.chains if chain.chain_id == taken.chain_id)
-    status = taken.state.value
-    if taken.state is State.SENT:
-        status = "queued" if taken.transaction is None else "submitted"
+    chain = next(chain for chain in aggregator.settings.chains if chain.chain_id == accepted.chain_id)
+    status = accepted.state.value
+    if accepted.state is State.SENT:
+        status = "queued" if accepted.transaction is None else "submitted"
     return Receipt(
         status=status,
-        id=taken.id,
+        id=accepted.id,
         settlementRegistry=f"{chain.network}:{chain.deployment.reputation}",
-        txRef=None if taken.transaction is None else f"{chain.network}:{taken.transaction}",
-        feedbackURI=taken.feedback_uri,
-        proof=taken.proof,
-        file=taken.file,
+        txRef=None if accepted.transaction is None else f"{chain.network}:{accepted.transaction}",
+        feedbackURI=accepted.feedback_uri,
+        proof=accepted.proof,
+        file=accepted.file,
     )

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from bilateral.api.graphql import limits
 from bilateral.api.graphql.limits import MAX_CONDITIONS, MAX_FIRST, MAX_SKIP
-from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
+from bilateral.api.graphql.roots import Constant, Many, Meta, One, Root
 from bilateral.api.graphql.rows import chains_of
 from bilateral.api.graphql.rules import RULES, Deadline, refuse_repetitions
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
@@ -71,11 +71,11 @@ class Checked:
         """Parse and validate a request."""
         limits.check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
-        self._document = (_known_document if is_short else limits.parsed)(request.query)
+        self._document = (_cached_document if is_short else limits.parsed)(request.query)
         deadline.require()
         limits.SizeOfQuery(self._document, request.variables).check()
         refuse_repetitions(self._document)
-        errors = _known_errors(request.query, deadline) if is_short else _errors(self._document, deadline)
+        errors = _cached_errors(request.query, deadline) if is_short else _errors(self._document, deadline)
         if errors:
             raise InvalidQueryError(errors)
         self._operation = _operation(self._document, request.operation)
@@ -112,9 +112,9 @@ class Checked:
         for key, nodes in collected.items():
             name = nodes[0].name.value
             if name == "__typename":
-                yield Known(key, query.name)
+                yield Constant(key, query.name)
             elif name.startswith("__"):
-                yield Known(key, introspected.get(key))
+                yield Constant(key, introspected.get(key))
             else:
                 yield self._root(key, nodes, query)
 
@@ -232,15 +232,15 @@ def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLErro
 
 
 @lru_cache(_REMEMBERED)
-def _known_document(text: str) -> ast.DocumentNode:
+def _cached_document(text: str) -> ast.DocumentNode:
     """Return a document, which nothing changes. See `parsed` for its errors."""
     return limits.parsed(text)
 
 
 @lru_cache(_REMEMBERED)
-def _known_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
+def _cached_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
     """Return the first errors of a document that is within the limits. See `_errors`."""
-    return _errors(_known_document(text), deadline)
+    return _errors(_cached_document(text), deadline)
 
 
 def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDefinitionNode:

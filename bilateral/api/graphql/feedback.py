@@ -29,9 +29,9 @@ def _place(rows: FromClause) -> ColumnElement[Any]:
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
-def _same(scope: Scope, rows: FromClause, others: FromClause) -> list[Condition]:
+def _same(scope: Scope, rows: FromClause, other_rows: FromClause) -> list[Condition]:
     """Return the conditions that two events are about the same feedback."""
-    return [scope.same_chain(rows, others), *(rows.c[name] == others.c[name] for name in _KEY)]
+    return [scope.same_chain(rows, other_rows), *(rows.c[name] == other_rows.c[name] for name in _KEY)]
 
 
 def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:

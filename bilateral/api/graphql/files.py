@@ -41,14 +41,14 @@ class RegistrationFileRows(Rows):
         super().__init__(scope)
         is_of_row = agent is not None
         self.agent = agent = agent_tables.agent.alias() if agent is None else agent
-        self.named = reference = files.file_reference.alias()
+        self.reference = reference = files.file_reference.alias()
         self.file = file = files.file.alias()
         self.read = read = files.registration_file.alias()
         self.card = card = files.registration_card.alias()
         later = files.file_reference.alias()
         # A literal: SQLite uses a partial index only if the statement itself says its condition.
         kind: ColumnElement[str] = literal_column("'registration'")
-        is_named = and_(
+        is_reference = and_(
             reference.c.chain_id == agent.c.chain_id,
             scope.same_chain(reference, agent),
             reference.c.registry == agent.c.identity_registry,
@@ -68,14 +68,14 @@ class RegistrationFileRows(Rows):
             .correlate(reference)
         )
         self.source = (
-            (reference if is_of_row else agent.join(reference, is_named))
+            (reference if is_of_row else agent.join(reference, is_reference))
             .join(file, file.c.file_id == reference.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
             .join(card, card.c.content_hash == file.c.content_hash)
         )
         self.conditions = [
             scope.of("identity", agent.c.chain_id, agent.c.identity_registry),
-            *([is_named] if is_of_row else []),
+            *([is_reference] if is_of_row else []),
             ~replaced,
             file.c.uri == agent.c.uri,
             file.c.state == literal_column("'loaded'"),
@@ -104,8 +104,8 @@ class RegistrationFileRows(Rows):
         lists = {name: (snake_case(name).removesuffix("s"), card[snake_case(name)]) for name in _CARD_LISTS}
         lists["supportedTrusts"] = ("trust", card.supported_trusts)
         return {
-            "id": lambda: Id(file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)),
-            "cid": lambda: String(file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)),
+            "id": lambda: Id(file_id(self.file.c.uri, self._transaction(), self.reference.c.log_index)),
+            "cid": lambda: String(file_cid(self.file.c.uri, self._transaction(), self.reference.c.log_index)),
             "agentId": lambda: Id(agent_id_text(agent, self.scope), agent_finder(agent, self.scope)),
             "active": lambda: Flag(read.active, is_nullable=True),
             "x402Support": lambda: Flag(read.x402_support, is_nullable=True),
@@ -136,7 +136,7 @@ class RegistrationFileRows(Rows):
         """Return a column of the event that named the file."""
         queries = []
         for event in (Registered, URIUpdated):
-            table, reference = schema.EVENT_TABLES[event].alias(), self.named
+            table, reference = schema.EVENT_TABLES[event].alias(), self.reference
             is_event = (table.c[name] == reference.c[name] for name in ("block_number", "log_index"))
             of_chain = self.scope.same_chain(table, reference)
             queries.append(select(table.c[name]).where(of_chain, *is_event).correlate(reference).scalar_subquery())
@@ -178,7 +178,7 @@ class FeedbackFileRows(Rows):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.given = feedback = NEW_FEEDBACK.alias()
+        self.feedback = feedback = NEW_FEEDBACK.alias()
         self.file, self.read = file, read = files.file.alias(), files.feedback_file.alias()
         reference = files.file_reference.alias()
         place = ("chain_id", "block_number", "log_index")
@@ -194,12 +194,12 @@ class FeedbackFileRows(Rows):
 
     def of(self, rows: FromClause) -> FeedbackFileRows:
         """Keep the file of the feedback of a row."""
-        self.conditions += [self.given.c[column.name] == rows.c[column.name] for column in NEW_FEEDBACK.primary_key]
+        self.conditions += [self.feedback.c[column.name] == rows.c[column.name] for column in NEW_FEEDBACK.primary_key]
         return self
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        read, feedback, dialect = self.read.c, self.given.c, self.scope.dialect
+        read, feedback, dialect = self.read.c, self.feedback.c, self.scope.dialect
         texts = {
             **{name: read[snake_case(name)] for name in _FEEDBACK_TEXTS},
             "createdAtIso": read.created_at,
@@ -213,7 +213,9 @@ class FeedbackFileRows(Rows):
         return {
             "id": lambda: Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
             "cid": lambda: String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
-            "feedbackId": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
+            "feedbackId": lambda: Id(
+                feedback_id_text(self.feedback, self.scope), feedback_finder(self.feedback, self.scope)
+            ),
             "agentId": lambda: Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
             "valueRaw": lambda: Whole(dialect.integer_in_text(read.value), is_nullable=True),
             "valueDecimals": lambda: Whole(
@@ -226,7 +228,7 @@ class FeedbackFileRows(Rows):
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         is_by_block = name == "createdAt" and self.scope.is_one_chain
-        return [self.given.c.block_number, self.given.c.log_index] if is_by_block else None
+        return [self.feedback.c.block_number, self.feedback.c.log_index] if is_by_block else None
 
     def _list_field(self, column: ColumnElement[str]) -> Callable[[], Value]:
         """Return a list that the file's row holds as JSON."""

@@ -35,7 +35,7 @@ class Root(ABC):
 
 
 @dataclass(frozen=True)
-class Known(Root):
+class Constant(Root):
     """A value that needs no database."""
 
     value: Any

@@ -62,13 +62,13 @@ class Scope:
             return literal(places[0][1])
         return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
 
-    def same_chain(self, rows: FromClause, others: FromClause) -> Condition:
+    def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
         """Return the condition that rows are of the chain of other rows, by its number if the query has one chain.
 
         PostgreSQL plans a subquery by constants alone: of a column it would open the partitions of all chains, and on a
         coordinator all shards.
         """
-        return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else others.c.chain_id)
+        return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
     def has_chain(self, chain_id: int) -> bool:
         """Return True if the query is about a chain."""

@@ -54,7 +54,7 @@ class Deadline:
         return InTimeRule
 
 
-class KnownFieldsRule(FieldsOnCorrectTypeRule):
+class ExistingFieldsRule(FieldsOnCorrectTypeRule):
     """Fields exist. The words are those of graph-node, which published SDKs look for."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
@@ -95,7 +95,7 @@ def _with_ids(kind: GraphQLType) -> Any:
 
 
 _OWN: Final[dict[Any, Any]] = {
-    FieldsOnCorrectTypeRule: KnownFieldsRule,
+    FieldsOnCorrectTypeRule: ExistingFieldsRule,
     VariablesInAllowedPositionRule: VariablesAsIdsRule,
 }
 

@@ -64,7 +64,7 @@ class Selected:
     page: Page | None = None
 
 
-_KEPT: Final = 64
+_MAX_STATEMENTS: Final = 64
 """Statements that stay."""
 
 _LONGEST: Final = 1_500
@@ -73,7 +73,7 @@ _LONGEST: Final = 1_500
 _FIRSTS: Final = (100, 1_000)
 """The `first` of lists that stay: the schema's default, and that of the SDKs. Each other one would be a statement."""
 
-_HEARD: Final = 1_024
+_MAX_COUNTED: Final = 1_024
 """Lists that are counted until the count begins anew."""
 
 _COUNTS: Final[Counter[Hashable]] = Counter()
@@ -81,7 +81,7 @@ _COUNTS: Final[Counter[Hashable]] = Counter()
 
 def fixed(key: Hashable, make: Callable[[], Select[Any]]) -> Prepared | None:
     """Return the statement of a list from the second time on that it is asked for; None for the first time."""
-    if len(_COUNTS) >= _HEARD:
+    if len(_COUNTS) >= _MAX_COUNTED:
         _COUNTS.clear()
     _COUNTS[key] += 1
     return _prepared(_List(key, make)) if _COUNTS[key] > 1 else None
@@ -100,9 +100,9 @@ class _List:
     make: Callable[[], Select[Any]] = field(compare=False)
 
 
-@lru_cache(_KEPT)
-def _prepared(wanted: _List) -> Prepared:
-    return Prepared(wanted.make(), is_literal=True)
+@lru_cache(_MAX_STATEMENTS)
+def _prepared(listed: _List) -> Prepared:
+    return Prepared(listed.make(), is_literal=True)
 
 
 def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
@@ -304,7 +304,7 @@ class _Assembly:
             return self.listed(rows.lists[selected.name](), selected.selection, selected.page, level + 1)
         if selected.selection:
             return self.object(rows.links[selected.name](), selected.selection, level + 1)
-        return rows.value(selected.name).shown(self._scope.dialect)
+        return rows.value(selected.name).json_value(self._scope.dialect)
 
 
 def _height(selection: Sequence[Selected]) -> int:

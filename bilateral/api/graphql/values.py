@@ -35,7 +35,7 @@ class Value:
         self.expression = expression
         self.is_nullable = is_nullable
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         """Return the value in the form that a JSON function takes."""
         return self.expression
 
@@ -119,7 +119,7 @@ class Whole(Value):
         super().__init__(expression, is_nullable=is_nullable)
         self._is_text = is_text
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return cast(self.expression, Text) if self._is_text else self.expression
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
@@ -135,7 +135,7 @@ class Whole(Value):
 class Wide(Value):
     """An unsigned integer of up to 256 bits, in a column of the type `WideInteger`."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.whole(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
@@ -152,7 +152,7 @@ class FixedPoint(Value):
         super().__init__(value)
         self._decimals = decimals
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.decimal_text(self.expression, self._decimals)
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
@@ -168,7 +168,7 @@ class FixedPoint(Value):
 class Flag(Value):
     """A truth value."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.flag(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
@@ -223,7 +223,7 @@ class Id(String):
 class Address(MatchedValue):
     """An address. Operands are compared whatever their case."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return func.lower(self.expression, type_=Text)
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
@@ -243,7 +243,7 @@ class Address(MatchedValue):
 class Blob(MatchedValue):
     """Bytes."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.hexadecimal(self.expression)
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
@@ -264,11 +264,11 @@ class Entries(MatchedValue):
 
     def __init__(
         self,
-        shown: ColumnElement[Any] | ScalarSelect[Any],
+        as_json: ColumnElement[Any] | ScalarSelect[Any],
         has: Callable[[Sequence[str], bool], Condition],
         same: Callable[[Sequence[str]], Condition],
     ) -> None:
-        super().__init__(shown)
+        super().__init__(as_json)
         self._has = has
         self._same = same
 

@@ -79,7 +79,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         description="An agent by its short id, such as bilateral://agents/8453:247. Can be subscribed to.",
     )
     async def read_agent(agent_id: str) -> str:
-        return await _told(Agent, read_agent_of, reader, agent_id)
+        return await _resource(Agent, read_agent_of, reader, agent_id)
 
     @resource(
         "bilateral://accounts/{address}",
@@ -87,7 +87,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         description="The agents of an account, such as bilateral://accounts/0x742d…. Can be subscribed to.",
     )
     async def read_account(address: str) -> str:
-        return await _told(Account, reader.read, account_of, address)
+        return await _resource(Account, reader.read, account_of, address)
 
     @resource(
         "bilateral://policy",
@@ -103,7 +103,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
         description="One feedback by its textual id, such as bilateral://feedback/8453:247:0x742d…:0.",
     )
     async def read_feedback(feedback_id: str) -> str:
-        return await _told(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
+        return await _resource(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
@@ -113,7 +113,7 @@ def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
     return indexed(feedback(connection, key, feedback_id.client, feedback_id.on_chain_index), "feedback", feedback_id)
 
 
-async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
+async def _resource(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
     """Read in a thread, and return the answer as JSON, in which the words of strangers are marked."""
     try:
         answer = await to_thread.run_sync(read, *arguments)
@@ -153,7 +153,7 @@ class StrictServer(MCPServer[Any]):
         tools = {tool.name: tool for tool in await super().list_tools()}
         if name not in tools:
             raise ToolError(f"unknown_tool: there is no tool {quoted(name)}: the tools are {', '.join(tools)}")
-        _require_known(tools[name], arguments)
+        _require_arguments(tools[name], arguments)
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as error:
@@ -176,7 +176,7 @@ class StrictServer(MCPServer[Any]):
             raise ResourceNotFoundError(f"unknown_resource: there is no resource {quoted(str(uri))}") from None
 
 
-def _require_known(tool: Tool, arguments: dict[str, Any]) -> None:
+def _require_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
     """Refuse arguments that a tool does not have."""
     properties = tool.input_schema["properties"]
     for name in arguments:
@@ -202,17 +202,17 @@ def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 
-def _shortened(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _shortened(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a shorter schema, with references replaced by what they name."""
     whole = dict(schema)
     if "$ref" in whole:
-        definition = dict(named[whole.pop("$ref").rpartition("/")[2]])
+        definition = dict(definitions[whole.pop("$ref").rpartition("/")[2]])
         definition.pop("description", None)  # it is for readers of the code
         whole = {**definition, **whole}
     if "anyOf" in whole:
         options = [option for option in whole.pop("anyOf") if option != _NULL]
         if len(options) == 1:
-            whole = {**_shortened(options[0], named), **whole}
+            whole = {**_shortened(options[0], definitions), **whole}
         else:
             types = [option["type"] for option in options]
             whole["type"] = "number" if types == ["number", "string"] else types  # a number may be a text, too
@@ -220,7 +220,7 @@ def _shortened(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str,
         del whole["default"]
     short = {name: value for name, value in whole.items() if name not in _LEFT_OUT}
     if "properties" in short:
-        short["properties"] = {name: _shortened(inner, named) for name, inner in short["properties"].items()}
+        short["properties"] = {name: _shortened(inner, definitions) for name, inner in short["properties"].items()}
     if "items" in short:
-        short["items"] = _shortened(short["items"], named)
+        short["items"] = _shortened(short["items"], definitions)
     return short

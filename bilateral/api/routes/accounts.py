@@ -31,7 +31,7 @@ def read_account(request: Request, address: AddressPath) -> Response:
     return answer(request, Account, profile)
 
 
-class GivenQuery(ListQuery):
+class FeedbackByQuery(ListQuery):
     """Filters of the feedback that an account gave, and the page and form of the list."""
 
     chain_id: ChainId
@@ -39,7 +39,7 @@ class GivenQuery(ListQuery):
 
 
 @router.get("/v1/accounts/{address}/feedback", tags=["accounts"], responses=list_of(Feedback, 404))
-def read_given_feedback(request: Request, address: AddressPath, query: Annotated[GivenQuery, Query()]) -> Response:
+def read_given_feedback(request: Request, address: AddressPath, query: Annotated[FeedbackByQuery, Query()]) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
     service_of(request).require_indexed((query.chain_id,))
     chosen = FeedbackFilter(include_revoked=query.revoked)

@@ -100,7 +100,7 @@ def read_findings(
     account: Annotated[
         str | None, Query(max_length=42, description="Only findings that name this account, in any part.")
     ] = None,
-    shown_as: ListFormat = Format.JSON,
+    list_format: ListFormat = Format.JSON,
 ) -> Response:
     """Return the findings of the last analysis of a chain, the strongest first: at most 100."""
     service = service_of(request)
@@ -110,7 +110,7 @@ def read_findings(
     else:
         about = service.read(standing_findings.findings_about, *of, [checksummed(account)])
         stored = tuple(value for value, _ in about)
-    return answer_page(request, Finding, Page(stored, None), shown_as)
+    return answer_page(request, Finding, Page(stored, None), list_format)
 
 
 @router.get("/findings/{finding_id}", responses=one_of(ExplainedFinding, 404))
@@ -128,11 +128,11 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
 
 
 @router.get("/clusters", responses=list_of(standing_findings.Cluster, 404))
-def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
+def read_clusters(request: Request, chain_id: ChainId, list_format: ListFormat = Format.JSON) -> Response:
     """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
     service = service_of(request)
     groups = service.read(standing_findings.clusters, *_analysed(service, chain_id))
-    return answer_page(request, standing_findings.Cluster, Page(groups, None), shown_as)
+    return answer_page(request, standing_findings.Cluster, Page(groups, None), list_format)
 
 
 @router.get("/clusters/{cluster}", responses=list_of(Suspect, 404))
@@ -140,12 +140,12 @@ def read_cluster(
     request: Request,
     cluster: Annotated[int, Path(ge=0, lt=2**63, description="The number of the cluster.")],
     chain_id: ChainId,
-    shown_as: ListFormat = Format.JSON,
+    list_format: ListFormat = Format.JSON,
 ) -> Response:
     """Return the accounts of a cluster, the most suspicious first: at most 200."""
     service = service_of(request)
     suspects = indexed(service.read(cluster_accounts, *_analysed(service, chain_id), cluster), "cluster", cluster)
-    return answer_page(request, Suspect, Page(suspects, None), shown_as)
+    return answer_page(request, Suspect, Page(suspects, None), list_format)
 
 
 @router.get("/accounts/{address}/trust", responses=one_of(ExplainedAccount, 404))
@@ -164,12 +164,12 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
 
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
-def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = Format.JSON) -> Response:
+def read_agent_trust(request: Request, agent: AgentPath, list_format: ListFormat = Format.JSON) -> Response:
     """Return the scores of an agent without false ratings: as a server, and as a validator."""
     service = service_of(request)
     key = service.agent_key(agent)
     scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
-    return answer_page(request, TrustScore, Page(scores, None), shown_as)
+    return answer_page(request, TrustScore, Page(scores, None), list_format)
 
 
 @router.get("/agents/{agent}/trusted-clients", responses=one_of(TrustedClients, 404))

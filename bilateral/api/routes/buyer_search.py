@@ -121,17 +121,17 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
     service.require_indexed(search.chains)
     with service.reader.connect() as connection:
         page = search_agents(connection, search, limit=query.limit, cursor=query.cursor)
-        standing, held_back = None, False
+        standing, is_withheld = None, False
         if query.buyerAddress is not None:
             standing = read_buyer(
                 connection, query.buyerAddress, query.chain, query.policy or service.settings.buyers.policy
             )
-            held_back = is_held_back(connection, standing.chain_id, standing.buyer)
+            is_withheld = is_held_back(connection, standing.chain_id, standing.buyer)
         keys = [AgentKey(agent.chain_id, agent.identity_registry, int(agent.agent_id), ()) for agent in page.items]
         offers = read_offers(connection, keys)
     results = tuple(
         _result(
-            agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_held_back=held_back
+            agent, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing, is_held_back=is_withheld
         )
         for agent, key in zip(page.items, keys, strict=True)
     )
@@ -139,16 +139,14 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
     return tagged(request, encode(SearchAnswer(results, SearchMeta(len(results), page.next), context)), JSON)
 
 
-def _result(
-    found_agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_held_back: bool
-) -> SearchResult:
+def _result(agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_held_back: bool) -> SearchResult:
     """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None
     if standing is not None:
         discounts = {}
-        if offer is not None and standing.chain_id == found_agent.chain_id:
+        if offer is not None and standing.chain_id == agent.chain_id:
             discounts = offer.discounts_for(standing, is_held_back=is_held_back)
         best = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
         percentage = best.percentage
@@ -160,9 +158,7 @@ def _result(
     if cheapest is not None:
         price = prices[cheapest]
         pricing = Pricing(price, discounted(price, percentage), percentage, "USDC")
-    return SearchResult(
-        found_agent.global_id, found_agent.name, found_agent.description, found_agent.x402_support, pricing, discount
-    )
+    return SearchResult(agent.global_id, agent.name, agent.description, agent.x402_support, pricing, discount)
 
 
 def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerContext:

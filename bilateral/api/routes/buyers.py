@@ -179,7 +179,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
             now=now,
         )
         offers = read_offers(connection, [seller])
-        held_back = is_held_back(connection, standing.chain_id, standing.buyer)
+        is_withheld = is_held_back(connection, standing.chain_id, standing.buyer)
     offer: Offer | None = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id), Offer())
     if query.serviceName is not None:
         offer = offer and offer.of_service(query.serviceName)
@@ -187,7 +187,7 @@ def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[
         detail = f"the seller {seller.global_id} has published no service with the name {query.serviceName!r}"
         raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
     end = buyers.end_of_day(now)
-    discounts = offer.discounts_for(standing, is_held_back=held_back)
+    discounts = offer.discounts_for(standing, is_held_back=is_withheld)
     discount, applies_to = best_discount(discounts)
     answer = buyers.DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",

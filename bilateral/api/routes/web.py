@@ -48,8 +48,8 @@ def latest(request: Request, side: _Rated = None) -> Response:
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
     names = service.read(names_of, service.registries(), ids)
-    doubts = service.read(doubts_of, service.registries(), ids)
-    return html(request, rendering.render_latest(rows, names, doubts))
+    caveats = service.read(doubts_of, service.registries(), ids)
+    return html(request, rendering.render_latest(rows, names, caveats))
 
 
 @page(router, "/method", "method")

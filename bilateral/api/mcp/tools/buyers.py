@@ -36,7 +36,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             return profile_of(read_buyer(connection, address, chain, policy or default_policy))
 
         with tool_errors():
-            return _shown(await to_thread.run_sync(reader.read, read))
+            return _plain(await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get discount", annotations=READS)
     async def get_discount(address: _Buyer, seller: AgentText, policy: _PolicyName = None) -> dict[str, Any]:
@@ -47,16 +47,16 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             standing = read_buyer(connection, address, key.chain_id, policy or default_policy)
             offers = read_offers(connection, [key])
             offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
-            held_back = is_held_back(connection, key.chain_id, standing.buyer)
-            discount, applies_to = best_discount(offer.discounts_for(standing, is_held_back=held_back))
+            is_withheld = is_held_back(connection, key.chain_id, standing.buyer)
+            discount, applies_to = best_discount(offer.discounts_for(standing, is_held_back=is_withheld))
             answer = {"percentage": discount.percentage, "code": discount.verdict.value, "reason": discount.reason}
             return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 
         with tool_errors():
-            return _shown(await to_thread.run_sync(reader.read, read))
+            return _plain(await to_thread.run_sync(reader.read, read))
 
 
-def _shown(value: Any) -> dict[str, Any]:
+def _plain(value: Any) -> dict[str, Any]:
     """Return an answer as JSON values. It has no words of strangers."""
     parsed: dict[str, Any] = json.loads(encode(value))
     return parsed
