@@ -104,11 +104,11 @@ def answer(request: Request, kind: Any, value: Any) -> Response:
     return tagged(request, adapter(kind).dump_json(value), JSON)
 
 
-def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format = Format.JSON) -> Response:
+def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Format = Format.JSON) -> Response:
     """Answer with a page of a list. A `Link` header names the next page in each format."""
-    if shown_as is Format.JSON:
+    if list_format is Format.JSON:
         response = answer(request, Page[kind] if type(page) is Page else type(page), page)
-    elif shown_as is Format.JSON_LINES:
+    elif list_format is Format.JSON_LINES:
         response = tagged(request, json_lines(kind, page.items), JSON_LINES)
     else:
         response = tagged(request, csv_lines(kind, page.items), CSV)
@@ -125,12 +125,12 @@ def tagged(request: Request, body: bytes, media_type: str) -> Response:
     return tagged_by(",".join(request.headers.getlist("if-none-match")) or None, body, media_type)
 
 
-def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Response:
+def tagged_by(client_tags: str | None, body: bytes, media_type: str = JSON) -> Response:
     """Answer with a body and its ETag; without the body if the client has it."""
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
-    if known is not None and (
-        known.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in known.split(","))
+    if client_tags is not None and (
+        client_tags.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in client_tags.split(","))
     ):
         return Response(None, HTTPStatus.NOT_MODIFIED, headers)
     return Response(body, HTTPStatus.OK, headers, media_type)

@@ -20,7 +20,6 @@ from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers import records
 from bilateral.buyers.acceptance import MessageAbout
-from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import BuyerProfile, Standing, parse_buyer
 from bilateral.buyers.registry import RegistryRecords
@@ -41,8 +40,8 @@ def read_buyer(
 ) -> Standing:
     """Read a buyer as callers name it."""
     chain, buyer, block = locate_buyer(connection, text, chain_id)
-    moment = int(time.time()) if now is None else now
-    return records.read_standing(connection, chain, buyer, policy_of(policy), moment, block)
+    as_of = int(time.time()) if now is None else now
+    return records.read_standing(connection, chain, buyer, policy_of(policy), as_of, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
@@ -75,13 +74,6 @@ def provider_of(request: Request) -> str:
     host, port = request.scope.get("server") or ("127.0.0.1", settings.port)
     arrived = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     return settings.buyers.provider.rstrip("/") or origin_of(request.scope, settings) or arrived
-
-
-def problem_of_refusal(refusal: BuyerRefusalError) -> ProblemError:
-    """Return the problem of a refusal."""
-    headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
-    members: dict[str, Any] = refusal.members
-    return ProblemError(refusal.status, refusal.code, refusal.detail, headers=headers, **members)
 
 
 def end_of_day(now: int) -> datetime:
@@ -129,10 +121,7 @@ async def answer_to_buyer(
 ) -> Response:
     """Answer what a buyer posts, in a thread that may wait for a node. Nobody may keep the answer."""
     value = await json_body(request)
-    try:
-        content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
-    except BuyerRefusalError as refusal:
-        raise problem_of_refusal(refusal) from None
+    content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
@@ -161,6 +150,24 @@ def _require_depth(value: Any, depth: int = 0) -> None:
 
 _MOST_BUYERS: Final = 100
 """Buyers of one request: each is read by statements of its own."""
+
+
+@dataclass(frozen=True)
+class SignedMessage:
+    """A message that is signed by EIP-712.
+
+    Attributes:
+        primaryType: The name of the struct.
+        types: The struct.
+        message: Its values.
+    """
+
+    domain: dict[str, Any]
+    primaryType: str
+    types: dict[str, Any]
+    message: dict[str, Any]
+    signer: str
+    signature: str
 
 
 @dataclass(frozen=True)

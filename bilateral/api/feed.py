@@ -44,7 +44,7 @@ class Feed:
         self._waiting: Counter[str] = Counter()
         self._lock = asyncio.Lock()
         self._last = 0
-        self._seen_at = float("-inf")
+        self._read_at = float("-inf")
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
@@ -69,25 +69,25 @@ class Feed:
         """Return the number of the feed's last step, as it was a moment ago."""
         async with self._lock:
             # A little less than the pause between two looks: otherwise jitter lets every other look see nothing new.
-            if time.monotonic() - self._seen_at > LOOK_SECONDS * 0.8:
+            if time.monotonic() - self._read_at > LOOK_SECONDS * 0.8:
                 self._last = await self._service.read_briefly(last_step)
-                self._seen_at = time.monotonic()
+                self._read_at = time.monotonic()
         return self._last
 
-    async def read(self, since: str, wanted: FeedFilter, limit: int) -> FeedPage:
+    async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
         """Return the next changes that pass a filter; none at the end, or if many that do not pass come first."""
         for _ in range(_READS):
-            page: FeedPage = await self._service.read_aside(read_feed, since, wanted, limit)
+            page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:
                 break
             since = page.cursor
         return page
 
-    async def wait(self, since: str, wanted: FeedFilter, limit: int, seconds: float) -> FeedPage:
+    async def wait(self, since: str, chosen: FeedFilter, limit: int, seconds: float) -> FeedPage:
         """Return the next changes that pass a filter. Wait for them if there are none."""
         deadline = time.monotonic() + seconds
         while True:
-            page = await self.read(since, wanted, limit)
+            page = await self.read(since, chosen, limit)
             if page.items or not page.is_end:
                 return page
             since, read = page.cursor, int(page.cursor.partition(".")[0])

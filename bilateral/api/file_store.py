@@ -101,7 +101,7 @@ class OperatorStore:
         if len(paths) >= self.most and len(paths) - self._make_room(paths) >= self.most:
             detail = f"the store of this service is full: {instead}, or try again in some minutes"
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "store_full", detail)
-        if not self.service.kept_files.add(self.account, OF_ACCOUNT):
+        if not self.service.stored_files.add(self.account, OF_ACCOUNT):
             detail = f"{self.account} has had {OF_ACCOUNT} files stored within an hour: {instead}, or wait"
             raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_files", detail)
 
@@ -110,7 +110,7 @@ class OperatorStore:
         end, removed = time.time() - _UNCLAIMED_SECONDS, 0
         for begin in range(0, len(paths), _AT_ONCE):
             some = {f"{self.url.rstrip('/')}/{path.name}": path for path in paths[begin : begin + _AT_ONCE]}
-            claimed = set(self.service.read(_named, tuple(some)))
+            claimed = set(self.service.read(_claimed, tuple(some)))
             for uri, path in some.items():
                 with suppress(FileNotFoundError):  # another process was faster
                     if uri in claimed:
@@ -123,6 +123,6 @@ class OperatorStore:
         return removed
 
 
-def _named(connection: Connection, uris: Sequence[str]) -> tuple[str, ...]:
+def _claimed(connection: Connection, uris: Sequence[str]) -> tuple[str, ...]:
     """Return those of some URIs that agents name as those of their files."""
     return tuple(connection.execute(select(agent.c.uri).where(agent.c.uri.in_(uris)).distinct()).scalars())

@@ -23,10 +23,10 @@ from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
 _BODY_SECONDS: Final = 15.0
 """The time that a client has to send its body: 1 MiB at 70 kB a second."""
 
-MAX_HELD: Final = 256 * 1024 * 1024
+MAX_STORED: Final = 256 * 1024 * 1024
 """The bytes of all bodies that a process holds at once, of requests that arrive, wait or are answered."""
 
-MAX_HELD_OF_ADDRESS: Final = 16 * 1024 * 1024
+MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
 """Those of the requests of one address: sixteen addresses fill a process."""
 
 _MOST_BRACKETS: Final = 20_000
@@ -44,7 +44,7 @@ _SCHEMES: Final = ("http", "https")
 _HOST: Final = re.compile(r"([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?")
 
 
-class HeldBodies:
+class StoredBodies:
     """Counts the bytes of the bodies that are held, by the address that sent them."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class HeldBodies:
 
     def take(self, address: str, size: int) -> None:
         """Count bytes."""
-        if self._of[address] + size > MAX_HELD_OF_ADDRESS or self._of.total() + size > MAX_HELD:
+        if self._of[address] + size > MAX_STORED_OF_ADDRESS or self._of.total() + size > MAX_STORED:
             detail = "too many large requests are under way: try again later"
             headers = {"Retry-After": "1", "Connection": "close"}
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, headers=headers)
@@ -75,7 +75,7 @@ class Guard:
         self._rate = None if settings.rate is None else parse(settings.rate)
         # The storage of `limits` that is not asynchronous starts a thread every ten milliseconds.
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
-        self._held = HeldBodies()
+        self._stored = StoredBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, and pass it on."""
@@ -88,7 +88,7 @@ class Guard:
             address = network_of(scope, self._proxies)
             await self._count(scope, address)
             if limit := self._body_limit(scope):
-                body = _Body(self._held, address, limit)
+                body = _Body(self._stored, address, limit)
                 await body.read(receive)
         except ProblemError as problem:
             await answer_to(scope["path"], problem)(scope, receive, send)
@@ -152,8 +152,8 @@ class _Body:
         limit: Its largest size.
     """
 
-    def __init__(self, held: HeldBodies, address: str, limit: int) -> None:
-        self._held = held
+    def __init__(self, stored: StoredBodies, address: str, limit: int) -> None:
+        self._stored = stored
         self._address = address
         self._limit = limit
         self._parts: list[bytes] = []
@@ -181,7 +181,7 @@ class _Body:
         """Keep a part."""
         if self._size + len(part) > self._limit:
             raise _too_large(self._limit)
-        self._held.take(self._address, len(part))
+        self._stored.take(self._address, len(part))
         self._size += len(part)
         self._parts.append(part)
 
@@ -202,7 +202,7 @@ class _Body:
 
     def give_back(self) -> None:
         """Count its bytes no more."""
-        self._held.give_back(self._address, self._size)
+        self._stored.give_back(self._address, self._size)
 
 
 def _require_parsable(body: bytes) -> None:

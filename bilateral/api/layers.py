@@ -116,7 +116,7 @@ class IndexState:
 
     def _value(self) -> bytes:
         now = int(time.time())
-        return ", ".join(f"{state};seconds={max(0, now - made)}" for state, made in self._states).encode()
+        return ", ".join(f"{state};seconds={max(0, now - block_time)}" for state, block_time in self._states).encode()
 
 
 def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
@@ -184,9 +184,7 @@ class Shortcuts:
                 continue
             try:
                 body = await shortcut.answer(self._service, match, scope["query_string"])
-            except ProblemError as problem:
-                response = answer_to(path, problem)
-            except BilateralError as error:
+            except (ProblemError, BilateralError) as error:
                 response = answer_to(path, problem_of(error))
             else:
                 if body is None:

@@ -13,7 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bilateral.api.recent import Recent
+from bilateral.api.load import Recent
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.reading.copies import Copies
 from bilateral.index.reading.missing_chains import MISSING_FIGURE, without_missing_chains
@@ -42,6 +42,8 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] =
     ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
 )
 """The figures of a chain: name, description and value."""
+
+_CHAIN: Final = ("chain_id",)
 
 
 class Metrics:
@@ -84,51 +86,51 @@ class Metrics:
         return generate_latest(counted) + self._shared_text.get()
 
 
-class _Progress(Collector):
-    """The progress of each chain, read when somebody asks."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+class _LazyCollector(Collector):
+    """Figures that are read when somebody asks."""
 
     def describe(self) -> Iterable[Any]:
         """Return nothing: the database is not asked when the figures are registered."""
         return ()
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
+    """Return a figure; each row of values has those of its labels first."""
+    family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
+    for *row, value in values:
+        family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number
+    return family
+
+
+class _Progress(_LazyCollector):
+    """The progress of each chain."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
         with without_missing_chains():
             progresses = self._reader.visit(chains)
         for name, text, figure in _FIGURES:
-            family = GaugeMetricFamily(f"bilateral_{name}", text, labels=["chain_id"])
-            for progress in progresses:
-                family.add_metric([str(progress.chain_id)], figure(progress))
-            yield family
-        missing = GaugeMetricFamily(*MISSING_FIGURE, labels=["chain_id"])
-        for chain_id in sorted({progress.chain_id for progress in progresses} | self._reader.missing):
-            missing.add_metric([str(chain_id)], float(chain_id in self._reader.missing))
-        yield missing
+            yield _gauge(name, text, _CHAIN, ((progress.chain_id, figure(progress)) for progress in progresses))
+        chain_ids, missing = {progress.chain_id for progress in progresses}, self._reader.missing
+        rows = ((chain_id, chain_id in missing) for chain_id in sorted(chain_ids | missing))
+        yield _gauge(*MISSING_FIGURE, _CHAIN, rows)
 
 
-class _Servers(Collector):
+class _Servers(_LazyCollector):
     """The servers of the database, as they were looked at last."""
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
 
-    def describe(self) -> Iterable[Any]:
-        """Return nothing, as `_Progress` does."""
-        return ()
-
     def collect(self) -> Iterable[Any]:
-        """Tell the figures."""
-        up = GaugeMetricFamily("bilateral_database_up", "1 while it answers.", labels=["server"])
-        behind = GaugeMetricFamily(
-            "bilateral_database_behind_seconds", "Seconds behind the primary.", labels=["server"]
-        )
-        for copy in self._copies.all:
-            up.add_metric([copy.name], float(copy.is_up))
-            behind.add_metric([copy.name], copy.delay)
-        yield from (up, behind)
+        """Return the figures."""
+        servers = self._copies.all
+        yield _gauge("database_up", "1 while it answers.", ("server",), ((copy.name, copy.is_up) for copy in servers))
+        delays = ((copy.name, copy.delay) for copy in servers)
+        yield _gauge("database_behind_seconds", "Seconds behind the primary.", ("server",), delays)
 
 
 class Observer:
@@ -193,28 +195,19 @@ class AggregatorCounters:
             self._registry.unregister(counter)
 
 
-class AggregatorFigures(Collector):
-    """The state of the queue and of the budget, read from the database when somebody asks."""
+class AggregatorFigures(_LazyCollector):
+    """The state of the queue and of the budget, read from the database."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self._aggregator = aggregator
 
-    def describe(self) -> Iterable[Any]:
-        """Return nothing: the database is not asked when the figures are registered."""
-        return ()
-
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
-        queue = GaugeMetricFamily(_PREFIX + "feedback", "Feedback by chain and state.", labels=["chain_id", "state"])
-        for (chain_id, state), count in sorted(self._aggregator.count_by_state().items()):
-            queue.add_metric([str(chain_id), state], count)
-        yield queue
-        spent = GaugeMetricFamily(_PREFIX + "spent_today_wei", "Wei that count for today.", labels=["chain_id"])
-        budget = GaugeMetricFamily(_PREFIX + "budget_wei", "The budget of a day, in wei.", labels=["chain_id"])
-        for chain in self._aggregator.settings.chains:
-            spent.add_metric([str(chain.chain_id)], self._aggregator.spent_today(chain))
-            budget.add_metric([str(chain.chain_id)], chain.budget)
-        yield spent
-        yield budget
-        working = 1 if self._aggregator.is_working else 0
-        yield GaugeMetricFamily(_PREFIX + "working", "1 while every worker runs.", value=working)
+        aggregator, configured = self._aggregator, self._aggregator.settings.chains
+        queue = ((*place, count) for place, count in sorted(aggregator.count_by_state().items()))
+        yield _gauge("aggregator_feedback", "Feedback by chain and state.", ("chain_id", "state"), queue)
+        spent = ((chain.chain_id, aggregator.spent_today(chain)) for chain in configured)
+        yield _gauge("aggregator_spent_today_wei", "Wei that count for today.", _CHAIN, spent)
+        budgets = ((chain.chain_id, chain.budget) for chain in configured)
+        yield _gauge("aggregator_budget_wei", "The budget of a day, in wei.", _CHAIN, budgets)
+        yield _gauge("aggregator_working", "1 while every worker runs.", (), [(aggregator.is_working,)])

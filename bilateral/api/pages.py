@@ -67,7 +67,7 @@ def page_answer(
     try:
         body = _rendered(request, read, render)
     except (ProblemError, BilateralError) as error:
-        return _shown(request, error if isinstance(error, ProblemError) else problem_of(error))
+        return _problem(request, problem_of(error))
     return html(request, body)
 
 
@@ -117,7 +117,7 @@ async def problem_page(request: Request, problem: ProblemError) -> Response | No
         or any(f"{path}/".startswith(f"{of_program}/") for of_program in _OF_PROGRAMS)
     ):
         return None
-    return await to_thread.run_sync(_shown, request, problem)
+    return await to_thread.run_sync(_problem, request, problem)
 
 
 def _frame(request: Request) -> rendering.Frame:
@@ -127,7 +127,7 @@ def _frame(request: Request) -> rendering.Frame:
     return rendering.Frame(request.url.path, request.url.query, origin_of(request.scope, settings), acts)
 
 
-def _shown(request: Request, problem: ProblemError) -> Response:
+def _problem(request: Request, problem: ProblemError) -> Response:
     """Return a problem as a page."""
     # The footer reads the database, which a busy or broken service must not do again.
     progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)

@@ -81,7 +81,7 @@ class ListQuery(BaseModel):
 
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None
-    shown_as: ListFormat = Format.JSON
+    list_format: ListFormat = Format.JSON
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -95,7 +95,7 @@ class ListQuery(BaseModel):
     ) -> Response:
         """Read the page, and answer with it."""
         page = service_of(request).read(query, *parts, limit=self.limit, cursor=self.cursor, **options)
-        return answer_page(request, kind, page, self.shown_as)
+        return answer_page(request, kind, page, self.list_format)
 
 
 class RatingFilters(BaseModel):

@@ -13,18 +13,14 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.errors.invalid_fields import message_of
 from bilateral.core.text.log_lines import SeldomFilter
+from bilateral.index import errors as index_errors
 from bilateral.index.changes.queries import FeedPrunedError
-from bilateral.index.errors import (
-    DatabaseUnavailableError,
-    MissingChainError,
-    NotIndexedError,
-    QueryTimeoutError,
-    ReadersBusyError,
-)
+from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError
 
 T = TypeVar("T")
 
@@ -45,8 +41,8 @@ _DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
 _DATABASE_LOGGER.addFilter(SeldomFilter())  # each request fails while the database is away
 
 _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
-    QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
-    ReadersBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+    index_errors.QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
+    index_errors.ReadersBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
     DatabaseUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     FeedPrunedError: HTTPStatus.GONE,
     InvalidArgumentError: HTTPStatus.BAD_REQUEST,
@@ -120,20 +116,32 @@ class ProblemError(Exception):
         return Response(msgspec.json.encode(content), self.status, headers, MEDIA_TYPE)
 
 
-def not_found(kind: str, name: object) -> ProblemError:
+def missing(kind: str, name: object) -> ProblemError:
     """Return the problem of a thing that the index does not have."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
 
-def known(value: T | None, kind: str, name: object) -> T:
-    """Return a thing that the index has."""
+def existing(value: T | None, kind: str, name: object) -> T:
+    """Return a value unless it is missing, which is a problem with a code of its kind."""
     if value is None:
-        raise not_found(kind, name)
+        raise missing(kind, name)
     return value
 
 
-def problem_of(error: BilateralError) -> ProblemError:
+def indexed(value: T | None, kind: str, name: object) -> T:
+    """Return a value unless it or its contents are missing, which is an error."""
+    if not value:
+        raise NotIndexedError(kind, name)
+    return value
+
+
+def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
     """Return the problem that an error of the package is for a caller of the service. Log what callers do not learn."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, BuyerRefusalError):
+        headers = {} if error.retry_seconds is None else {"Retry-After": str(error.retry_seconds)}
+        return ProblemError(error.status, error.code, error.detail, headers=headers, **error.members)
     status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
     if status is None:
         _LOGGER.error("the service failed", exc_info=error)
@@ -141,7 +149,7 @@ def problem_of(error: BilateralError) -> ProblemError:
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
-    if isinstance(error, DatabaseUnavailableError) and not isinstance(error, MissingChainError):
+    if isinstance(error, DatabaseUnavailableError) and not isinstance(error, index_errors.MissingChainError):
         _DATABASE_LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
         detail = "the database does not answer: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
@@ -155,14 +163,12 @@ def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable
         answer = None if page is None else await page(request, problem)
         return answer or answer_to(request.url.path, problem)
 
-    for kind in (ProblemError, BilateralError, HTTPException, RequestValidationError):
+    for kind in (ProblemError, BuyerRefusalError, BilateralError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, on_error)
 
 
 def _problem_of_any(error: Exception) -> ProblemError:
     """Return the problem of an error that has a handler."""
-    if isinstance(error, BilateralError):
-        return problem_of(error)
     if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
         return ProblemError(status, _CODES.get(status, status.name.lower()), status.phrase, headers=error.headers)
@@ -171,8 +177,8 @@ def _problem_of_any(error: Exception) -> ProblemError:
         errors = [{"in": ".".join(map(str, error["loc"])), "problem": message_of(error)} for error in listed]
         detail = f"{errors[0]['in']}: {errors[0]['problem']}"
         return ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)
-    assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
-    return error
+    assert isinstance(error, BilateralError | BuyerRefusalError | ProblemError)  # noqa: S101  # by its registration
+    return problem_of(error)
 
 
 def answer_to(path: str, problem: ProblemError) -> Response:

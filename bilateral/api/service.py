@@ -11,9 +11,8 @@ from anyio import to_thread
 from sqlalchemy import Connection
 from starlette.requests import HTTPConnection
 
+from bilateral.api.load import HourlyLimit, NodeWork, Recent
 from bilateral.api.metrics import Metrics
-from bilateral.api.node_work import NodeWork
-from bilateral.api.recent import HourlyLimit, Recent
 from bilateral.api.settings import ApiSettings
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.operating.chains import chains
@@ -59,7 +58,7 @@ class Service:
         self._recent: dict[type[Any], Any] = {}
         self.buyer_work = NodeWork()
         self.visitor_work = NodeWork()
-        self.kept_files = HourlyLimit()
+        self.stored_files = HourlyLimit()
         self._registries = Registries({})
         self._registries_until = 0.0
 

@@ -17,36 +17,36 @@ from bilateral.checks.verdicts import BuyerRecord, EventEvidence
 from bilateral.index.payments.queries import last_block_with_payments
 from bilateral.index.payments.tables import payment, payment_return
 
-_SHOWN: Final = 3  # examples: whom the buyer paid last
+_EXAMPLES: Final = 3  # examples: whom the buyer paid last
 
 
-def stored_buyers(connection: Connection, moment: AsOfBlock, account: str) -> BuyerRecord | None:
+def stored_buyers(connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
     """Return the record of a buyer for a check: from the payments and reviews on chain up to a block.
 
     It is by the policy that discounts wash payments. A payment counts from the block at which the index read
     it, and a funder from the next block after an analysis has found it.
     """
-    if read_cursors(connection, moment.chain_id).get(moment.chain_id, -1) < 0:
+    if read_cursors(connection, as_of.chain_id).get(as_of.chain_id, -1) < 0:
         return None
-    last_block = moment.payments
+    last_block = as_of.payments
     if last_block is None:
-        last_block = last_block_with_payments(connection, moment.chain_id, moment.block)
+        last_block = last_block_with_payments(connection, as_of.chain_id, as_of.block)
     if last_block is None:
-        raise PaymentsNotHeldError(moment.block)
-    last_block = min(last_block, moment.block)
-    dealings = read_dealings(connection, moment.chain_id, account, moment.block, last_block)
-    add_ties(connection, moment.chain_id, account, dealings, moment.block, last_block)
-    metrics = weigh(INDEPENDENT, dealings, moment.time or 0).metrics
+        raise PaymentsNotHeldError(as_of.block)
+    last_block = min(last_block, as_of.block)
+    dealings = read_dealings(connection, as_of.chain_id, account, as_of.block, last_block)
+    add_ties(connection, as_of.chain_id, account, dealings, as_of.block, last_block)
+    metrics = weigh(INDEPENDENT, dealings, as_of.time or 0).metrics
     if not metrics.payments:
         return None
     paid, back = payment.c, payment_return.c
     query = select(paid.token, paid.block_number, paid.log_index, paid.transaction_hash, paid.block_time).where(
-        paid.chain_id == moment.chain_id, paid.payer == account, paid.block_number <= last_block
+        paid.chain_id == as_of.chain_id, paid.payer == account, paid.block_number <= last_block
     )
-    newest = connection.execute(query.order_by(paid.block_number.desc(), paid.log_index.desc()).limit(_SHOWN)).all()
+    newest = connection.execute(query.order_by(paid.block_number.desc(), paid.log_index.desc()).limit(_EXAMPLES)).all()
     first = connection.execute(query.order_by(paid.block_number, paid.log_index).limit(1)).one()
     returned = select(func.max(back.block_number)).where(
-        back.chain_id == moment.chain_id, back.receiver == account, back.block_number <= last_block
+        back.chain_id == as_of.chain_id, back.receiver == account, back.block_number <= last_block
     )
     return BuyerRecord(
         Decimal(score_of(metrics)),

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Annotated
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import KeyUnavailableError
 from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
@@ -50,29 +51,20 @@ def list_accounts(invocation: Invocation) -> None:
     """List the keystores, with the addresses that they name."""
     from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
-    fields = []
+    rows: list[dict[str, str | None]] = []
     for alias in aliases():
+        row: dict[str, str | None] = {"alias": alias, "address": None, "problem": None}
         try:
-            address, problem = read_keystore(keystore_path(alias))[1], None
+            row["address"] = read_keystore(keystore_path(alias))[1]
         except KeyUnavailableError as error:
-            address, problem = None, str(error)
-        fields.append({"alias": alias, "address": address, "problem": problem})
-    invocation.output.results(
-        fields,
-        {
-            "alias": lambda entry: entry["alias"],
-            "address": lambda entry: entry["address"] or entry["problem"] or "not named in the keystore",
-        },
-        none="no accounts: make one by bilateral account new ALIAS",
-    )
+            row["problem"] = str(error)
+        rows.append(row)
+    fields = columns("alias", address=lambda row: row["address"] or row["problem"] or "not named in the keystore")
+    invocation.output.results(rows, fields, none="no accounts: make one by bilateral account new ALIAS")
 
 
 def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
-    from bilateral.cli.keys import (  # noqa: PLC0415
-        create_keystore,
-        find_passphrase,  # slow to import
-        keystore_path,
-    )
+    from bilateral.cli.keys import create_keystore, find_passphrase, keystore_path  # noqa: PLC0415  # slow to import
 
     if keystore_path(alias).exists():  # before anybody types a passphrase
         raise KeyUnavailableError(

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
-from bilateral.cli.options import Agent, command, make_group, moment
+from bilateral.cli.options import Agent, command, make_group, parse_time
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
@@ -36,12 +34,12 @@ File = Annotated[
 class FileOptions:
     """The options that make a registration file, or change it."""
 
-    name: Annotated[str | None, option("NAME", "The name in the registration file.")] = None
-    description: Annotated[str | None, option("TEXT", "Its description.")] = None
-    image: Annotated[str | None, option("URI", "The URI of its picture.")] = None
-    services: Annotated[
-        list[str] | None, option("NAME=ENDPOINT", "A service of it, such as MCP; may be repeated.", "--service")
-    ] = None
+    name: str | None = optional("NAME", "The name in the registration file.")
+    description: str | None = optional("TEXT", "Its description.")
+    image: str | None = optional("URI", "The URI of its picture.")
+    services: list[str] | None = optional(
+        "NAME=ENDPOINT", "A service of it, such as MCP; may be repeated.", "--service"
+    )
 
     @property
     def words(self) -> dict[str, Any]:
@@ -65,8 +63,8 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     description: FileOptions,
     uri: Uri = "",
     file: File = None,
-    domain: Annotated[str, option("DOMAIN", "Register under a domain, without a URI (August 2025).")] = "",
-    metadata: Annotated[list[str] | None, option("KEY=VALUE", "Metadata to keep on chain; may be repeated.")] = None,
+    domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025).", default=""),
+    metadata: list[str] | None = optional("KEY=VALUE", "Metadata to keep on chain; may be repeated."),
 ) -> None:
     """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
     if (new := description.file()) is not None:
@@ -88,13 +86,13 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def show(
     invocation: Invocation,
     agent: Agent,
-    load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the registration file.")] = True,
+    load_file: bool = flag("--load/--no-load", "Load the registration file.", default=True),
 ) -> None:
     """Show an agent, with its registration file."""
     with invocation.reading("Loading the agent") as client:
-        shown = client.load_agent(agent, load_file=load_file)
-    invocation.output.result(shown, title=f"Agent {shown.id}")
-    if shown.file and not shown.is_confirmed:
+        loaded = client.load_agent(agent, load_file=load_file)
+    invocation.output.result(loaded, title=f"Agent {loaded.id}")
+    if loaded.file and not loaded.is_confirmed:
         invocation.output.note("The file does not name this agent: somebody else may have written it.")
 
 
@@ -102,7 +100,7 @@ def show(
 def set_uri(
     invocation: Invocation,
     agent: Agent,
-    uri: Annotated[str | None, argument("[URI]", 'The URI of the registration file; "" removes it.')] = None,
+    uri: str | None = argument("[URI]", 'The URI of the registration file; "" removes it.', default=None),
     file: File = None,
 ) -> None:
     """Replace the URI of an agent's registration file."""
@@ -117,9 +115,7 @@ def edit(
     invocation: Invocation,
     agent: Agent,
     description: FileOptions,
-    removed: Annotated[
-        list[str] | None, option("NAME", "Remove a service; may be repeated.", "--remove-service")
-    ] = None,
+    removed: list[str] | None = optional("NAME", "Remove a service; may be repeated.", "--remove-service"),
 ) -> None:
     """Change an agent's registration file, and leave the rest of it as it is. A service replaces that of its name."""
     added = services_of(description.services or ())
@@ -136,15 +132,12 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     wallet: Annotated[str, argument("WALLET", "The wallet's address.")],
-    wallet_account: Annotated[
-        str | None,
-        option(
-            "ALIAS", f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}."
-        ),
-    ] = None,
-    wallet_passphrase_file: Annotated[Path | None, option("FILE", "Holds that keystore's passphrase.")] = None,
-    signature: Annotated[str | None, option("HEX", "The wallet's signature, if it was made elsewhere.")] = None,
-    deadline: Annotated[int | None, option("UNIX", "The last second in which that signature counts.")] = None,
+    wallet_account: str | None = optional(
+        "ALIAS", f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}."
+    ),
+    wallet_passphrase_file: Path | None = optional("FILE", "Holds that keystore's passphrase."),
+    signature: str | None = optional("HEX", "The wallet's signature, if it was made elsewhere."),
+    deadline: int | None = optional("UNIX", "The last second in which that signature counts."),
 ) -> None:
     """Set the wallet that receives an agent's payments, with the wallet's consent."""
     wallet_signer: TransactionSigner | None = None
@@ -158,7 +151,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
             agent,
             wallet,
             new_wallet_signer=wallet_signer,
-            deadline=moment(deadline),
+            deadline=parse_time(deadline),
             signature=None if signature is None else hexadecimal(signature),
         ),
     )
@@ -188,7 +181,7 @@ def set_metadata(
     agent: Agent,
     key: Annotated[str, argument("KEY", "The metadata's key.")],
     value: Annotated[str, argument("VALUE", "The value, as text.")],
-    is_hex: Annotated[bool, typer.Option("--hex", help="Take the value as hexadecimal digits.")] = False,
+    is_hex: bool = flag("--hex", "Take the value as hexadecimal digits."),
 ) -> None:
     """Set a metadata value of an agent."""
     content = hexadecimal(value) if is_hex else value
@@ -209,9 +202,7 @@ def transfer(
 def resolve(
     invocation: Invocation,
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
-    entry: Annotated[
-        bool, typer.Option("--entry", help="Show only the directory's entry (August 2025), also for an address.")
-    ] = False,
+    entry: bool = flag("--entry", "Show only the directory's entry (August 2025), also for an address."),
 ) -> None:
     """Find the agent that holds a domain, or the primary agent of an address."""
     with invocation.reading() as client:
@@ -228,8 +219,8 @@ def resolve(
 def update(
     invocation: Invocation,
     agent: Agent,
-    domain: Annotated[str, option("DOMAIN", "The new domain.")] = "",
-    address: Annotated[str | None, option("ADDRESS", "The new owner.")] = None,
+    domain: str = option("DOMAIN", "The new domain.", default=""),
+    address: str | None = optional("ADDRESS", "The new owner."),
 ) -> None:
     """Change an agent's domain, or transfer it to another address (August 2025)."""
     if not domain and address is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from bilateral.cli.errors import UsageProblemError, named_option
+from bilateral.cli.columns import columns
+from bilateral.cli.errors import UsageProblemError, option_with_variable
 from bilateral.core.identifiers.caip import checksummed
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
@@ -42,7 +42,7 @@ def analyse(
     cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
-        option = named_option("--rpc-url", "BILATERAL_RPC_URL")
+        option = option_with_variable("--rpc-url", "BILATERAL_RPC_URL")
         raise UsageProblemError(f"{option} names nodes of one chain, and the index has several: add --chain-id")
     summaries = []
     for engine, key in keys:
@@ -57,8 +57,7 @@ def analyse(
     if unknown:
         invocation.output.note(absent_message(unknown))
     names = ("chain_id", "identity_registry", "block", "agents", "opinions", "left_out", "accounts_without_funding")
-    shown = (*names, "findings", "flagged", "trusted_accounts")
-    invocation.output.results(summaries, {name.replace("_", " "): attrgetter(name) for name in shown})
+    invocation.output.results(summaries, columns(*names, "findings", "flagged", "trusted_accounts"))
 
 
 def results_of_index(engine: Engine, chain_id: int | None) -> Results:

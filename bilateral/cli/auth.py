@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from bilateral.cli.agent import hexadecimal
-from bilateral.cli.help import argument, option
+from bilateral.cli.columns import columns, tag_at
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
-from bilateral.cli.tags import marked_tag
+from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, parse_time
 from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, NodeError
 
 app = make_group("auth")
@@ -26,27 +26,22 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     client: Client,
-    count: Annotated[int, option("N", "The number of feedback that is allowed from now on.", min=1)] = 1,
-    last_index: Annotated[
-        int,
-        option(
-            "N",
-            "The number of authorised feedback that the client has given for the agent. The node must agree.",
-            min=0,
-        ),
-    ] = 0,
-    index_limit: Annotated[
-        int | None,
-        option("N", "Allow feedback while the client's index is below this, instead of --count and --last-index."),
-    ] = None,
-    expiry: Annotated[
-        int | None, option("UNIX", "The last second in which it counts; a day from now if left out.")
-    ] = None,
+    count: int = option("N", "The number of feedback that is allowed from now on.", default=1, min=1),
+    last_index: int = option(
+        "N",
+        "The number of authorised feedback that the client has given for the agent. The node must agree.",
+        default=0,
+        min=0,
+    ),
+    index_limit: int | None = optional(
+        "N", "Allow feedback while the client's index is below this, instead of --count and --last-index."
+    ),
+    expiry: int | None = optional("UNIX", "The last second in which it counts; a day from now if left out."),
 ) -> None:
     """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
     with invocation.signing() as signing:
         authorization = signing.authorize_feedback(
-            agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=moment(expiry)
+            agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=parse_time(expiry)
         )
     if invocation.output.as_json:
         invocation.output.result(_shape(authorization.encoded))
@@ -76,7 +71,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     tag2: Tag2 = "",
     uri: FileUri = "",
     file_hash: FileHash = None,
-    text: Annotated[str | None, option("TEXT", "Your comment; it goes into a feedback file.")] = None,
+    text: str | None = optional("TEXT", "Your comment; it goes into a feedback file."),
 ) -> None:
     """Rate the agent that an authorisation names, as the client that it names."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415
@@ -97,25 +92,16 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def list_feedback(
     invocation: Invocation,
     agent: Agent,
-    client: Annotated[
-        str | None, option("ADDRESS", "The client that gave the feedback; all clients if left out.")
-    ] = None,
-    offset: Annotated[int, option("N", "The number of feedback to skip.", min=0)] = 0,
-    limit: Annotated[int | None, option("N", "The largest number of feedback to read.", min=1)] = None,
+    client: str | None = optional("ADDRESS", "The client that gave the feedback; all clients if left out."),
+    offset: int = option("N", "The number of feedback to skip.", default=0, min=0),
+    limit: int | None = optional("N", "The largest number of feedback to read.", min=1),
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""
     with invocation.reading("Reading feedback") as reading:
         feedback = reading.get_authorized_feedback(agent, client_address=client, offset=offset, limit=limit)
     invocation.output.results(
         feedback,
-        {
-            "position": lambda entry: entry.position,
-            "client": lambda entry: entry.client,
-            "score": lambda entry: entry.score,
-            "tag1": lambda entry: marked_tag(entry.tag1),
-            "tag2": lambda entry: marked_tag(entry.tag2),
-            "given": lambda entry: entry.given_at,
-        },
+        columns("position", "client", "score", tag1=tag_at("tag1"), tag2=tag_at("tag2"), given="given_at"),
         none="no feedback",
     )
 
@@ -144,7 +130,7 @@ def _shape(encoded: bytes) -> dict[str, Any]:
 
     auth, signature = decode_feedback_auth(encoded)
     try:
-        expiry: Any = moment(auth.expiry)
+        expiry: Any = parse_time(auth.expiry)
     except InvalidArgumentError:
         expiry = str(auth.expiry)
     return {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from bilateral.cli.help import argument, option
+from bilateral.cli.columns import columns, field_at
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -51,16 +49,14 @@ class PairOptions:
 class OpenedOptions(PairOptions):
     """The envelopes of both sides, and openings of them."""
 
-    openings: Annotated[
-        list[Path] | None, option("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
-    ] = None
+    openings: list[Path] | None = optional("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
 
 
 @dataclass(frozen=True)
 class OfferOptions:
     """The server's envelope, for which feedback is sealed instead of given."""
 
-    blind: Annotated[Path | None, option("FILE", "Seal the feedback for the server's envelope in this file.")] = None
+    blind: Path | None = optional("FILE", "Seal the feedback for the server's envelope in this file.")
     vault: Vault = None
 
 
@@ -77,8 +73,8 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
-    columns = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
-    invocation.output.results(rows, {name: itemgetter(name) for name in columns})
+    names = ("as", "client", "server", "sealed", "until", "state", "missing", "interaction")
+    invocation.output.results(rows, columns(*names))
 
 
 @command(app)
@@ -101,7 +97,7 @@ def seal(invocation: Invocation, pair: PairOptions) -> None:
 def open_(
     invocation: Invocation,
     sealed: OpenedOptions,
-    confirmations: Annotated[int, option("N", "Wait until the pair has been sealed for N blocks.", min=1)] = 1,
+    confirmations: int = option("N", "Wait until the pair has been sealed for N blocks.", default=1, min=1),
     vault: Vault = None,
 ) -> None:
     """Open a sealed pair: your side from the vault, and the sides of --opening."""
@@ -122,9 +118,7 @@ def open_(
 def exchange(
     invocation: Invocation,
     pair: OpenedOptions,
-    public_mempool: Annotated[
-        bool, typer.Option("--public-mempool", help="Send it though others may see both ratings first.")
-    ] = False,
+    public_mempool: bool = flag("--public-mempool", "Send it though others may see both ratings first."),
     vault: Vault = None,
 ) -> None:
     """Seal and open both ratings in one transaction."""
@@ -162,13 +156,13 @@ def relay(
     # To this machine itself, nobody else reads along.
     http = httpx.Client(timeout=invocation.settings.timeout) if httpx.URL(url).host in _THIS_MACHINE else None
     pair = relay_blind_rating(signed, opening, network, relay=url, http=http)
-    columns = ("id", "client_id", "server_id", "state", "missing", "problem")
-    invocation.output.results([pair], {name: attrgetter(name) for name in columns})
+    names = ("id", "client_id", "server_id", "state", "missing", "problem")
+    invocation.output.results([pair], {name: field_at(name) for name in names})
 
 
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
     """Return the opening of an envelope from the vault."""
-    opening = _kept(vault_at(vault), signed)
+    opening = _stored(vault_at(vault), signed)
     if opening is None:
         raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
     return opening
@@ -187,13 +181,13 @@ def _openings(
     """Return the openings of the files, and those that the vault has of the other envelopes."""
     from bilateral.core.signatures.blind_messages import read_opening  # noqa: PLC0415  # slow to import
 
-    named = [read_opening(invocation.read_file(path)) for path in paths or ()]
-    kept = [_kept(vault_at(vault), signed) for signed in envelopes]
-    kinds = {type(opening) for opening in named}
-    return [*named, *(opening for opening in kept if opening is not None and type(opening) not in kinds)]
+    listed = [read_opening(invocation.read_file(path)) for path in paths or ()]
+    stored = [_stored(vault_at(vault), signed) for signed in envelopes]
+    kinds = {type(opening) for opening in listed}
+    return [*listed, *(opening for opening in stored if opening is not None and type(opening) not in kinds)]
 
 
-def _kept(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
+def _stored(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
     matches = [
         sealed.opening
         for sealed in vault.all()

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bilateral.cli import buyer_messages, buyer_service, buyer_store, private_tiers
-from bilateral.cli.buyer_options import Gate, PlaceOptions
-from bilateral.cli.help import argument, option
+from bilateral.cli import buyer_service, private_tiers
+from bilateral.cli.buyer_service import Gate, PlaceOptions
+from bilateral.cli.help import argument, flag, option, optional
+from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
+from bilateral.cli.terms import bytes_of, fields_of, json_of, list_of, object_of, term_of
 from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from bilateral.core.contracts.buyer_terms import BuyerFeedback, BuyerRole
+
 
 app = make_group("buyer")
 
@@ -30,8 +33,8 @@ Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: Annotated[str | None, option("ADDRESS", "Show the vote of this seller, too.")] = None,
-    service: buyer_service.Service = None,
+    seller: str | None = optional("ADDRESS", "Show the vote of this seller, too."),
+    service: buyer_service.OptionalService = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
     """Show a buyer's score and tier: those of the service if one is named, else those of both records on chain.
@@ -62,7 +65,6 @@ def show(
 @command(app, writes=True)
 def settle(invocation: Invocation, payment: Terms) -> None:
     """Submit an x402 payment that a buyer signed, and record it."""
-    from bilateral.cli.terms import json_of, term_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import SignedPayment  # noqa: PLC0415  # slow to import
 
     signed = term_of(json_of(invocation.read_file(payment)), SignedPayment)
@@ -83,7 +85,6 @@ def record(
 @command(app, writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
     """Record payments of one chain, all or none, as the attestor."""
-    from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
 
     content = object_of(invocation.read_file(payments), "chain_id", "payments")
@@ -95,10 +96,8 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
-    position: Annotated[
-        int | None, typer.Option(min=0, max=254, help="The position of the payment's log; any if left out.")
-    ] = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain of the payment; the registry's if left out.")] = None,
+    position: int | None = optional(None, "The position of the payment's log; any if left out.", min=0, max=254),
+    chain_id: int | None = optional(None, "The chain of the payment; the registry's if left out."),
 ) -> None:
     """Tell whether the attestor recorded a payment."""
     from bilateral.core.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
@@ -125,7 +124,6 @@ def vote(
 @command(app, writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
     """Set the reviews and disputes of buyers, all or none, as the attestor."""
-    from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
 
     parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
@@ -145,20 +143,19 @@ def anchor(
 @command(app, "root")
 def show_root(
     invocation: Invocation,
-    epoch: Annotated[int | None, argument("[EPOCH]", "The epoch; the latest if left out.")] = None,
+    epoch: int | None = argument("[EPOCH]", "The epoch; the latest if left out.", default=None),
 ) -> None:
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
         following = client.get_next_epoch()
-        wanted = following - 1 if epoch is None else epoch
-        root = client.get_root(wanted) if wanted else None
-    invocation.output.result({"epoch": wanted, "root": root, "next_epoch": following})
+        requested = following - 1 if epoch is None else epoch
+        root = client.get_root(requested) if requested else None
+    invocation.output.result({"epoch": requested, "root": root, "next_epoch": following})
 
 
 @command(app)
 def verify(invocation: Invocation, state: Terms) -> None:
     """Check the state of a buyer against the root of its epoch."""
-    from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
 
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
@@ -182,12 +179,11 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
         str, option("WORD", "32 bytes that stand for the buyer at this gate today: the same for all its holders.")
     ],
     place: PlaceOptions,
-    policy: Annotated[str, option("NAME", "The policy that gave the tier.")] = "brp-1.0",
-    lifetime: Annotated[int, option("SECONDS", "The seconds for which it is valid, at most a day.")] = 3600,
+    policy: str = option("NAME", "The policy that gave the tier.", default="brp-1.0"),
+    lifetime: int = option("SECONDS", "The seconds for which it is valid, at most a day.", default=3600),
 ) -> None:
     """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.contracts import Registry  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
@@ -203,10 +199,10 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
             "scope": place.on(deployment.chain_id),
             "pseudonym": bytes_of(pseudonym, "--pseudonym"),
         }
-        made = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
+        issued = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.BUYERS))  # type: ignore[arg-type]
-        signature = sign_credential(made, domain, invocation.signer)
-    invocation.output.raw(json.dumps({"credential": fields_of(made), "signature": "0x" + signature.hex()}))
+        signature = sign_credential(issued, domain, invocation.signer)
+    invocation.output.raw(json.dumps({"credential": fields_of(issued), "signature": "0x" + signature.hex()}))
 
 
 @command(app)
@@ -214,11 +210,10 @@ def credential(
     invocation: Invocation,
     signed: Terms,
     gate: Gate = None,
-    policy: Annotated[str, option("NAME", "The policy of the gate, compared with --gate.")] = "brp-1.0",
+    policy: str = option("NAME", "The policy of the gate, compared with --gate.", default="brp-1.0"),
 ) -> None:
     """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
 
@@ -258,33 +253,25 @@ def roles(invocation: Invocation) -> None:
 def nominate(
     invocation: Invocation,
     role: Role,
-    nominee: Annotated[
-        str | None, argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.")
-    ] = None,
+    nominee: str | None = argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.", default=None),
 ) -> None:
     """Nominate a successor for a role of the signer."""
-    wanted = _role(role)
-    invocation.write("Successor nominated", lambda client: client.set_nominee(wanted, nominee))
+    requested = _role(role)
+    invocation.write("Successor nominated", lambda client: client.set_nominee(requested, nominee))
 
 
 @command(app, writes=True)
 def take_role(invocation: Invocation, role: Role) -> None:
     """Take a role that the signer was nominated for."""
-    wanted = _role(role)
-    invocation.write("Role taken", lambda client: client.take_role(wanted))
-
-
-buyer_service.add_commands(app)
-buyer_messages.add_commands(app)
-buyer_store.add_commands(app)
-private_tiers.add_commands(app)
+    requested = _role(role)
+    invocation.write("Role taken", lambda client: client.take_role(requested))
 
 
 def _vote(text: str) -> BuyerFeedback:
     from bilateral.core.contracts.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
 
-    parties, _, score = text.partition("=")
-    buyer, _, seller = parties.partition(":")
+    pair, _, score = text.partition("=")
+    buyer, _, seller = pair.partition(":")
     if not seller or not score.isascii() or not score.isdigit():
         raise InvalidArgumentError("votes are given as BUYER:SELLER=SCORE, such as 0x…:0x…=90")
     return BuyerFeedback(buyer, seller, int(score))
@@ -297,3 +284,63 @@ def _role(name: str) -> BuyerRole:
     if name not in roles:
         raise InvalidArgumentError(f"a role is {' or '.join(roles)}, not {name}")
     return roles[name]
+
+
+buyer_service.add_commands(app)
+
+
+Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
+
+
+@command(app, "anchor-states", signs=True)
+def anchor_stored(
+    invocation: Invocation,
+    policies: list[str] | None = optional(
+        "NAME", "A scoring policy; may be repeated. brp-1.0 if left out.", "--policy"
+    ),
+    database: Database = None,
+) -> None:
+    """Store the states of all buyers that the index knows, and post their root, as the anchorer. Safe to repeat."""
+    require_extra()
+    from bilateral.buyers.anchoring import anchor_states  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.policies import BRP  # noqa: PLC0415
+
+    with open_index(database) as engine, invocation.signing() as client:
+        epoch = anchor_states(engine, client, policies or [BRP.name])
+        root = client.get_root(epoch)
+    invocation.output.result({"epoch": epoch, "root": root}, title="States anchored")
+
+
+@command(app, is_local=True)
+def decide(
+    invocation: Invocation,
+    dispute: Message,
+    decision: Annotated[str, option("DECISION", "upheld or rejected.", "--as")],
+    database: Database = None,
+) -> None:
+    """Decide a dispute of a seller about a buyer, as the operator of the service."""
+    require_extra()
+    from bilateral.buyers.acceptance import decide_dispute  # noqa: PLC0415  # slow to import
+
+    with open_index(database) as engine:
+        decide_dispute(engine, dispute, decision)
+    invocation.output.result({"dispute": dispute, "state": decision})
+
+
+@command(app, is_local=True)
+def remove(
+    invocation: Invocation,
+    message: Message,
+    whole: bool = flag("--whole", "Remove the message itself, too: its score counts no longer."),
+    database: Database = None,
+) -> None:
+    """Remove the texts of a message about a buyer or a seller, and the reply to it."""
+    require_extra()
+    from bilateral.buyers.acceptance import remove_message  # noqa: PLC0415  # slow to import
+
+    with open_index(database) as engine:
+        table = remove_message(engine, message, whole=whole)
+    invocation.output.result({"message": message, "table": table, "removed": "all" if whole else "texts"})
+
+
+private_tiers.add_commands(app)

@@ -2,26 +2,89 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.buyer_options import Note, PaymentOptions, buyers_module
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.cli.terms import bytes_of, fields_of, json_of
+from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from bilateral.buyers.remote import PaymentProof
     from bilateral.client import Client
+
+
+Service = Annotated[str, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")]
+Agent = Annotated[str, option("AGENT", "The agent, as eip155:8453:0x…#247.", "--seller")]
+Note = Annotated[str, option("TEXT", "A remark, which may be published.", "--note")]
+Gate = Annotated[
+    str | None, option("ADDRESS", "The contract where it is used, which inherits BuyerTierGated.", "--gate")
+]
+
+
+def buyers_module(name: str) -> ModuleType:
+    """Return a module of `bilateral.buyers` that hashes messages."""
+    try:
+        return import_module(f"bilateral.buyers.{name}")
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("x402", [str(missing.name)]) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaymentOptions:
+    """A payment that a message is about, and the service that gets the message."""
+
+    transaction: Annotated[str, option("HASH", "The transaction of the payment.")]
+    seller: Agent
+    service: Service
+    payee: str | None = optional("ADDRESS", "The wallet that was paid; the signer if left out.")
+    log_index: int | None = optional(None, "The payment's log, if the transaction has several that fit.", min=0)
+
+    def payment(self, buyer: str, signer: str) -> PaymentProof:
+        """Return the payment."""
+        from bilateral.buyers.remote import PaymentProof  # noqa: PLC0415  # slow to import
+
+        transaction = bytes_of(self.transaction, "--transaction")
+        return PaymentProof(buyer, self.seller, self.payee or signer, transaction, self.log_index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """The place where a credential is used."""
+
+    gate: Gate = None
+    scope: str | None = optional("WORD", "The place of its use, 32 bytes, instead of --gate.")
+
+    def require(self) -> None:
+        """Check that one place is named."""
+        if (self.gate is None) is (self.scope is None):
+            raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
+
+    def on(self, chain_id: int) -> bytes:
+        """Return the place as 32 bytes."""
+        from bilateral.buyers.credentials import gate_scope  # noqa: PLC0415  # slow to import
+
+        return bytes_of(self.scope, "--scope") if self.gate is None else gate_scope(chain_id, self.gate)
+
 
 _URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
 Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
-Service = Annotated[str | None, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")]
+OptionalService = Annotated[
+    str | None, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")
+]
 ScoringPolicy = Annotated[
     str | None, option("NAME", "The scoring policy of the service; its own one if left out.", "--policy")
 ]
@@ -31,18 +94,18 @@ Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to their group."""
     command(app)(discount)
-    command(app, is_local=True, signs=True)(feedback)
+    for function in (feedback, publish, send_review, dispute, messages, reply, request_credential):
+        command(app, is_local=True, signs=True)(function)
 
 
 def discount(  # noqa: PLR0913, PLR0917  # one an option
     invocation: Invocation,
     buyer: Buyer,
     seller: Seller = None,
-    service: Service = None,
-    incentives: Annotated[
-        str | None,
-        option("FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."),
-    ] = None,
+    service: OptionalService = None,
+    incentives: str | None = optional(
+        "FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."
+    ),
     policy: ScoringPolicy = None,
 ) -> None:
     """Show the discount that a seller gives a buyer.
@@ -67,14 +130,14 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     buyer: Buyer,
     score: Annotated[int, option("NUMBER", "0 to 100.")],
     paid: PaymentOptions,
-    tags: Annotated[list[str] | None, option("TAG", "A word on the buyer; may be repeated.", "--tag")] = None,
+    tags: list[str] | None = optional("TAG", "A word on the buyer; may be repeated.", "--tag"),
     note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
     paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
-    taken = remote.send_feedback(paid.service, paid_feedback, signer)
-    invocation.output.result(dict(taken), title="Feedback given")
+    accepted = remote.send_feedback(paid.service, paid_feedback, signer)
+    invocation.output.result(dict(accepted), title="Feedback given")
 
 
 def _read(invocation: Invocation, place: str) -> bytes:
@@ -88,9 +151,9 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
     """Return the profile of a buyer by a service, with its source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
-    known: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
-    source = _source_of_service(service, known.get("scoringPolicy"), profile.get("asOfBlock"))
-    return {"score": known.get("score"), "tier": known.get("tier"), **profile, "sources": [source]}
+    fields: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
+    source = _source_of_service(service, fields.get("scoringPolicy"), profile.get("asOfBlock"))
+    return {"score": fields.get("score"), "tier": fields.get("tier"), **profile, "sources": [source]}
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
@@ -103,13 +166,13 @@ def source_on_chain(client: Client) -> dict[str, Any]:
 
 
 def _source_of_service(service: str, policy: Any, block: Any) -> dict[str, Any]:
-    known = {
+    fields = {
         "source": "service",
         "service": buyers_module("remote").base_of(service),
         "scoring_policy": policy,
         "as_of_block": block,
     }
-    return {name: value for name, value in known.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _by_policy(
@@ -119,7 +182,6 @@ def _by_policy(
     require_extra()
     from bilateral.buyers.discounts import discount_by, facts_of, facts_of_profile, incentives_of  # noqa: PLC0415
     from bilateral.buyers.records import standing_of  # noqa: PLC0415  # slow, and an extra
-    from bilateral.cli.terms import json_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.identifiers import checksummed  # noqa: PLC0415
 
@@ -143,3 +205,114 @@ def _by_policy(
         "warnings": list(discount.warnings),
         "sources": sources,
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions(PaymentOptions):
+    """A payment that the signer made."""
+
+    payee: str = option("ADDRESS", "The wallet that you paid.")
+
+
+def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
+    invocation: Invocation,
+    name: Annotated[str, argument("NAME", "The name of the service.")],
+    seller: Agent,
+    service: Service,
+    price: str | None = optional("DOLLARS", "The price of a call in dollars."),
+    incentives: Path | None = optional("FILE", "The policy for buyers: a JSON file with buyerIncentives."),
+    details: Path | None = optional("FILE", "Further fields: a JSON file, see docs/buyers.md."),
+) -> None:
+    """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
+    policy = None if incentives is None else json_of(invocation.read_file(incentives))
+    if isinstance(policy, dict):
+        policy = policy.get("buyerIncentives", policy)
+    further = {} if details is None else json_of(invocation.read_file(details))
+    if not isinstance(further, dict) or not isinstance(policy, dict | None):
+        raise InvalidArgumentError("the files of --incentives and --details must have a JSON object")
+    publishing = buyers_module("publishing")
+    offer = publishing.ServiceOffer(seller, name, _price(price), policy, further)
+    accepted = publishing.publish_service(service, offer, invocation.signer)
+    invocation.output.result(dict(accepted), title="Service published")
+
+
+def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
+    invocation: Invocation,
+    score: Annotated[int, argument("SCORE", "0 to 100.")],
+    paid: ReviewOptions,
+    tag1: str = option("TAG", "The main tag.", default=""),
+    tag2: str = option("TAG", "The second tag.", default=""),
+    note: Note = "",
+) -> None:
+    """Review a seller that you paid, as the buyer. Sends no transaction."""
+    publishing, signer = buyers_module("publishing"), invocation.signer
+    payment = paid.payment(str(signer.address), str(signer.address))
+    accepted = publishing.send_review(paid.service, publishing.PaidReview(payment, score, tag1, tag2, note), signer)
+    invocation.output.result(dict(accepted), title="Review given")
+
+
+def dispute(
+    invocation: Invocation,
+    buyer: Annotated[str, argument("BUYER", "The account that paid.")],
+    paid: PaymentOptions,
+    reason: str = option("TEXT", "The reason, which the buyer sees.", default=""),
+    withdraw: bool = flag("--withdraw", "Withdraw the dispute that you filed."),
+) -> None:
+    """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
+    publishing, signer = buyers_module("publishing"), invocation.signer
+    payment = paid.payment(buyer, str(signer.address))
+    accepted = publishing.send_dispute(paid.service, publishing.PaidDispute(payment, reason, withdraw), signer)
+    invocation.output.result(dict(accepted), title="Dispute withdrawn" if withdraw else "Dispute filed")
+
+
+def messages(
+    invocation: Invocation,
+    service: Service,
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
+) -> None:
+    """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
+    published = buyers_module("publishing").ask_messages(service, chain_id, invocation.signer)
+    invocation.output.result([dict(message) for message in published], title="Messages")
+
+
+def reply(  # one a field of the message
+    invocation: Invocation,
+    message: Annotated[str, argument("MESSAGE", "The id of the message, see messages.")],
+    text: Annotated[str, option("TEXT", "The reply.")],
+    seller: Agent,
+    service: Service,
+) -> None:
+    """Reply to feedback or a dispute about you, as the buyer: once to each. Sends no transaction."""
+    publishing = buyers_module("publishing")
+    accepted = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
+    invocation.output.result(dict(accepted), title="Reply given")
+
+
+def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
+    invocation: Invocation,
+    holder: Annotated[str, argument("HOLDER", "The address that may use it; best a fresh one.")],
+    service: Service,
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
+    place: PlaceOptions,
+    policy: str = option("NAME", "The scoring policy that the place asks for.", default="brp-1.0"),
+) -> None:
+    """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
+    from bilateral.buyers.publishing import request_credential as request  # noqa: PLC0415  # slow to import
+
+    place.require()
+    buyers_module("publishing")  # says which extra is missing
+    issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=place.on(chain_id), policy=policy)
+    signed = {"credential": fields_of(issued.credential), "signature": "0x" + issued.signature.hex()}
+    invocation.output.raw(json.dumps(signed))
+
+
+def _price(text: str | None) -> Decimal | None:
+    if text is None:
+        return None
+    try:
+        price = Decimal(text) if text.isascii() and "_" not in text else Decimal("NaN")
+    except InvalidOperation:
+        price = Decimal("NaN")
+    if not price.is_finite() or price < 0:
+        raise InvalidArgumentError(f"--price {text[:40]!r} is not a number of dollars, such as 0.05")
+    return price

@@ -12,8 +12,9 @@ import typer
 from pydantic import Field
 
 from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
-from bilateral.cli.errors import ExitCode, UsageProblemError, named_option
-from bilateral.cli.help import ExampleGroup, argument, option
+from bilateral.cli.columns import Reader, columns
+from bilateral.cli.errors import ExitCode, UsageProblemError, option_with_variable
+from bilateral.cli.help import ExampleGroup, argument, flag, option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -21,8 +22,9 @@ from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 from bilateral.core.text import quoted
 
 if TYPE_CHECKING:
-    from bilateral.checks import Check, LiveCheck, Policy
-    from bilateral.cli.invocation import Invocation
+    from collections.abc import Mapping
+
+    from bilateral.checks import LiveCheck, Policy
     from bilateral.client import Client
 
 
@@ -51,33 +53,25 @@ _SOURCES: Final = {"server": "files", "client": "payments"}
 class LiveOptions:
     """The options of a check that asks nodes."""
 
-    live: Annotated[
-        bool, typer.Option("--live", help="Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
-    ] = False
-    solana_node: Annotated[
-        str | None, option("URL", "The node of Solana that --live asks.", envvar=SOLANA_NODE_VARIABLE)
-    ] = None
+    live: bool = flag("--live", "Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
+    solana_node: str | None = optional("URL", "The node of Solana that --live asks.", envvar=SOLANA_NODE_VARIABLE)
 
 
 @dataclass(frozen=True)
 class PolicyOptions:
     """The options of a policy: its name or file, and fields of it."""
 
-    policy: Annotated[
-        str | None, option("NAME|FILE", "balanced, strict, own-list, or a file in TOML, see docs/checks.md.")
-    ] = None
-    minimum_rating: Annotated[str | None, option("RATING", "The lowest acceptable rating, 0 to 100.")] = None
-    trust: Annotated[list[str] | None, option("ADDRESS", "Count the ratings of this account; may be repeated.")] = None
-    trust_agent: Annotated[list[str] | None, option("AGENT", "Count the ratings of this agent; may be repeated.")] = (
-        None
-    )
+    policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a file in TOML, see docs/checks.md.")
+    minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
+    trust: list[str] | None = optional("ADDRESS", "Count the ratings of this account; may be repeated.")
+    trust_agent: list[str] | None = optional("AGENT", "Count the ratings of this agent; may be repeated.")
 
     def chosen(self) -> Policy:
         """Return the policy with a name or in a file, with what the options say."""
         from bilateral.checks.policy import PRESETS, PolicyName, policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
 
-        named = self.policy or PolicyName.BALANCED
-        fields: dict[str, Any] = {"name": named} if named in PRESETS else read_fields(Path(named))
+        name = self.policy or PolicyName.BALANCED
+        fields: dict[str, Any] = {"name": name} if name in PRESETS else read_fields(Path(name))
         if self.minimum_rating is not None:
             fields["minimum_rating"] = self.minimum_rating
         return policy_of(with_reviewers(fields, self.trust or (), self.trust_agent or ()))
@@ -103,7 +97,7 @@ class ClientOptions(OfClient):
     ] = None
 
 
-class MomentOptions(Snapshot):
+class SnapshotOptions(Snapshot):
     """The moment of a check, with a flag for findings."""
 
     findings: Annotated[
@@ -120,7 +114,7 @@ Repeat = Annotated[
 def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check of nodes asks
     invocation: Invocation,
     question: ServerOptions,
-    moment: MomentOptions,
+    as_of: SnapshotOptions,
     policy: PolicyOptions,
     nodes: LiveOptions,
     repeat: Repeat = None,
@@ -129,24 +123,29 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
     if nodes.live or question.agent_id.startswith("solana:"):
-        of_index = (question.model_fields_set | moment.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
+        of_index = (question.model_fields_set | as_of.model_fields_set) - {
+            "agent_id",
+            "pay_to",
+            "amount",
+            "findings",
+        }
         if of_index or repeat is not None or database is not None:
             options = [f"--{name.replace('_', '-')}" for name in sorted(of_index)]
             options += ["--repeat"] * (repeat is not None)
-            options += [named_option("--database", "BILATERAL_DATABASE")] * (database is not None)
+            options += [option_with_variable("--database", "BILATERAL_DATABASE")] * (database is not None)
             raise UsageProblemError(f"a live check has no index: remove {' and '.join(options)}")
-        show_live(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
+        _ask_nodes(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
         return
     if question.pay_to is None and question.payment_chain is not None:
         raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")
-    _answer(invocation, (question, moment), policy, repeat, database)
+    _answer(invocation, (question, as_of), policy, repeat, database)
 
 
 @command(app, "client", is_local=True)
 def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     invocation: Invocation,
     question: ClientOptions,
-    moment: MomentOptions,
+    as_of: SnapshotOptions,
     policy: PolicyOptions,
     repeat: Repeat = None,
     database: Database = None,
@@ -155,15 +154,15 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     require_extra()
     from bilateral.api.stored_buyers import stored_buyers  # noqa: PLC0415  # slow to import
 
-    _answer(invocation, (question, moment), policy, repeat, database, buyers=stored_buyers)
+    _answer(invocation, (question, as_of), policy, repeat, database, buyers=stored_buyers)
 
 
 @command(app, "url")
 def check_url_command(
     invocation: Invocation,
     url: Annotated[str, argument("URL", "The URL of a paid route.")],
-    method: Annotated[str, option("NAME", "The method of the request.")] = "GET",
-    body_file: Annotated[Path | None, option("FILE", "A file with the body of the request.")] = None,
+    method: str = option("NAME", "The method of the request.", default="GET"),
+    body_file: Path | None = optional("FILE", "A file with the body of the request."),
 ) -> None:
     """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415  # slow, and an extra
@@ -185,25 +184,15 @@ def check_url_command(
         "declaration": {
             f"{finding.check}, {finding.network}": finding.problem or "passed" for finding in answer.findings
         },
-        **{
-            f"agent {agent.agent}": {
-                "name, as it calls itself": agent.untrusted.get("name"),
-                "wallet": agent.account,
-                "rating": agent.figures["rating"]["rating"],
-                **{f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in agent.reasons},
-            }
-            for agent in answer.agents
-        },
+        **{f"agent {agent.agent}": _view(agent, _AGENT) | _reasons(agent) for agent in answer.agents},
         "not known": [*answer.unknown, *(fact for agent in answer.agents[:1] for fact in agent.unknown)],
     }
-    invocation.output.result(answer, title="Check of a service", view=view)
-    if code := EXITS[answer.verdict.value]:
-        raise typer.Exit(code)
+    _conclude(invocation, answer, "Check of a service", view)
 
 
 def _answer(
     invocation: Invocation,
-    asked: tuple[OfServer | OfClient, Snapshot],
+    subject: tuple[OfServer | OfClient, Snapshot],
     policy: PolicyOptions,
     repeat: Path | None,
     database: str | None,
@@ -213,94 +202,89 @@ def _answer(
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
 
     chosen = policy.chosen()
-    question, moment = asked if repeat is None else _repeated(*asked, repeat)
+    question, as_of = subject if repeat is None else _repeated(*subject, repeat)
     reader = Reader(database, seconds=_SECONDS)
     try:
-        check = reader.read(question.check, policy=chosen, **moment.snapshot_options(), **options)
+        check = reader.read(question.check, policy=chosen, **as_of.snapshot_options(), **options)
     finally:
         reader.close()
-    _show(invocation, check)
+    _conclude(invocation, check, f"Check of a {check.side}", _view(check, _CHECK))
 
 
-def _repeated(question: OfServer | OfClient, moment: Snapshot, repeat: Path) -> tuple[OfServer | OfClient, Snapshot]:
+def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> tuple[OfServer | OfClient, Snapshot]:
     """Return a question, and the moment of an earlier answer."""
     side = "server" if isinstance(question, OfServer) else "client"
     source = _SOURCES[side]
-    if (question.model_fields_set | moment.model_fields_set) & {"at_block", "history", "analysis", source}:
+    if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", source}:
         raise UsageProblemError("--repeat names the block, the history and the sources: give it alone")
     try:
         answer = json.loads(repeat.read_bytes())
         if answer["side"] != side:
             raise UsageProblemError(f"{quoted(str(repeat))} is an answer about a {answer['side']}, not a {side}")
         fields = {"at_block": answer["block"], "history": answer["history"], "analysis": answer["analysis"]}
-        former = Snapshot(**fields, findings=moment.findings)
-        return question.model_copy(update={source: int(answer[source])}), former
+        earlier = Snapshot(**fields, findings=as_of.findings)
+        return question.model_copy(update={source: int(answer[source])}), earlier
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageProblemError(f"{quoted(str(repeat))} is not an answer of a check: write one with --json") from None
 
 
-def _show(invocation: Invocation, check: Check) -> None:
-    """Show an answer, and end with the exit code of its verdict."""
-    view = {
-        "verdict": check.verdict.value,
-        "agent": check.agent,
-        "account": check.account,
-        "name, as it calls itself": check.untrusted.get("name"),
-        "domains, as it names them": check.untrusted.get("domains"),
-        "block": check.block,
-        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in check.reasons},
-        "rating": check.figures.get("rating"),
-    }
-    invocation.output.result(check, title=f"Check of a {check.side}", view=view)
-    if code := EXITS[check.verdict.value]:
-        raise typer.Exit(code)
+def _reasons(answer: Any) -> dict[str, str]:
+    return {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons}
 
 
-EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
+def _also(answer: LiveCheck) -> dict[str, str]:
+    return {other.agent: other.problem or "both files name each other" for other in answer.also}
+
+
+_NAME: Final[Mapping[str, Any]] = {"name, as it calls itself": "untrusted.name"}
+_AGENT: Final = columns(**_NAME, wallet="account", rating="figures.rating.rating")
+_SUBJECT: Final = columns(verdict="verdict.value", agent="agent", account="account", **_NAME)
+_CHECK: Final = _SUBJECT | columns(
+    **{"domains, as it names them": "untrusted.domains"}, block="block", reasons=_reasons, rating="figures.rating"
+)
+_LIVE: Final = columns(
+    reasons=_reasons,
+    also=_also,
+    rating="figures.rating",
+    requests_to_the_node="figures.requests",
+    not_known_without_an_index=lambda answer: list(answer.unknown),
+)
+"""What people see of answers, by label."""
+
+
+def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    return {label: read(answer) for label, read in readers.items()}
+
+
+_EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
 """The exit code of each verdict."""
 
 
-def show_live(invocation: Invocation, agent: str, nodes: LiveOptions, *, pay_to: str | None, policy: Policy) -> None:
-    """Check a server by nodes, show the answer, and end with the exit code of its verdict."""
-    if not nodes.live:
-        raise UsageProblemError("no index has agents on Solana: add --live")
-    answer = (_of_solana if agent.startswith("solana:") else _of_evm)(
-        invocation, agent, nodes.solana_node, pay_to, policy
-    )
-    view = {
-        "verdict": answer.verdict.value,
-        "agent": answer.agent,
-        "account": answer.account,
-        "name, as it calls itself": answer.untrusted.get("name"),
-        "slot" if answer.chain.startswith("solana:") else "block": answer.block,
-        "reasons": {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons},
-        "also": {other.agent: other.problem or "both files name each other" for other in answer.also},
-        "rating": answer.figures.get("rating"),
-        "requests to the node": answer.figures.get("requests"),
-        "not known without an index": list(answer.unknown),
-    }
-    invocation.output.result(answer, title="Check of a server", view=view)
-    if code := EXITS[answer.verdict.value]:
+def _conclude(invocation: Invocation, answer: Any, title: str, view: Mapping[str, Any]) -> None:
+    """Show an answer, and end with the exit code of its verdict."""
+    invocation.output.result(answer, title=title, view=view)
+    if code := _EXITS[answer.verdict.value]:
         raise typer.Exit(code)
 
 
-def _of_evm(
-    invocation: Invocation,
-    agent: str,
-    node: str | None,  # noqa: ARG001  # the other function's
-    pay_to: str | None,
-    policy: Policy,
-) -> LiveCheck:
-    """Ask the node of an EVM chain."""
+def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: Any) -> None:
+    """Check a server by nodes, show the answer, and end with the exit code of its verdict."""
     from bilateral.checks import check_live_server  # noqa: PLC0415  # slow to import
 
-    with invocation.reading() as client:
-        return check_live_server(
-            client, agent, pay_to=pay_to, policy=policy, loader=invocation.loader(), report=invocation.output.note
-        )
+    if not nodes.live:
+        raise UsageProblemError("no index has agents on Solana: add --live")
+    if agent.startswith("solana:"):
+        answer = _ask_solana(invocation, agent, nodes.solana_node, **terms)
+    else:
+        with invocation.reading() as client:
+            answer = check_live_server(
+                client, agent, loader=invocation.loader(), report=invocation.output.note, **terms
+            )
+    place = {"slot" if answer.chain.startswith("solana:") else "block": answer.block}
+    _conclude(invocation, answer, "Check of a server", _view(answer, _SUBJECT) | place | _view(answer, _LIVE))
 
 
-def _of_solana(invocation: Invocation, agent: str, node: str | None, pay_to: str | None, policy: Policy) -> LiveCheck:
+def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: Any) -> LiveCheck:
     """Ask the node of Solana. The node of an EVM chain is asked too if there is one: it proves a registration there."""
     from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
 
@@ -312,6 +296,4 @@ def _of_solana(invocation: Invocation, agent: str, node: str | None, pay_to: str
             client = stack.enter_context(invocation.reading())
             clients = {str(client.get_deployment().agent_registry.chain): client}
         stack.enter_context(invocation.output.waiting("Asking the node"))
-        return check_solana_server(
-            agent, node, pay_to=pay_to, policy=policy, loader=invocation.loader(), clients=clients
-        )
+        return check_solana_server(agent, node, loader=invocation.loader(), clients=clients, **terms)

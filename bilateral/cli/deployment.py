@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import ExitCode
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 
 if TYPE_CHECKING:
     from bilateral.client import RegistryReport
-    from bilateral.core.contracts.records import DeploymentRecord
 
 app = make_group("deployment")
 
@@ -50,26 +50,20 @@ def list_deployments(invocation: Invocation) -> None:
     """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
     from bilateral.core.contracts.records import address_book, foreign_book  # noqa: PLC0415  # slow to import
 
-    def address(name: str) -> Any:
-        def of(record: DeploymentRecord) -> str | None:
-            return record.contracts[name].address if name in record.contracts else None
-
-        return of
-
+    fields = columns(
+        chain="chain_id",
+        network="network",
+        identity="contracts.IdentityRegistry.address",
+        reputation="contracts.ReputationRegistry.address",
+        validation="contracts.ValidationRegistry.address",
+    )
     records = [address_book()[chain_id] for chain_id in sorted(address_book())]
-    columns = {
-        "chain": lambda record: record.chain_id,
-        "network": lambda record: record.network,
-        "identity": address("IdentityRegistry"),
-        "reputation": address("ReputationRegistry"),
-        "validation": address("ValidationRegistry"),
-    }
-    rows = [{name: column(record) for name, column in columns.items()} for record in records]
+    rows = [{label: read(record) for label, read in fields.items()} for record in records]
     for book in foreign_book().values():
         for name, program in book.registries.items():  # one program is both registries of its agents
             programs = {"identity": program, "reputation": program, "validation": None}
             rows.append({"chain": book.chain, "network": f"{book.network} ({name})", **programs})
-    invocation.output.results(rows, {name: lambda row, name=name: row[name] for name in columns})  # type: ignore[misc]
+    invocation.output.results(rows, columns(*fields))
 
 
 def _view(report: RegistryReport) -> dict[str, Any]:

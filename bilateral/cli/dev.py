@@ -9,12 +9,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import option
+from bilateral.cli.help import flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.core.errors import require_modules
@@ -36,23 +36,17 @@ _INDEX_SECONDS: Final = 60
 @command(app, is_local=True)
 def dev(
     invocation: Invocation,
-    folder: Annotated[Path, option("FOLDER", "Write the deployment record and a file of variables there.")] = Path(
-        "bilateral-dev"
+    folder: Path = option(
+        "FOLDER", "Write the deployment record and a file of variables there.", default=Path("bilateral-dev")
     ),
-    anvil: Annotated[
-        Path | None,
-        option(
-            "PROGRAM",
-            "The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",
-            envvar="BILATERAL_ANVIL",
-        ),
-    ] = None,
-    any_ports: Annotated[
-        bool,
-        typer.Option(
-            "--any-ports", envvar="BILATERAL_ANY_PORTS", help="Take free ports instead of 8545, 8004, 8402 and 8403."
-        ),
-    ] = False,
+    anvil: Path | None = optional(
+        "PROGRAM",
+        "The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",
+        envvar="BILATERAL_ANVIL",
+    ),
+    any_ports: bool = flag(
+        "--any-ports", "Take free ports instead of 8545, 8004, 8402 and 8403.", envvar="BILATERAL_ANY_PORTS"
+    ),
 ) -> None:
     """Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C ends all of it."""
     require_modules("all", *_PACKAGES)

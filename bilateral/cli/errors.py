@@ -70,7 +70,7 @@ class UsageProblemError(BilateralError):
     reason = "usage"
 
 
-def named_option(option: str, variable: str) -> str:
+def option_with_variable(option: str, variable: str) -> str:
     """Return an option, with its environment variable if that is set: people may not have written the option."""
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
@@ -190,8 +190,8 @@ def transaction_of(error: BaseException | None) -> str | None:
     """Return the hash of the transaction that an error, or else its cause, is about."""
     if not isinstance(error, BilateralError):
         return None
-    named = getattr(error, "transaction", None) or getattr(error, "hash", None)
-    return named or transaction_of(error.__cause__)
+    transaction = getattr(error, "transaction", None) or getattr(error, "hash", None)
+    return transaction or transaction_of(error.__cause__)
 
 
 def unknown_chain(chain_id: int) -> UsageProblemError:

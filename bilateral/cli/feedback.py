@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.blind import OfferOptions, read_envelopes, vault_at
-from bilateral.cli.feedback_options import (
-    COLUMNS,
-    FeedbackOptions,
-    SearchOptions,
-    WithRevoked,
-    parse_feedback,
-)
-from bilateral.cli.help import argument, option
+from bilateral.cli.columns import columns, quoted_tag, tag_at
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import (
     Agent,
@@ -27,15 +22,143 @@ from bilateral.cli.options import (
     Tag2,
     command,
     make_group,
-    moment,
+    parse_time,
 )
-from bilateral.cli.tags import quoted_tag
-from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.core.identifiers import FeedbackId
+from bilateral.core.text import quoted
+
+if TYPE_CHECKING:
+    from bilateral.cli.invocation import Invocation
+    from bilateral.core.values import FeedbackValue
+    from bilateral.documents import FeedbackFile
+
+
+COLUMNS: Final = columns(
+    feedback="id",
+    value="value",
+    tag1=tag_at("tag1"),
+    tag2=tag_at("tag2"),
+    revoked=lambda entry: entry.is_revoked or None,
+)
+
+
+Skills = Annotated[list[str] | None, option("SKILL", "An A2A skill that was used; may be repeated.", "--skill")]
+
+
+WithRevoked = Annotated[bool, typer.Option("--revoked", help="Include revoked feedback.")]
+
+
+STARRED: Final = "starred"
+
+
+CAPABILITIES: Final = ("tools", "prompts", "resources")
+
+
+BINARY: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class FeedbackOptions:
+    """A client's feedback by the options of `give` and `sign`."""
+
+    value: Annotated[str, argument("VALUE", "A number, stored exactly as written; or true or false.")]
+    stars: bool = flag("--stars", "Take the value as 1 to 5 stars, and the tag as starred.")
+    tag1: Tag1 = ""
+    tag2: Tag2 = ""
+    endpoint: str = option("URI", "The URI of the endpoint that was used.", default="")
+    text: str | None = optional("TEXT", "Your comment; it goes into a feedback file.")
+    capability: str | None = optional("KIND", "The MCP capability used: tools, prompts or resources.")
+    name: str | None = optional("NAME", "The name of that capability.")
+    skill: Skills = None
+    task: str | None = optional("TASK", "The A2A task.")
+    file: Path | None = optional("FILE", "A feedback file to complete and store; - is the standard input.")
+    uri: FileUri = ""
+    file_hash: FileHash = None
+
+    @property
+    def link(self) -> dict[str, Any]:
+        """The URI and the hash of a file that is kept elsewhere, as the client takes them."""
+        return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
+
+    def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
+        """Return the value, both tags, the endpoint and the file."""
+        from bilateral.core.values import resembled_tag, stars_to_value  # noqa: PLC0415  # slow to import
+
+        file = self._file(invocation)
+        standard = resembled_tag(self.tag1)
+        if standard:
+            invocation.output.note(f"The tag {quoted(self.tag1)} is not the standard tag {quoted(standard)}.")
+        if not self.stars:
+            return BINARY.get(self.value, self.value), self.tag1, self.tag2, self.endpoint, file
+        if self.tag1 not in ("", STARRED):
+            raise InvalidArgumentError(f"--stars rates under the tag {STARRED}: leave out --tag1, or --stars")
+        return stars_to_value(self.value), STARRED, self.tag2, self.endpoint, file
+
+    def _file(self, invocation: Invocation) -> FeedbackFile | None:
+        """Return the feedback file, if the options make or name one."""
+        from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
+        from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
+
+        names = ("text", "capability", "name", "skill", "task")
+        present = {name: field for name in names if (field := getattr(self, name)) is not None}
+        if present.get("capability", "tools") not in CAPABILITIES:
+            choices = ", ".join(CAPABILITIES)
+            raise InvalidArgumentError(f"--capability is {choices}, not {quoted(present['capability'])}")
+        if ("capability" in present) != ("name" in present):
+            raise InvalidArgumentError(
+                "--capability and --name go together: the kind of the MCP capability, and its name"
+            )
+        if self.file is None:
+            return prepare_feedback_file(**present) if present else None
+        if present:
+            raise InvalidArgumentError(
+                "--file excludes the options that make a feedback file, such as --text: leave one out"
+            )
+        return FeedbackFile.of(decode_object(invocation.read_file(self.file)))
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The filters of a search of feedback, as the client names them."""
+
+    reviewers: Reviewers = None
+    tags: list[str] | None = optional("TAG", "A tag it must have; may be repeated.", "--tag")
+    capabilities: list[str] | None = optional(
+        "KIND", "An MCP capability its file must name; may be repeated.", "--capability"
+    )
+    names: list[str] | None = optional("NAME", "A name of such a capability; may be repeated.", "--name")
+    skills: Skills = None
+    tasks: list[str] | None = optional("TASK", "An A2A task; may be repeated.", "--task")
+    min_value: str | None = optional("VALUE", "The least value.", "--min")
+    max_value: str | None = optional("VALUE", "The greatest value.", "--max")
+    include_revoked: WithRevoked = False
+    load_files: bool = flag("--load", "Load events and files too.")
+
+    def filters(self) -> dict[str, Any]:
+        """Return the filters that are set."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def parse_feedback(text: str) -> FeedbackId:
+    """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`."""
+    agent, *rest = text.rsplit(":", 2)
+    if len(rest) == 2 and not rest[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
+        from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
+
+        client, index = rest
+        address = read_keystore(keystore_path(client))[1] if client in aliases() else None
+        if address is None:
+            problem = f"the client {quoted(client)} is neither an address nor in bilateral account list"
+            raise MalformedIdentifierError("a feedback id", text, problem)
+        text = f"{agent}:{address}:{index}"
+    return FeedbackId.parse(text)
+
 
 app = make_group("feedback")
 
 
-_TAGS_SHOWN: Final = 5  # a hint on one line
+_MAX_TAGS: Final = 5  # a hint on one line
 
 
 @command(app, writes=True, stores=True, takes_negative_numbers=True)
@@ -61,12 +184,12 @@ def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: Annotated[int | None, option("UNIX", "The last second to send it; a day from now if left out.")] = None,
+    deadline: int | None = optional("UNIX", "The last second to send it; a day from now if left out."),
 ) -> None:
     """Sign a feedback that another account sends and pays for. Write it as JSON."""
     content = feedback.content(invocation)
     with invocation.signing() as client:
-        signed = client.sign_feedback(agent, *content, **feedback.link, deadline=moment(deadline))
+        signed = client.sign_feedback(agent, *content, **feedback.link, deadline=parse_time(deadline))
     invocation.output.raw(signed.to_json())
 
 
@@ -88,7 +211,7 @@ def void(
     through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")],
 ) -> None:
     """Void the signer's signed feedback with a deadline up to a time. This is final."""
-    deadline = moment(through)
+    deadline = parse_time(through)
     assert deadline is not None  # noqa: S101  # it is None only for None
     invocation.write("Signatures voided", lambda client: client.void_signatures(deadline))
 
@@ -107,10 +230,10 @@ def voided(
 def show(
     invocation: Invocation,
     feedback: FeedbackText,
-    load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the feedback file.")] = True,
+    load_file: bool = flag("--load/--no-load", "Load the feedback file.", default=True),
 ) -> None:
     """Show a feedback with its file and the answers to it."""
-    from bilateral.cli.views import view_of  # noqa: PLC0415  # slow to import
+    from bilateral.cli.shapes import view_of  # noqa: PLC0415  # slow to import
 
     feedback_id = parse_feedback(feedback)
     with invocation.reading("Loading the feedback") as client:
@@ -142,7 +265,7 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def search(
     invocation: Invocation,
     options: SearchOptions,
-    agents: Annotated[list[str] | None, argument("[AGENT...]", "The rated agents; all if a reviewer is named.")] = None,
+    agents: list[str] | None = argument("[AGENT...]", "The rated agents; all if a reviewer is named.", default=None),
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
@@ -156,8 +279,7 @@ def summary(
     invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
 ) -> None:
     """Average an agent's feedback."""
-    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
-    from bilateral.cli.views import view_of  # noqa: PLC0415
+    from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
     with invocation.reading("Averaging") as client:
         summary = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
@@ -165,8 +287,8 @@ def summary(
     del shape["value"], shape["decimals"]
     invocation.output.result(shape, view=view_of(summary), title=f"Reputation of agent {summary.agent}")
     if summary.mixed_tags:
-        shown = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_TAGS_SHOWN])
-        invocation.output.note(f"This average mixes the tags {shown}. Name one by --tag1.")
+        tags = ", ".join(quoted_tag(tag) for tag in summary.mixed_tags[:_MAX_TAGS])
+        invocation.output.note(f"This average mixes the tags {tags}. Name one by --tag1.")
     if summary.is_computed_here:
         invocation.output.note(
             "The node refused the registry's computation as too large. This is the same average, computed here."
@@ -190,7 +312,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: Annotated[str | None, option("TEXT", "The answer, to be stored.")] = None,
+    text: str | None = optional("TEXT", "The answer, to be stored."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,14 +21,26 @@ _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="
 """The examples of all commands, in the order of the help."""
 
 
-def option(metavar: str | None, about: str, *flags: str, **settings: Any) -> Any:
-    """Return an option of a command, with the name of its value and its help."""
-    return typer.Option(*flags, metavar=metavar, help=about, **settings)
+def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **settings: Any) -> Any:
+    """Return an option of a command, with the name of its value and its help.
+
+    It stands in place of the default of a parameter or field, or in its type, where `default` is left out.
+    """
+    return typer.Option(default, *flags, metavar=metavar, help=about, **settings)
 
 
-def argument(metavar: str | None, about: str, **settings: Any) -> Any:
-    """Return an argument of a command, with its name and its help."""
-    return typer.Argument(metavar=metavar, help=about, **settings)
+optional: Final = partial(option, default=None)
+"""The same for an option that may be left out."""
+
+
+def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> Any:
+    """Return an option without a value."""
+    return typer.Option(default, name, help=about, **settings)
+
+
+def argument(metavar: str | None, about: str, *, default: Any = ..., **settings: Any) -> Any:
+    """Return an argument of a command, with its name and its help. See `option`."""
+    return typer.Argument(default, metavar=metavar, help=about, **settings)
 
 
 class _Examples:
@@ -85,3 +98,38 @@ def _unbroken(command: _Examples, formatter: Any) -> Iterator[None]:
         command.epilog = examples
     if examples:
         formatter.write(f"{examples}\n")
+
+
+GROUPS: Final = {
+    "account": "Create, import and list the keystores that commands sign with.",
+    "agent": "Register agents, show them, change them, transfer them.",
+    "feedback": "Give feedback, read it, average it, answer it, revoke it.",
+    "rate": "Rate clients and validators as a server, and read such ratings. A rating is final.",
+    "blind": "Seal and open ratings that neither side sees before both have rated.",
+    "validation": "Request validations of an agent's work, answer them, read the answers.",
+    "auth": "Authorise feedback as an agent's owner, give it as a client, read it.",
+    "signals": "Publish what a watchtower measures.",
+    "transaction": "Speed up or cancel a pending transaction.",
+    "deployment": "Show the registries in use and who can change their code; list the address book.",
+    "check": "Ask before money moves: should I pay this server, should I serve this client?",
+    "watch": "Print the changes of agents and accounts as the index records them.",
+    "webhooks": "Send changes to the URLs of subscribers, signed; add, list and remove subscriptions.",
+    "trust": "Find coordinated and false ratings, and score agents without them.",
+    "buyer": "Read and write the records of buyers, which payments prove.",
+    "x402": "Check a server that takes payments; rotate the keys that sign an agent's paid answers.",
+    "solana": "Show an agent of SATI on Solana, and change it by its owner's key.",
+    "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
+}
+"""The help of each group, in the order of the help. The module of a group has the same name."""
+
+COMMANDS: Final = {
+    "info": ("info", "Show the chain, its last block, the registries, and the signer with its balance."),
+    "search": ("search", "Find agents in the index by words, by what they do, and by how they are rated."),
+    "serve": ("service", "Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."),
+    "mcp": ("service", "Serve tools for models on the standard input and output (Model Context Protocol)."),
+    "dev": (
+        "dev",
+        "Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C ends all of it.",
+    ),
+}
+"""The module and the help of each command of the root that is imported when it runs."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, unknown_chain
-from bilateral.cli.help import ExampleGroup, option
+from bilateral.cli.help import ExampleGroup, flag, option, optional
 from bilateral.cli.index_options import (
     SIGNAL_EXIT,
     ChainOptions,
@@ -25,10 +28,19 @@ from bilateral.cli.index_options import (
     require_extra,
     settings_of,
     show_status,
+    show_statuses,
 )
-from bilateral.cli.index_shards import indexes_with_rows, migrate_all, move, shards, show_all, show_shards, url_of_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ReviewOptions, command, make_group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.log.places import Placed
+    from bilateral.index.operating.settings import IndexSettings
+
 
 _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
@@ -91,23 +103,17 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: ChainOptions,
     database: Database = None,
-    samples: Annotated[
-        int | None, typer.Option(min=1, help="Compare so many ranges, chosen at random; all if left out.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the choice.")] = 0,
-    owners: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
-        ),
-    ] = 0,
-    derived: Annotated[
-        bool,
-        typer.Option(
-            "--derived", help="Recompute the derived tables and compare, without a change. Workers wait meanwhile."
-        ),
-    ] = False,
+    samples: int | None = optional(None, "Compare so many ranges, chosen at random; all if left out.", min=1),
+    seed: int = option(None, "The seed of the choice.", default=0),
+    owners: int = option(
+        None,
+        "Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
+        default=0,
+        min=0,
+    ),
+    derived: bool = flag(
+        "--derived", "Recompute the derived tables and compare, without a change. Workers wait meanwhile."
+    ),
 ) -> None:
     """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
@@ -153,15 +159,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
     database: Database = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain; all chains if left out.")] = None,
-    rpc_urls: Annotated[
-        list[str] | None,
-        option(
-            "URL",
-            "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
-            "--rpc-url",
-        ),
-    ] = None,
+    chain_id: int | None = optional(None, "The chain; all chains if left out."),
+    rpc_urls: list[str] | None = optional(
+        "URL",
+        "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
+        "--rpc-url",
+    ),
     settings_file: SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
@@ -210,5 +213,112 @@ def migrate(invocation: Invocation, database: Database = None, settings_file: Se
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
-for function in (shards, move):
-    command(app, is_local=True)(function)
+_Settings = Annotated[Path, option("FILE", "The TOML file with the table database.shards.", "--settings")]
+
+
+@command(app, is_local=True)
+def shards(
+    invocation: Invocation,
+    settings_file: _Settings,
+    adopt: bool = flag("--adopt", "Take shards over from another coordinator, which is gone."),
+) -> None:
+    """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
+    require_extra()
+    from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
+    from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
+
+    settings = sharded_settings(settings_file)
+    with named_database_errors():
+        placed = update_shards(settings.database, settings.shards, adopts=adopt)
+    _show(invocation, placed)
+
+
+@command(app, is_local=True)
+def move(
+    invocation: Invocation,
+    settings_file: _Settings,
+    chain_id: Annotated[int, typer.Option(help="The chain.")],
+) -> None:
+    """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
+    require_extra()
+    from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
+    from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
+
+    settings = sharded_settings(settings_file)
+    with named_database_errors():
+        placed = move_chain(settings.database, settings.shards, chain_id, invocation.output.note)
+    _show(invocation, placed)
+
+
+def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
+    """Bring the tables of all servers to the version of this package, and show the versions."""
+    from bilateral.index.shards.moving import upgrade_shards  # noqa: PLC0415  # slow to import
+
+    migrated = upgrade_shards(settings.database, settings.shards)
+    invocation.output.results(migrated, columns("server", "before", "version"))
+
+
+def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
+    """Return the URL of the database that holds a chain: of its shard, if the settings name shards."""
+    if not settings.shards:
+        return settings.database
+    from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
+
+    return settings.shards[shard_of(settings.shards, chain_id)].url
+
+
+@contextmanager
+def indexes_with_rows(
+    database: str | None, settings_file: Path | None, chain_id: int | None = None
+) -> Iterator[list[Engine]]:
+    """Open the databases that hold the rows of chains: the shards, if the settings name some."""
+    from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
+
+    settings = settings_of(settings_file)
+    by_url = {shard.url: shard.chains for shard in settings.shards.values()}
+    urls = [database or settings.database]
+    if by_url and database is None:
+        urls = [url for url, chains in by_url.items() if (chain_id in chains if chain_id is not None else chains)]
+    with ExitStack() as stack:
+        engines = [stack.enter_context(open_index(url)) for url in urls]
+        for engine in engines:
+            require_rows(engine)
+        yield engines
+
+
+def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *, is_strict: bool = True) -> None:
+    """Show the status of all chains: of the database, or of each shard that the settings name."""
+    if settings.shards:
+        show_shards(invocation, settings, is_strict=is_strict)
+    else:
+        show_status(invocation, engine)
+
+
+def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: bool = True) -> None:
+    """Show the status of each shard's chains."""
+    from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
+    from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
+
+    statuses = statuses_of_shards(settings.shards)
+    show_statuses(invocation, statuses.chains)
+    if not is_strict:
+        return
+    if statuses.problems[1:]:
+        raise DatabaseUnavailableError("; ".join(map(str, statuses.problems)))
+    if statuses.problems:
+        raise statuses.problems[0]
+
+
+def sharded_settings(settings_file: Path) -> IndexSettings:
+    """Return the settings of a file that names shards."""
+    from bilateral.index.operating.settings import read_settings  # noqa: PLC0415  # slow to import
+
+    settings = read_settings(settings_file)
+    if not settings.shards:
+        raise UsageProblemError(f"{settings_file} names no shards: add tables database.shards.NAME")
+    return settings
+
+
+def _show(invocation: Invocation, placed: Sequence[Placed]) -> None:
+    """Show the place of each chain."""
+    invocation.output.results(placed, columns("chain_id", "shard"))

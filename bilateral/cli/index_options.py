@@ -8,12 +8,11 @@ import threading
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
-from bilateral.cli.errors import UsageProblemError, named_option
-from bilateral.cli.help import option
+from bilateral.cli.columns import columns
+from bilateral.cli.errors import UsageProblemError, option_with_variable
+from bilateral.cli.help import flag, option, optional
 from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import safe_handler
 
@@ -59,10 +58,10 @@ SettingsFile = Annotated[Path | None, option("FILE", "A TOML file that says the 
 class MonitorOptions:
     """The place at which a process answers monitors."""
 
-    metrics_port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics.")
-    ] = None
-    metrics_host: Annotated[str, option("ADDRESS", "The address to answer monitors at.")] = "127.0.0.1"
+    metrics_port: int | None = optional(
+        None, "Answer monitors at this port: /healthz, /readyz and /metrics.", min=0, max=65535
+    )
+    metrics_host: str = option("ADDRESS", "The address to answer monitors at.", default="127.0.0.1")
 
     def answering(
         self, engine: Engine, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
@@ -85,12 +84,12 @@ class ChainOptions:
 
         if self.settings_file is not None:
             options = {
-                named_option("--rpc-url", "BILATERAL_RPC_URL"): self.rpc_urls,
+                option_with_variable("--rpc-url", "BILATERAL_RPC_URL"): self.rpc_urls,
                 "--deployment": self.deployments,
                 "--from-block": from_block,
             }
-            if others := [option for option, value in options.items() if value not in (None, [])]:
-                names = " and ".join(others)
+            if conflicting := [option for option, value in options.items() if value not in (None, [])]:
+                names = " and ".join(conflicting)
                 raise UsageProblemError(f"--settings names the nodes and registries of all chains: remove {names}")
             return read_settings(self.settings_file)
         if not self.rpc_urls:
@@ -111,40 +110,24 @@ def settings_of(settings_file: Path | None) -> IndexSettings:
 class RunOptions:
     """The beginning and end of a worker, its files, and its patience."""
 
-    from_block: Annotated[
-        int | None,
-        typer.Option(min=0, help="The first block; that of the record or of the registries' code if left out."),
-    ] = None
-    until_head: Annotated[
-        bool, typer.Option("--until-head", help="End at the head of the chain, when every file was tried.")
-    ] = False
-    no_files: Annotated[bool, typer.Option("--no-files", help="Fetch no registration and feedback files.")] = False
-    file_workers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="The files to fetch at once; 4 if left out.")
-    ] = None
-    max_wait: Annotated[
-        float | None,
-        option(
-            "SECONDS", "With --until-head: the longest wait for a node or database that fails; 120 if left out.", min=0
-        ),
-    ] = None
-    trust_reorganisation: Annotated[
-        bool,
-        typer.Option(
-            "--trust-reorganisation", help="Remove finalized blocks that only one node lacks. Look at the chain first."
-        ),
-    ] = False
-    add_registries: Annotated[
-        bool, typer.Option("--add-registries", help="Read blocks again for registries that the database lacks.")
-    ] = False
-    no_analyse: Annotated[
-        bool,
-        typer.Option(
-            "--no-analyse",
-            envvar="BILATERAL_NO_ANALYSE",
-            help="Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
-        ),
-    ] = False
+    from_block: int | None = optional(
+        None, "The first block; that of the record or of the registries' code if left out.", min=0
+    )
+    until_head: bool = flag("--until-head", "End at the head of the chain, when every file was tried.")
+    no_files: bool = flag("--no-files", "Fetch no registration and feedback files.")
+    file_workers: int | None = optional(None, "The files to fetch at once; 4 if left out.", min=1, max=64)
+    max_wait: float | None = optional(
+        "SECONDS", "With --until-head: the longest wait for a node or database that fails; 120 if left out.", min=0
+    )
+    trust_reorganisation: bool = flag(
+        "--trust-reorganisation", "Remove finalized blocks that only one node lacks. Look at the chain first."
+    )
+    add_registries: bool = flag("--add-registries", "Read blocks again for registries that the database lacks.")
+    no_analyse: bool = flag(
+        "--no-analyse",
+        "Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
+        envvar="BILATERAL_NO_ANALYSE",
+    )
 
     def settings(self, of_chains: ChainOptions) -> IndexSettings:
         """Return the settings of the worker."""
@@ -212,18 +195,16 @@ def show_status(invocation: Invocation, engine: Engine) -> None:
 
 def show_statuses(invocation: Invocation, statuses: Sequence[ChainStatus]) -> None:
     """Show the status of chains."""
-
-    def column(name: str) -> Any:
-        return lambda value: getattr(value, name)
-
     names = (
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
         *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
-    columns = {name.replace("_", " "): column(name) for name in (*names, *files)}
-    columns["standings"] = lambda value: value.standings.lack or f"of block {value.standings.block}"
-    invocation.output.results(statuses, columns)
+    invocation.output.results(statuses, columns(*names, *files, standings=_standings))
+
+
+def _standings(status: ChainStatus) -> str:
+    return status.standings.lack or f"of block {status.standings.block}"
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:

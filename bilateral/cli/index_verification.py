@@ -69,12 +69,12 @@ def _compare(
     missing: list[str] = []
     stale: list[str] = []
     chain_id = Source(endpoint, ()).chain_id()
-    known = next((status for status in chain_statuses(engine) if status.chain_id == chain_id), None)
-    if known is None:
+    progress = next((status for status in chain_statuses(engine) if status.chain_id == chain_id), None)
+    if progress is None:
         raise unknown_chain(chain_id)
     registries = registries_of(deployments_of(settings, chain_id))
     verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
-    for part in verifier.compare(known.first_block, known.block, samples=choice.samples, seed=choice.seed):
+    for part in verifier.compare(progress.first_block, progress.block, samples=choice.samples, seed=choice.seed):
         invocation.output.note(f"{endpoint.name}, blocks {part.first} to {part.last}: {part.rows} rows")
         rows += part.rows
         missing += part.missing

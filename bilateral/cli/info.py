@@ -35,10 +35,10 @@ def info(invocation: Invocation) -> None:
             deployment = None
     registries = {name: getattr(deployment, name, None) for name in REGISTRY_ATTRIBUTES}
     choice = None if deployment is None else invocation.choice_of(deployment)
-    moment = datetime.fromtimestamp(answers.quantity(block["timestamp"]), UTC)
+    timestamp = datetime.fromtimestamp(answers.quantity(block["timestamp"]), UTC)
     value: dict[str, Any] = {
         "chain_id": chain_id,
-        "block": {"number": answers.quantity(block["number"]), "time": moment},
+        "block": {"number": answers.quantity(block["number"]), "time": timestamp},
         "deployment": choice,
         "registries": registries if deployment else None,
         "signer": address,
@@ -46,7 +46,7 @@ def info(invocation: Invocation) -> None:
     }
     view = {
         "chain": chain_id,
-        "block": f"{value['block']['number']} ({moment:%Y-%m-%d %H:%M:%S} UTC)",
+        "block": f"{value['block']['number']} ({timestamp:%Y-%m-%d %H:%M:%S} UTC)",
         "deployment": choice,
         "registries": value["registries"] or "unknown: name a deployment record by --deployment",
         "signer": address or "none: name a keystore by --account",

@@ -15,13 +15,7 @@ from urllib.parse import urlsplit
 
 from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
 from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
-from bilateral.core.errors import (
-    BilateralError,
-    DocumentTooLargeError,
-    InvalidArgumentError,
-    NodeTimeoutError,
-    NodeUnreachableError,
-)
+from bilateral.core import errors
 from bilateral.core.text import quoted
 from bilateral.core.values.currency import ETHER, ether, symbol_of
 
@@ -102,7 +96,7 @@ class Invocation:
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
-                with suppress(BilateralError):  # the command has done its work, maybe without any registry
+                with suppress(errors.BilateralError):  # the command has done its work, maybe without any registry
                     self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
 
     def write(self, title: str, send: Callable[[Client], Handle[Any]]) -> None:
@@ -124,8 +118,7 @@ class Invocation:
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
         """Wait for a transaction, unless told not to, and show the result."""
-        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
-        from bilateral.cli.views import view_of  # noqa: PLC0415
+        from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
         self.output.sent = [handle.hash] if handle.hash else []
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}
@@ -137,8 +130,8 @@ class Invocation:
             value["result"] = self.wait_for(wait)
         else:
             title = "Sent"
-        seen = plain(view_of(value["result"])) or {}
-        fields = seen if isinstance(seen, dict) else {"result": seen}
+        visible = plain(view_of(value["result"])) or {}
+        fields = visible if isinstance(visible, dict) else {"result": visible}
         sent = {"transaction": value["transaction"] or handle.hash, "max cost": cost_of(handle.transaction, handle.gas)}
         self.output.result(value, title=title, view=fields | sent)
 
@@ -160,7 +153,7 @@ class Invocation:
         limit = Limits().bytes
         content = sys.stdin.buffer.read(limit + 1)
         if len(content) > limit:
-            raise DocumentTooLargeError(limit)
+            raise errors.DocumentTooLargeError(limit)
         return content
 
     def loader(self) -> Loader:
@@ -190,7 +183,7 @@ class Invocation:
         ) as client:
             try:
                 yield client
-            except (NodeTimeoutError, NodeUnreachableError) as error:
+            except (errors.NodeTimeoutError, errors.NodeUnreachableError) as error:
                 error.args = (f"{error} (node: {_host_of(self.settings.rpc_url)})",)
                 raise
 
@@ -213,7 +206,7 @@ class Invocation:
         )
 
         settings = self.settings
-        named = [
+        stores = [
             option
             for option, value in {
                 "--store-folder": settings.store_folder,
@@ -223,8 +216,8 @@ class Invocation:
             }.items()
             if value
         ]
-        if len(named) > 1:
-            raise InvalidArgumentError(f"documents go to one store: name {' or '.join(named)}")
+        if len(stores) > 1:
+            raise errors.InvalidArgumentError(f"documents go to one store: name {' or '.join(stores)}")
         _require_whole(settings)
         if settings.store_folder:
             return FolderStore(settings.store_folder, settings.store_url)
@@ -241,21 +234,21 @@ class Invocation:
 def _require_whole(settings: Settings) -> None:
     """Refuse options that name a part of a store."""
     if settings.store_url and not settings.store_folder:
-        raise InvalidArgumentError("--store-url is the URL of --store-folder: name that too")
+        raise errors.InvalidArgumentError("--store-url is the URL of --store-folder: name that too")
     if settings.store_folder and not settings.store_url:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "--store-folder is on this machine only: name the URL at which it is published by --store-url"
         )
     if settings.store_url and not _is_web_folder(settings.store_url):
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
         )
     if settings.pinning_api and not settings.ipfs_api:
-        raise InvalidArgumentError("--pinning-api pins the documents of an IPFS node: name that by --ipfs-api")
+        raise errors.InvalidArgumentError("--pinning-api pins the documents of an IPFS node: name that by --ipfs-api")
     if settings.public_url and not settings.put_url:
-        raise InvalidArgumentError("--public-url is the public URL of --put-url: name that too")
+        raise errors.InvalidArgumentError("--public-url is the public URL of --put-url: name that too")
     if settings.public_url and not _is_web_folder(settings.public_url):
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             "--public-url is not an http or https URL without query, fragment, user and password"
         )
 
@@ -266,11 +259,6 @@ def _token(variable: str) -> str:
     if not token:
         raise KeyUnavailableError("no_token", f"the access token is missing: set {variable}")
     return token
-
-
-def _wei(amount: str | None, unit: int, option: str) -> int | None:
-    """Return the wei of an option; None if it is left out."""
-    return None if amount is None else wei_of(amount, unit, option)
 
 
 def _host_of(url: str) -> str:
@@ -291,14 +279,18 @@ def _is_web_folder(url: str) -> bool:
     return is_place and bool(_WEB_FOLDER.fullmatch(url))
 
 
-def wei_of(amount: str, unit: int, option: str) -> int:
-    """Return an amount in wei, exactly."""
+def _wei(amount: str | None, unit: int, option: str) -> int | None:
+    """Return the wei of an option, exactly; None if it is left out."""
+    if amount is None:
+        return None
     if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
         wei = _EXACT.multiply(Decimal(amount), Decimal(unit))
         if wei == wei.to_integral_value():
             return int(wei)
     decimals = len(str(unit)) - 1
-    raise InvalidArgumentError(f"{option} is a number from 0 with at most {decimals} decimals, not {quoted(amount)}")
+    raise errors.InvalidArgumentError(
+        f"{option} is a number from 0 with at most {decimals} decimals, not {quoted(amount)}"
+    )
 
 
 def cost_of(transaction: Mapping[str, Any], gas: int) -> str:

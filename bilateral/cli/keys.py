@@ -93,10 +93,10 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
         )
     path = keystore_path(alias)
     if not path.is_file():
-        known = ", ".join(aliases()) or "none"
+        existing = ", ".join(aliases()) or "none"
         raise KeyUnavailableError(
             "unknown_account",
-            f"no account {quoted(alias)} in {path.parent}; there are: {known}. Make one: bilateral account new",
+            f"no account {quoted(alias)} in {path.parent}; there are: {existing}. Make one: bilateral account new",
             account=alias,
         )
     return KeystoreSigner(alias, path, passphrase_file, ask)

@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, g
 import typer
 from typer.models import OptionInfo
 
+from bilateral.cli import settings
 from bilateral.cli.errors import ExitCode, MistakeError
-from bilateral.cli.groups import GROUPS
-from bilateral.cli.help import ExampleCommand, ExampleGroup, argument, examples_of, option
+from bilateral.cli.help import GROUPS, ExampleCommand, ExampleGroup, argument, examples_of, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
-from bilateral.cli.settings import (
-    KeyOptions,
-    NodeOptions,
-    PassphraseOptions,
-    SendingOptions,
-    Settings,
-    StoreOptions,
-)
 from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 
 if TYPE_CHECKING:
@@ -66,7 +58,7 @@ _JSON: Final = inspect.Parameter(
 )
 
 
-def moment(unix: int | None) -> datetime | None:
+def parse_time(unix: int | None) -> datetime | None:
     """Return the time that a user gave in Unix seconds."""
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
@@ -112,13 +104,13 @@ def command(  # noqa: PLR0913  # what commands differ in
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function whose first parameter is an `Invocation`."""
     kinds = {
-        NodeOptions: not (creates or is_local),
-        KeyOptions: signs or writes,
-        PassphraseOptions: signs or writes or creates,
-        SendingOptions: writes,
-        StoreOptions: stores,
+        settings.NodeOptions: not (creates or is_local),
+        settings.KeyOptions: signs or writes,
+        settings.PassphraseOptions: signs or writes or creates,
+        settings.SendingOptions: writes,
+        settings.StoreOptions: stores,
     }
-    shared = [option for kind, is_taken in kinds.items() if is_taken for option in fields_of(kind)]
+    shared = [option for kind, applies in kinds.items() if applies for option in fields_of(kind)]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
@@ -129,7 +121,7 @@ def command(  # noqa: PLR0913  # what commands differ in
             try:
                 for agent in agents:
                     _require_agent(arguments[agent])
-                function(Invocation(Settings(**common), output), **gathered(function, arguments))
+                function(Invocation(settings.Settings(**(_LEFT_OUT | common)), output), **gathered(function, arguments))
             except typer.Exit:  # the result is shown, and the exit code says more about it
                 raise
             except (BilateralError, KeyboardInterrupt) as error:
@@ -161,10 +153,8 @@ def command(  # noqa: PLR0913  # what commands differ in
 class ReviewOptions:
     """The cases and the accounts that people judged before."""
 
-    reviews: Annotated[Path | None, option("FILE", "A JSON list of cases: account, verdict, reason.")] = None
-    trusted: Annotated[
-        list[str] | None, option("ADDRESS", "An account that you trust; may be repeated.", "--trust")
-    ] = None
+    reviews: Path | None = optional("FILE", "A JSON list of cases: account, verdict, reason.")
+    trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
 
     def cases(self) -> Reviews | None:
         """Return the reviewed cases; None without a file."""
@@ -266,3 +256,7 @@ def _metavar(name: str, parts: list[Any]) -> str:
 def _parts(kind: Any) -> list[Any]:
     """Return a type, and the types that it is made of."""
     return [kind, *(part for inner in get_args(kind) for part in _parts(inner))]
+
+
+_LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(settings.Settings)}
+"""The values of the shared options that a command does not have."""

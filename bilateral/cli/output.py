@@ -20,19 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bilateral.cli.errors import (
-    ExitCode,
-    InterruptionError,
-    MistakeError,
-    ReaderLeftError,
-    Stopped,
-    TerminationError,
-    UnwrittenError,
-    arguments_of,
-    exit_code,
-    message_of,
-    transaction_of,
-)
+from bilateral.cli import errors
 from bilateral.cli.secrets import without_keys
 from bilateral.core.text import printable
 
@@ -44,7 +32,7 @@ if TYPE_CHECKING:
 
     from bilateral.core.errors import BilateralError
 
-_SHOWN: Final = 300
+_MAX_TEXT: Final = 300
 """Characters of a text that tables show; JSON has all of it."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
@@ -74,7 +62,7 @@ _INDENT: Final = 12
 _WIDTH: Final = 10_000
 """Columns of an output to a file or another program, in which nothing is wrapped."""
 
-_OF_ARGUMENTS: Final = (ExitCode.USAGE, ExitCode.INPUT, ExitCode.KEY)
+_OF_ARGUMENTS: Final = (errors.ExitCode.USAGE, errors.ExitCode.INPUT, errors.ExitCode.KEY)
 """Errors that repeat arguments, which may hold a misplaced key."""
 
 
@@ -95,8 +83,7 @@ class Output:
 
     def result(self, value: Any, *, title: str = "", view: Mapping[str, Any] | None = None) -> None:
         """Show an object, one line a field. People see no empty field."""
-        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
-        from bilateral.cli.views import view_of  # noqa: PLC0415
+        from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
         if self.as_json:
             self._write_json(plain(value))
@@ -130,7 +117,7 @@ class Output:
         if not values:
             self._print(Text(none))
             return
-        cells = [[shown(plain(column(value))) for column in columns.values()] for value in values]
+        cells = [[cell_text(plain(column(value))) for column in columns.values()] for value in values]
         filled = [number for number in range(len(columns)) if any(row[number].plain != "-" for row in cells)]
         for longest in (None, _NARROW_CELL):
             table = Table()
@@ -147,7 +134,7 @@ class Output:
     def note(self, text: str) -> None:
         """Show people a note beside the result. JSON has no notes."""
         if not self.as_json:
-            self._tell(Text(_unescaped(text)))
+            self._write_error(Text(_unescaped(text)))
 
     def raw(self, text: str) -> None:
         """Write a text that is itself the result, such as an authorisation."""
@@ -157,11 +144,11 @@ class Output:
         """Write an error, with the transactions that were sent before it."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
-        named = transaction_of(error)
-        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([named] if named else [])]))
-        transaction = named or (sent[0] if len(sent) == 1 else None)
-        message, arguments = message_of(error), plain(arguments_of(error))
-        if exit_code(error) in _OF_ARGUMENTS or isinstance(error, MistakeError):
+        cause = errors.transaction_of(error)
+        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([cause] if cause else [])]))
+        transaction = cause or (sent[0] if len(sent) == 1 else None)
+        message, arguments = errors.message_of(error), plain(errors.arguments_of(error))
+        if errors.exit_code(error) in _OF_ARGUMENTS or isinstance(error, errors.MistakeError):
             message, arguments = without_keys([message, arguments], sent)
         if len(sent) > 1:
             arguments["hashes"] = sent
@@ -172,16 +159,16 @@ class Output:
             message = json.dumps(value)
         else:
             message = _unescaped(message)
-        self._tell(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
+        self._write_error(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
 
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
         """Write an error, and end the process with its exit code."""
         if isinstance(error, KeyboardInterrupt):
-            kind = TerminationError if isinstance(error, Stopped) else InterruptionError
+            kind = errors.TerminationError if isinstance(error, errors.Stopped) else errors.InterruptionError
             error = kind(self.sent, getattr(error, "__notes__", ()))
-        if self.sent or not isinstance(error, ReaderLeftError):  # a reader that ends early causes no error
+        if self.sent or not isinstance(error, errors.ReaderLeftError):  # a reader that ends early causes no error
             self.error(error)
-        sys.exit(exit_code(error))
+        sys.exit(errors.exit_code(error))
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
@@ -228,7 +215,7 @@ class Output:
     def _write_json(self, shape: Any) -> None:
         _write(json.dumps(shape, indent=2))
 
-    def _tell(self, message: str | Text) -> None:
+    def _write_error(self, message: str | Text) -> None:
         """Write to the standard error output, and go on if it takes nothing."""
         try:
             if isinstance(message, Text):
@@ -244,17 +231,17 @@ class Output:
 def writing() -> Iterator[None]:
     """Write to the standard output, and flush it."""
     if sys.stdout is None:  # it was closed when the process began
-        raise UnwrittenError(os.strerror(errno.EBADF))
+        raise errors.UnwrittenError(os.strerror(errno.EBADF))
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
         _discard(sys.stdout)
-        kind = ReaderLeftError if isinstance(error, BrokenPipeError) else UnwrittenError
+        kind = errors.ReaderLeftError if isinstance(error, BrokenPipeError) else errors.UnwrittenError
         raise kind(error.strerror or str(error)) from None
 
 
-def shown(value: Any) -> Text:
+def cell_text(value: Any) -> Text:
     """Return a plain value as a table shows it."""
     if _is_empty(value):
         return Text("-", style="dim")
@@ -262,12 +249,14 @@ def shown(value: Any) -> Text:
         case bool():
             return Text("yes" if value else "no")
         case dict():
-            return Text("\n").join(Text(f"{printable(str(name))}: ") + shown(inner) for name, inner in value.items())
+            return Text("\n").join(
+                Text(f"{printable(str(name))}: ") + cell_text(inner) for name, inner in value.items()
+            )
         case list():
             rest = [f"… and {len(value) - _ROWS} more, see --json"] if len(value) > _ROWS else []
-            return Text("\n").join(map(shown, [*value[:_ROWS], *rest]))
+            return Text("\n").join(map(cell_text, [*value[:_ROWS], *rest]))
     text = str(value)
-    longest = _DATA_URI if text[:5].lower() == "data:" else _SHOWN
+    longest = _DATA_URI if text[:5].lower() == "data:" else _MAX_TEXT
     if len(text) > longest and not _BYTES.fullmatch(text):
         return Text(f"{printable(text[:longest])}… ({len(text)} characters)")
     return Text(printable(text))
@@ -277,7 +266,7 @@ def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple
     """Yield what a table shows of a field: a row, or below its name one for each part that is not empty."""
     title = Text(indent + printable(label))
     if not (isinstance(value, dict) or _is_list_of_objects(value)):
-        yield title, _on_one_line(shown(value), room)
+        yield title, _on_one_line(cell_text(value), room)
         return
     yield title, Text()
     parts = (

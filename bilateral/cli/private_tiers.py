@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.cli.buyer_options import Service
-from bilateral.cli.help import argument, option
+from bilateral.cli.buyer_service import Service
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
+from bilateral.cli.terms import bytes_of, object_of
 from bilateral.core.errors import InvalidArgumentError, require_modules
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def install(
     invocation: Invocation,
-    folder: Annotated[Path | None, option("FOLDER", "The folder; BILATERAL_PROVER names another default.")] = None,
+    folder: Path | None = optional("FOLDER", "The folder; BILATERAL_PROVER names another default."),
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
     _require_private()
@@ -62,8 +63,8 @@ def join(
 
     signer = invocation.signer
     options = {"chain_id": chain_id, "policy": policy, "from_epoch": epoch}
-    taken = join_tiers(service, identity_secret(signer), signer, **options)  # type: ignore[arg-type]
-    invocation.output.result(dict(taken), title="Member")
+    accepted = join_tiers(service, identity_secret(signer), signer, **options)  # type: ignore[arg-type]
+    invocation.output.result(dict(accepted), title="Member")
 
 
 def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database = None) -> None:
@@ -134,23 +135,22 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     policy: Policy = "brp-1.0",
     epoch: Day = None,
     request: RequestHash = "0x" + "00" * 32,
-    least: Annotated[int, typer.Option("--least-members", min=1, help="The smallest group in which to prove.")] = 20,
+    least: int = option(None, "The smallest group in which to prove.", "--least-members", default=20, min=1),
 ) -> None:
     """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
     _require_private()
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.tiers import epoch_of, private_gate_scope  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
 
-    wanted, hashed = _tier(tier), bytes_of(request, "--request")
+    requested, hashed = _tier(tier), bytes_of(request, "--request")
     document = fetch_list(service, policy, epoch_of() if epoch is None else epoch)
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         proof = prove_tier(
             document,
             identity_secret(invocation.signer),
-            wanted,
+            requested,
             holder,
             client,
             scope=lambda day: private_gate_scope(chain_id, gate, policy_hash(policy), day),
@@ -171,7 +171,6 @@ def verify(
     """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
     _require_private()
     from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
-    from bilateral.cli.terms import bytes_of, object_of  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")
     claimed = TierProof.from_json(fields)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from bilateral.cli.blind import Vault, vault_at
-from bilateral.cli.help import argument, option
+from bilateral.cli.columns import columns
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -44,12 +43,9 @@ class RatingOptions:
     subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
-    owner: Annotated[
-        str | None,
-        option(
-            "ADDRESS", "The owner of the rated agent; its owner now if left out. The registry refuses if it is another."
-        ),
-    ] = None
+    owner: str | None = optional(
+        "ADDRESS", "The owner of the rated agent; its owner now if left out. The registry refuses if it is another."
+    )
     confirmations: Confirmations = 1
 
 
@@ -78,12 +74,8 @@ class RatingsOptions:
 class SealingOptions:
     """The interaction whose rating is sealed, if it is."""
 
-    blind: Annotated[str | None, option("INTERACTION", "Seal the rating for this interaction: 0x and 64 digits.")] = (
-        None
-    )
-    client_account: Annotated[str | None, option("ADDRESS", "With --blind: the account that gives the feedback.")] = (
-        None
-    )
+    blind: str | None = optional("INTERACTION", "Seal the rating for this interaction: 0x and 64 digits.")
+    client_account: str | None = optional("ADDRESS", "With --blind: the account that gives the feedback.")
     vault: Vault = None
 
 
@@ -123,9 +115,7 @@ def show(
     invocation: Invocation,
     subjects: Annotated[list[str], argument("SUBJECT...", "The rated agents.")],
     server: Annotated[str, option("AGENT", "The server that rated.", "--by")],
-    as_validator: Annotated[
-        bool, typer.Option("--validator", help="Show ratings as validators, not as clients.")
-    ] = False,
+    as_validator: bool = flag("--validator", "Show ratings as validators, not as clients."),
 ) -> None:
     """Show the ratings that a server gave."""
     with invocation.reading() as reading:
@@ -135,15 +125,7 @@ def show(
             ratings = [reading.get_client_rating(subjects[0], server)]
         else:
             ratings = reading.get_client_ratings(subjects, server)
-    invocation.output.results(
-        ratings,
-        {
-            "subject": lambda entry: entry.subject,
-            "as": lambda entry: entry.kind,
-            "by": lambda entry: entry.server,
-            "rating": lambda entry: entry.rating,
-        },
-    )
+    invocation.output.results(ratings, columns("subject", **{"as": "kind"}, by="server", rating="rating"))
 
 
 def _expected(invocation: Invocation, options: RatingOptions | RatingsOptions) -> dict[str, Any]:
@@ -159,7 +141,7 @@ def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, seali
     account = sealing.client_account
     if account is None:
         raise InvalidArgumentError("--blind needs --client-account, the account that gives the feedback")
-    named, vault = hash_bytes(interaction, "--blind"), vault_at(sealing.vault)
+    encoded, vault = hash_bytes(interaction, "--blind"), vault_at(sealing.vault)
     with invocation.signing() as signing:
-        signed = signing.seal_rating(vault, rating.subject, rating.rating, client=account, interaction=named)
+        signed = signing.seal_rating(vault, rating.subject, rating.rating, client=account, interaction=encoded)
     invocation.output.raw(signed.to_json())

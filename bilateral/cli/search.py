@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import typer
 
-from bilateral.cli.help import option
+from bilateral.cli.columns import field_at
+from bilateral.cli.help import option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -50,10 +50,10 @@ class SearchOptions(AgentQuestion):
 def search(
     invocation: Invocation,
     question: SearchOptions,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The most agents.", rich_help_panel=_PAGE)] = 20,
-    cursor: Annotated[
-        str | None, option("CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE)
-    ] = None,
+    limit: int = option(None, "The most agents.", default=20, min=1, max=1000, rich_help_panel=_PAGE),
+    cursor: str | None = optional(
+        "CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE
+    ),
     database: Database = None,
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
@@ -61,10 +61,10 @@ def search(
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
     from bilateral.index.search.queries import search_indexed  # noqa: PLC0415
 
-    wanted = question.search()
+    query = question.search()
     reader = Reader(database, seconds=_SECONDS)
     try:
-        page = reader.read(search_indexed, wanted, limit=limit, cursor=cursor)
+        page = reader.read(search_indexed, query, limit=limit, cursor=cursor)
     finally:
         reader.close()
     if invocation.output.as_json:
@@ -100,16 +100,16 @@ def _standing(agent: FoundAgent) -> str | None:
 
 
 _COLUMNS: Final[dict[str, Callable[[Any], Any]]] = {
-    "agent": attrgetter("id"),
-    "name, as it calls itself": attrgetter("name"),
+    "agent": field_at("id"),
+    "name, as it calls itself": field_at("name"),
     "standing": _standing,
     "tag": _of_rating("tag"),
     "mean": _of_rating("mean"),
     "at least": _of_rating("lower_bound"),
     "ratings": _of_rating("count"),
     "raters": _of_rating("counterparts"),
-    "active": attrgetter("active"),
-    "x402": attrgetter("x402_support"),
-    "owner": attrgetter("owner"),
+    "active": field_at("active"),
+    "x402": field_at("x402_support"),
+    "owner": field_at("owner"),
 }
 """The columns of the table."""

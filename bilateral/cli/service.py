@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
-from bilateral.cli.help import option
+from bilateral.cli.help import flag, optional
 from bilateral.cli.index_options import ChainOptions, Database, SettingsFile, log_steps
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
@@ -29,34 +29,23 @@ _PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
 class ServeOptions:
     """The options of a service that count more than its settings."""
 
-    host: Annotated[
-        str | None, typer.Option(envvar="BILATERAL_HOST", help="The address to listen at; 127.0.0.1 if left out.")
-    ] = None
-    port: Annotated[
-        int | None,
-        typer.Option(envvar="BILATERAL_PORT", min=0, max=65535, help="The port; 8004 if left out, 0 for any."),
-    ] = None
-    workers: Annotated[
-        int | None, typer.Option(envvar="BILATERAL_WORKERS", min=1, max=256, help="The processes that answer.")
-    ] = None
-    rate: Annotated[
-        str | None, option("LIMIT", "The requests of an address, such as 1200/minute.", envvar="BILATERAL_RATE")
-    ] = None
-    trusted_proxies: Annotated[
-        list[str] | None, option("NETWORK", "A proxy whose X-Forwarded-… is believed; may be repeated.", "--proxy")
-    ] = None
-    public_url: Annotated[
-        str | None,
-        option(
-            "URL",
-            "The address at which visitors reach the service, such as https://explorer.example.",
-            envvar="BILATERAL_PUBLIC_URL",
-        ),
-    ] = None
-    aggregator: Annotated[
-        str | None,
-        option("FILE", "Pay for feedback that clients signed, as this TOML file says.", envvar="BILATERAL_AGGREGATOR"),
-    ] = None
+    host: str | None = optional(None, "The address to listen at; 127.0.0.1 if left out.", envvar="BILATERAL_HOST")
+    port: int | None = optional(
+        None, "The port; 8004 if left out, 0 for any.", envvar="BILATERAL_PORT", min=0, max=65535
+    )
+    workers: int | None = optional(None, "The processes that answer.", envvar="BILATERAL_WORKERS", min=1, max=256)
+    rate: str | None = optional("LIMIT", "The requests of an address, such as 1200/minute.", envvar="BILATERAL_RATE")
+    trusted_proxies: list[str] | None = optional(
+        "NETWORK", "A proxy whose X-Forwarded-… is believed; may be repeated.", "--proxy"
+    )
+    public_url: str | None = optional(
+        "URL",
+        "The address at which visitors reach the service, such as https://explorer.example.",
+        envvar="BILATERAL_PUBLIC_URL",
+    )
+    aggregator: str | None = optional(
+        "FILE", "Pay for feedback that clients signed, as this TOML file says.", envvar="BILATERAL_AGGREGATOR"
+    )
 
 
 @command(app, is_local=True)
@@ -65,15 +54,12 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     chains: ChainOptions,
     options: ServeOptions,
     database: Database = None,
-    no_index: Annotated[bool, typer.Option("--no-index", help="Follow no chain: another process does.")] = False,
-    no_analyse: Annotated[
-        bool,
-        typer.Option(
-            "--no-analyse",
-            envvar="BILATERAL_NO_ANALYSE",
-            help="Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
-        ),
-    ] = False,
+    no_index: bool = flag("--no-index", "Follow no chain: another process does."),
+    no_analyse: bool = flag(
+        "--no-analyse",
+        "Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
+        envvar="BILATERAL_NO_ANALYSE",
+    ),
 ) -> None:
     """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
     require_api()

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from bilateral.cli.help import option
-from bilateral.cli.secrets import (
-    ACCOUNT_VARIABLE,
-    KEY_VARIABLE,
-    KEYSTORE_VARIABLE,
-    PASSPHRASE_FILE_VARIABLE,
-    PASSPHRASE_VARIABLE,
-    PINATA_VARIABLE,
-    PINNING_VARIABLE,
-)
+from bilateral.cli import secrets
+from bilateral.cli.help import flag, option, optional
 
 
 def _complete_account(incomplete: str) -> list[str]:
@@ -27,166 +16,116 @@ def _complete_account(incomplete: str) -> list[str]:
     return [alias for alias in aliases() if alias.startswith(incomplete)]
 
 
-def _of_panel(panel: str) -> Callable[..., Any]:
-    """Return what makes options of a panel that an environment variable can set."""
-
-    def make(variable: str, metavar: str, about: str, **settings: Any) -> Any:
-        return option(metavar, about, envvar=variable, rich_help_panel=panel, **settings)
-
-    return make
-
-
-_node, _key, _sending, _documents = map(_of_panel, ("Node", "Key", "Sending", "Documents"))
+_node, _key, _sending, _documents = (
+    partial(optional, rich_help_panel=panel) for panel in ("Node", "Key", "Sending", "Documents")
+)
 
 
 @dataclass(frozen=True)
 class NodeOptions:
     """The node, its chain and registries, and the gateways to IPFS."""
 
-    rpc_url: Annotated[str | None, _node("BILATERAL_RPC_URL", "URL", "The URL of the node's JSON-RPC.")] = None
-    deployment: Annotated[
-        Path | None,
-        _node(
-            "BILATERAL_DEPLOYMENT",
-            "FILE",
-            "The deployment record that lists the registries' addresses; or canonical or bilateral, for a packaged "
-            "one. The canonical one if left out.",
-        ),
-    ] = None
-    chain: Annotated[
-        int | None,
-        _node(
-            "BILATERAL_CHAIN",
-            "ID",
-            "Refuse a node of another chain. Without it and a record, the node alone names the chain.",
-            min=1,
-        ),
-    ] = None
-    ipfs_gateways: Annotated[
-        list[str] | None,
-        option(
-            "URL",
-            "Load ipfs: documents from this gateway; may be repeated.",
-            "--ipfs-gateway",
-            envvar="BILATERAL_IPFS_GATEWAYS",
-            rich_help_panel="Documents",
-        ),
-    ] = None
+    rpc_url: str | None = _node("URL", "The URL of the node's JSON-RPC.", envvar="BILATERAL_RPC_URL")
+    deployment: Path | None = _node(
+        "FILE",
+        "The deployment record that lists the registries' addresses; or canonical or bilateral, for a packaged "
+        "one. The canonical one if left out.",
+        envvar="BILATERAL_DEPLOYMENT",
+    )
+    chain: int | None = _node(
+        "ID",
+        "Refuse a node of another chain. Without it and a record, the node alone names the chain.",
+        envvar="BILATERAL_CHAIN",
+        min=1,
+    )
+    ipfs_gateways: list[str] | None = _documents(
+        "URL",
+        "Load ipfs: documents from this gateway; may be repeated.",
+        "--ipfs-gateway",
+        envvar="BILATERAL_IPFS_GATEWAYS",
+    )
 
 
 @dataclass(frozen=True)
 class KeyOptions:
     """The keystore to sign with."""
 
-    account: Annotated[
-        str | None,
-        _key(
-            ACCOUNT_VARIABLE,
-            "ALIAS",
-            f"Sign with this keystore of Ape's accounts. Without it, with the key in {KEY_VARIABLE}.",
-            autocompletion=_complete_account,
-        ),
-    ] = None
-    keystore: Annotated[
-        Path | None, _key(KEYSTORE_VARIABLE, "FILE", "Sign with this keystore file, wherever it is.")
-    ] = None
+    account: str | None = _key(
+        "ALIAS",
+        f"Sign with this keystore of Ape's accounts. Without it, with the key in {secrets.KEY_VARIABLE}.",
+        envvar=secrets.ACCOUNT_VARIABLE,
+        autocompletion=_complete_account,
+    )
+    keystore: Path | None = _key(
+        "FILE", "Sign with this keystore file, wherever it is.", envvar=secrets.KEYSTORE_VARIABLE
+    )
 
 
 @dataclass(frozen=True)
 class PassphraseOptions:
     """The passphrase of a keystore."""
 
-    passphrase_file: Annotated[
-        Path | None,
-        _key(
-            PASSPHRASE_FILE_VARIABLE,
-            "FILE",
-            f"Read the passphrase from this file. Without it, from {PASSPHRASE_VARIABLE} or the terminal.",
-        ),
-    ] = None
+    passphrase_file: Path | None = _key(
+        "FILE",
+        f"Read the passphrase from this file. Without it, from {secrets.PASSPHRASE_VARIABLE} or the terminal.",
+        envvar=secrets.PASSPHRASE_FILE_VARIABLE,
+    )
 
 
 @dataclass(frozen=True)
 class SendingOptions:
     """The limits of a transaction, and the wait for it."""
 
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Check and simulate, but neither sign nor send.", rich_help_panel="Sending"),
-    ] = False
-    max_fee_per_gas: Annotated[
-        str | None,
-        _sending(
-            "BILATERAL_MAX_FEE_PER_GAS",
-            "GWEI",
-            "Sign no higher fee per gas. By default 500, with a narrower limit for the tip.",
-        ),
-    ] = None
-    max_cost: Annotated[
-        str | None,
-        _sending(
-            "BILATERAL_MAX_COST",
-            "ETHER",
-            "Sign no transaction that may cost more, in the chain's currency. By default without limit.",
-        ),
-    ] = None
-    wait: Annotated[bool, typer.Option(help="Wait until the transaction is in a block.", rich_help_panel="Sending")] = (
-        True
+    dry_run: bool = flag("--dry-run", "Check and simulate, but neither sign nor send.", rich_help_panel="Sending")
+    max_fee_per_gas: str | None = _sending(
+        "GWEI",
+        "Sign no higher fee per gas. By default 500, with a narrower limit for the tip.",
+        envvar="BILATERAL_MAX_FEE_PER_GAS",
     )
-    timeout: Annotated[float, option("SECONDS", "Longest time to wait.", min=0, rich_help_panel="Sending")] = 120.0
+    max_cost: str | None = _sending(
+        "ETHER",
+        "Sign no transaction that may cost more, in the chain's currency. By default without limit.",
+        envvar="BILATERAL_MAX_COST",
+    )
+    wait: bool = option(None, "Wait until the transaction is in a block.", default=True, rich_help_panel="Sending")
+    timeout: float = option("SECONDS", "Longest time to wait.", default=120.0, min=0, rich_help_panel="Sending")
 
 
 @dataclass(frozen=True)
 class StoreOptions:
     """The store of documents."""
 
-    store_folder: Annotated[
-        Path | None,
-        _documents(
-            "BILATERAL_STORE_FOLDER",
-            "FOLDER",
-            "Put documents there, to be published at --store-url. Without it, they go on chain as data: URIs.",
-        ),
-    ] = None
-    store_url: Annotated[
-        str | None,
-        _documents(
-            "BILATERAL_STORE_URL",
-            "URL",
-            "The http or https URL at which that folder is published; what goes on chain begins with it.",
-        ),
-    ] = None
-    ipfs_api: Annotated[
-        str | None, _documents("BILATERAL_IPFS_API", "URL", "Put documents into IPFS, through a node with Kubo's API.")
-    ] = None
-    pinning_api: Annotated[
-        str | None,
-        _documents(
-            "BILATERAL_PINNING_API",
-            "URL",
-            f"Have a service pin them (IPFS Pinning Service API). Its token is in {PINNING_VARIABLE}.",
-        ),
-    ] = None
-    pinata: Annotated[
-        bool,
-        typer.Option(
-            "--pinata",
-            help=f"Put documents into IPFS, through Pinata. Its JWT is in {PINATA_VARIABLE}.",
-            rich_help_panel="Documents",
-        ),
-    ] = False
-    put_url: Annotated[
-        str | None,
-        _documents("BILATERAL_PUT_URL", "URL", "Put the document there by HTTP PUT, such as to a presigned URL."),
-    ] = None
-    public_url: Annotated[
-        str | None,
-        _documents(
-            "BILATERAL_PUBLIC_URL",
-            "URL",
-            "The URL of that document for readers. Without it, --put-url without its query.",
-        ),
-    ] = None
+    store_folder: Path | None = _documents(
+        "FOLDER",
+        "Put documents there, to be published at --store-url. Without it, they go on chain as data: URIs.",
+        envvar="BILATERAL_STORE_FOLDER",
+    )
+    store_url: str | None = _documents(
+        "URL",
+        "The http or https URL at which that folder is published; what goes on chain begins with it.",
+        envvar="BILATERAL_STORE_URL",
+    )
+    ipfs_api: str | None = _documents(
+        "URL", "Put documents into IPFS, through a node with Kubo's API.", envvar="BILATERAL_IPFS_API"
+    )
+    pinning_api: str | None = _documents(
+        "URL",
+        f"Have a service pin them (IPFS Pinning Service API). Its token is in {secrets.PINNING_VARIABLE}.",
+        envvar="BILATERAL_PINNING_API",
+    )
+    pinata: bool = flag(
+        "--pinata",
+        f"Put documents into IPFS, through Pinata. Its JWT is in {secrets.PINATA_VARIABLE}.",
+        rich_help_panel="Documents",
+    )
+    put_url: str | None = _documents(
+        "URL", "Put the document there by HTTP PUT, such as to a presigned URL.", envvar="BILATERAL_PUT_URL"
+    )
+    public_url: str | None = _documents(
+        "URL",
+        "The URL of that document for readers. Without it, --put-url without its query.",
+        envvar="BILATERAL_PUBLIC_URL",
+    )
 
 
 @dataclass(frozen=True)

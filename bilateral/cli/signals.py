@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, optional
 from bilateral.cli.invocation import NOT_SENT, Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.core.errors import InvalidArgumentError
@@ -30,7 +30,7 @@ def publish(
             "A JSON list of objects with agent, tag, value and, if it has one, endpoint; - is the standard input.",
         ),
     ],
-    period: Annotated[str | None, option("PERIOD", "The name of the period; this ISO week if left out.")] = None,
+    period: str | None = optional("PERIOD", "The name of the period; this ISO week if left out."),
 ) -> None:
     """Publish the measurements of a period that are not on chain yet."""
     from bilateral.client import week_of  # noqa: PLC0415  # slow to import

@@ -8,16 +8,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, TypeVar, get_type_hints
 
-from bilateral.core.contracts.buyer_terms import AttestedPayment, BuyerTier
 from bilateral.core.errors import InvalidArgumentError
 
 T = TypeVar("T")
-
-_KINDS: Final[Mapping[str, type]] = {kind.__name__: kind for kind in (bytes, int, str, BuyerTier, AttestedPayment)}
-"""The classes of fields, by the names that annotations give them."""
 
 _HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
@@ -44,11 +41,9 @@ def list_of(value: Any, kind: type[T], place: str = "the file") -> list[T]:
 
 def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
     """Return the term in a JSON object."""
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # it is a dataclass
-    parts = _fields(value, place, [field.name for field in fields])
-    return kind(
-        **{field.name: _value(parts[field.name], _KINDS[str(field.type)], f"{place}.{field.name}") for field in fields}
-    )
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # it is a dataclass
+    parts, kinds = _fields(value, place, names), get_type_hints(kind)
+    return kind(**{name: _value(parts[name], kinds[name], f"{place}.{name}") for name in names})
 
 
 def fields_of(term: Any) -> dict[str, Any]:
@@ -65,7 +60,7 @@ def bytes_of(value: Any, place: str) -> bytes:
     return bytes.fromhex(value[2:])
 
 
-def _fields(value: Any, place: str, names: tuple[str, ...] | list[str]) -> Mapping[str, Any]:
+def _fields(value: Any, place: str, names: Sequence[str]) -> Mapping[str, Any]:
     """Check that a value is an object with exactly some fields."""
     if not isinstance(value, dict):
         raise InvalidArgumentError(f"{place} must be an object with the fields {', '.join(names)}")
@@ -82,10 +77,10 @@ def _value(value: Any, kind: type, place: str) -> Any:
     """Return the value of a field."""
     if kind is bytes:
         return bytes_of(value, place)
-    if kind is BuyerTier:
-        if value not in list(BuyerTier):
-            raise InvalidArgumentError(f"{place} must be one of {', '.join(BuyerTier)}")
-        return BuyerTier(value)
+    if issubclass(kind, StrEnum):
+        if value not in list(kind):
+            raise InvalidArgumentError(f"{place} must be one of {', '.join(kind)}")
+        return kind(value)
     if dataclasses.is_dataclass(kind):
         return term_of(value, kind, place)
     if not isinstance(value, kind) or isinstance(value, bool):

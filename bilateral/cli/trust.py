@@ -9,10 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ReviewOptions, command, make_group
 
@@ -40,16 +38,14 @@ def _refuse_databases(tables: Any) -> Any:
     return tables
 
 
-def _refuse_limit(limit: str | None) -> None:
-    if limit is not None:
-        raise UsageProblemError(
-            "--memory is no longer an option: an analysis holds all arrays in memory, 0.8 GB for a million opinions"
-        )
+def _removed(option: str, instead: str) -> Any:
+    """Return an option that is no more, and is refused with the new way."""
 
+    def refuse(value: str | None) -> None:
+        if value is not None:
+            raise UsageProblemError(f"{option} is no longer an option: {instead}")
 
-def _refuse_checkpoints(folder: str | None) -> None:
-    if folder is not None:
-        raise UsageProblemError("--checkpoints is no longer an option: run the whole analysis again")
+    return optional(None, "Removed.", option, hidden=True, callback=refuse)
 
 
 _Tables = Annotated[
@@ -64,21 +60,20 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     out: _Out,
     judged: ReviewOptions,
-    tables: Annotated[
-        list[str] | None,
-        option(
-            "[CHAIN=]DIR|URL",
-            "The folder of the tables, as Parquet, or its URL. "
-            "Repeat it with the id of each chain to analyse several together.",
-            "--tables",
-            callback=_refuse_databases,
-        ),
-    ] = None,
-    database: Annotated[
-        str | None, option("URL", "The database of an index instead: analyse all of its chains together.", "--database")
-    ] = None,
-    checkpoints: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_checkpoints)] = None,  # noqa: ARG001
-    memory: Annotated[str | None, typer.Option(hidden=True, callback=_refuse_limit)] = None,  # noqa: ARG001
+    tables: list[str] | None = optional(
+        "[CHAIN=]DIR|URL",
+        "The folder of the tables, as Parquet, or its URL. "
+        "Repeat it with the id of each chain to analyse several together.",
+        "--tables",
+        callback=_refuse_databases,
+    ),
+    database: str | None = optional(
+        "URL", "The database of an index instead: analyse all of its chains together.", "--database"
+    ),
+    checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
+    memory: str | None = _removed(  # noqa: ARG001
+        "--memory", "an analysis holds all arrays in memory, 0.8 GB for a million opinions"
+    ),
 ) -> None:
     """Analyse tables, and write the results as Parquet."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415
@@ -126,14 +121,14 @@ class _Pace:
     _PAUSE: Final = 5.0
     """The seconds between two lines: a short analysis says nothing, and a long one a screen or two."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell, self._told = tell, 0.0
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report, self._reported_at = report, 0.0
 
     def __call__(self, progress: Progress) -> None:
         """Tell the state of a run."""
-        if progress.spent - self._told >= self._PAUSE:
-            self._tell(str(progress))
-            self._told = progress.spent
+        if progress.spent - self._reported_at >= self._PAUSE:
+            self._report(str(progress))
+            self._reported_at = progress.spent
 
 
 def _folders(tables: list[str]) -> _Source:
@@ -147,8 +142,8 @@ def _folders(tables: list[str]) -> _Source:
 
 def _chains(tables: list[str]) -> dict[int, str] | None:
     """Return the folder of each chain; None for tables of one chain."""
-    named = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
-    chains = {int(match[1]): match[2] for match in named if match is not None}
+    matches = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
+    chains = {int(match[1]): match[2] for match in matches if match is not None}
     if len(tables) == 1 and not chains:
         return None
     if len(chains) < len(tables):
@@ -183,9 +178,9 @@ def decide(
     tables: _Tables,
     asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
     out: Annotated[Path, option("FILE", "The Parquet file of the answers.")],
-    analyses: Annotated[
-        int, typer.Option(min=1, help="The most analyses: more of them use later rows, up to the time of each ask.")
-    ] = 4,
+    analyses: int = option(
+        None, "The most analyses: more of them use later rows, up to the time of each ask.", default=4, min=1
+    ),
 ) -> None:
     """Answer each ask whether to pay: a verdict by the agent's standing and the amount, from rows up to its time."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
@@ -206,7 +201,7 @@ def decide(
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
-    count: Annotated[int, typer.Option(min=1, help="The most proposals.")] = 20,
+    count: int = option(None, "The most proposals.", default=20, min=1),
 ) -> None:
     """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
@@ -224,10 +219,8 @@ def explain(
     invocation: Invocation,
     identifier: Annotated[str, argument("ID", "A finding, an address or the number of an agent.")],
     out: _Out = Path("results"),
-    database: Annotated[
-        str | None, option("URL", "The database of an index: explain what bilateral index analyse stored.")
-    ] = None,
-    chain_id: Annotated[int | None, typer.Option(help="The chain, if there are several.")] = None,
+    database: str | None = optional("URL", "The database of an index: explain what bilateral index analyse stored."),
+    chain_id: int | None = optional(None, "The chain, if there are several."),
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
     from bilateral.trust.chains import of_chain  # noqa: PLC0415  # pyarrow is heavy, and an extra

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.columns import columns, tag_at
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
-from bilateral.cli.tags import marked_tag
 from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("validation")
@@ -23,9 +23,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     validator: Validator,
-    document: Annotated[
-        Path | None, option("FILE", "A document for the validator, which is stored; - is the standard input.")
-    ] = None,
+    document: Path | None = optional("FILE", "A document for the validator, which is stored; - is the standard input."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
@@ -64,10 +62,9 @@ def show(invocation: Invocation, request_hash: Request) -> None:
 def summary(
     invocation: Invocation,
     agent: Agent,
-    validators: Annotated[
-        list[str] | None,
-        option("ADDRESS", "Count only answers of this validator; may be repeated. All if left out.", "--validator"),
-    ] = None,
+    validators: list[str] | None = optional(
+        "ADDRESS", "Count only answers of this validator; may be repeated. All if left out.", "--validator"
+    ),
     tag: ValidationTag = "",
 ) -> None:
     """Average an agent's last answers."""
@@ -79,8 +76,8 @@ def summary(
 @command(app, "list")
 def list_requests(
     invocation: Invocation,
-    agent: Annotated[str | None, option("AGENT", "The agent whose work is validated.")] = None,
-    validator: Annotated[str | None, option("ADDRESS", "The validator's address.")] = None,
+    agent: str | None = optional("AGENT", "The agent whose work is validated."),
+    validator: str | None = optional("ADDRESS", "The validator's address."),
 ) -> None:
     """List the requests for an agent or to a validator, with their last answers."""
     if (agent is None) == (validator is None):
@@ -88,15 +85,12 @@ def list_requests(
     with invocation.reading() as client:
         hashes = client.get_agent_validations(agent) if agent else client.get_validator_requests(str(validator))
         statuses = [client.get_validation_status(request) for request in hashes]
-    invocation.output.results(
-        statuses,
-        {
-            "request": lambda entry: entry.request_hash,
-            "agent": lambda entry: entry.agent,
-            "validator": lambda entry: entry.validator,
-            "response": lambda entry: entry.response if entry.is_surely_answered else None,
-            "tag": lambda entry: marked_tag(entry.tag),
-            "last update": lambda entry: entry.last_update,
-        },
-        none="no requests",
+    fields = columns(
+        request="request_hash",
+        agent="agent",
+        validator="validator",
+        response=lambda entry: entry.response if entry.is_surely_answered else None,
+        tag=tag_at("tag"),
+        last_update="last_update",
     )
+    invocation.output.results(statuses, fields, none="no requests")

@@ -33,8 +33,8 @@ def commit() -> str | None:
 
 def described() -> str:
     """Return the version with the commit, as `0.1.0 (commit 0123456789ab)`."""
-    known = commit()
-    if known is None:
+    revision = commit()
+    if revision is None:
         return version("bilateral")
-    digits, _, mark = known.partition("-")
+    digits, _, mark = revision.partition("-")
     return f"{version('bilateral')} (commit {digits[:_SHORT]}{f'-{mark}' if mark else ''})"

@@ -7,9 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, flag, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -36,8 +34,8 @@ _PAUSE: Final = 1.0
 class ChangeOptions:
     """The changes to report."""
 
-    kinds: Annotated[list[str] | None, option("KIND", "Changes of this kind only. Can be repeated.", "--kind")] = None
-    tags: Annotated[list[str] | None, option("TAG", "Changes with this tag only. Can be repeated.", "--tag")] = None
+    kinds: list[str] | None = optional("KIND", "Changes of this kind only. Can be repeated.", "--kind")
+    tags: list[str] | None = optional("TAG", "Changes with this tag only. Can be repeated.", "--tag")
 
     def filter(self, connection: Connection, agents: Iterable[str], accounts: Iterable[str]) -> FeedFilter:
         """Return the filter of the changes of some agents and accounts, or of all."""
@@ -51,12 +49,10 @@ class ChangeOptions:
 class WatchOptions(ChangeOptions):
     """The changes to watch, and from where on."""
 
-    since: Annotated[
-        str | None, option("CURSOR", "The id of the last change that is known; 0 for all. From now on if left out.")
-    ] = None
-    once: Annotated[bool, typer.Option("--once", help="End at the end of the feed, instead of waiting for more.")] = (
-        False
+    since: str | None = optional(
+        "CURSOR", "The id of the last change that is known; 0 for all. From now on if left out."
     )
+    once: bool = flag("--once", "End at the end of the feed, instead of waiting for more.")
     database: Database = None
 
 
@@ -90,10 +86,10 @@ def _watch(
 
     reader = Reader(options.database, seconds=_SECONDS, connections=1)
     try:
-        wanted = reader.read(options.filter, agents, accounts)
+        chosen = reader.read(options.filter, agents, accounts)
         cursor = reader.read(last_cursor) if options.since is None else options.since
         while True:
-            page = reader.read(read_feed, cursor, wanted)
+            page = reader.read(read_feed, cursor, chosen)
             for change in page.items:
                 invocation.output.raw(_line(change, as_json=invocation.output.as_json))
             cursor = page.cursor
@@ -111,7 +107,7 @@ def _line(change: FeedChange, *, as_json: bool) -> str:
 
     if as_json:
         return json.dumps(plain(change))
-    moment = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(change.time))
+    timestamp = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(change.time))
     details = " ".join(f"{name}={value}" for name, value in change.details.items() if value not in (None, ""))
     kind = change.kind if change.retracts is None else f"retracted {change.retracts} {change.kind}"
-    return printable(f"{moment} {change.id} {kind} {' '.join(change.agents)} {details}")
+    return printable(f"{timestamp} {change.id} {kind} {' '.join(change.agents)} {details}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.help import argument, option
+from bilateral.cli.columns import columns
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, MonitorOptions, open_index
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
@@ -23,15 +23,15 @@ from bilateral.core.text import quoted
 
 app = make_group("webhooks")
 
-_COLUMNS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "Webhook": lambda entry: entry["id"],
-    "Owner": lambda entry: entry["owner"],
-    "URL": lambda entry: entry["url"],
-    "Wanted": lambda entry: json.dumps(entry["wanted"]),
-    "State": lambda entry: entry["state"],
-    "Delivered": lambda entry: entry["delivered"],
-    "Problem": lambda entry: entry["problem"],
-}
+_COLUMNS: Final = columns(
+    Webhook="id",
+    Owner="owner",
+    URL="url",
+    Wanted=lambda entry: json.dumps(entry["wanted"]),
+    State="state",
+    Delivered="delivered",
+    Problem="problem",
+)
 
 KeyFile = Annotated[
     Path,
@@ -52,11 +52,9 @@ Private = Annotated[
 class WebhookOptions(ChangeOptions):
     """The changes that a webhook receives, from where on, and for whom."""
 
-    agents: Annotated[list[str] | None, option("AGENT", "Changes of this agent. Can be repeated.", "--agent")] = None
-    accounts: Annotated[
-        list[str] | None, option("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
-    ] = None
-    since: Annotated[str | None, option("CURSOR", "The cursor to begin at. From now on if left out.")] = None
+    agents: list[str] | None = optional("AGENT", "Changes of this agent. Can be repeated.", "--agent")
+    accounts: list[str] | None = optional("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
+    since: str | None = optional("CURSOR", "The cursor to begin at. From now on if left out.")
     owner: Owner = "operator"
     allow_private: Private = False
 
@@ -70,19 +68,19 @@ def add_webhook(
 ) -> None:
     """Send the changes that pass every option to a URL, from now on."""
     require_api()
-    from bilateral.api.webhooks.subscribing import subscribe  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks import subscribe  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
-        wanted = options.filter(connection, options.agents or (), options.accounts or ())
+        chosen = options.filter(connection, options.agents or (), options.accounts or ())
         terms: dict[str, Any] = {"since": options.since, "allow_private": options.allow_private}
-        webhook_id = subscribe(connection, url, wanted, owner=options.owner, **terms)
+        webhook_id = subscribe(connection, url, chosen, owner=options.owner, **terms)
     invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
 
 
 @command(app, "list", is_local=True)
 def list_webhooks(
     invocation: Invocation,
-    owner: Annotated[str | None, option("NAME", "Those of this owner only.")] = None,
+    owner: str | None = optional("NAME", "Those of this owner only."),
     database: Database = None,
 ) -> None:
     """List webhooks, with their state and the last problem."""
@@ -92,15 +90,15 @@ def list_webhooks(
 
     with open_index(database) as engine, snapshot(engine) as connection:
         rows = stored_webhooks(connection, owner)
-    invocation.output.results([_shown(row) for row in rows], _COLUMNS)
+    invocation.output.results([_row_of(row) for row in rows], _COLUMNS)
 
 
-def _shown(row: Any) -> dict[str, Any]:
+def _row_of(row: Any) -> dict[str, Any]:
     """Return a webhook as it is shown."""
     state = "stopped" if row.stopped_at is not None else "failing" if row.failures else "active"
     counts = {"delivered": row.delivered, "failed": row.failed, "next_at": row.next_at, "problem": row.problem or ""}
-    shown = {"id": row.id, "owner": row.owner, "url": row.url, "wanted": json.loads(row.wanted), "since": row.since}
-    return {**shown, "state": state, **counts}
+    fields = {"id": row.id, "owner": row.owner, "url": row.url, "wanted": json.loads(row.wanted), "since": row.since}
+    return {**fields, "state": state, **counts}
 
 
 @command(app, "remove", is_local=True)
@@ -123,7 +121,7 @@ def remove_webhook(
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Make the key that signs deliveries, and show its public half for receivers."""
     require_api()
-    from bilateral.api.webhooks.signing import write_key  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks import write_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, write_key(key_file))
 
@@ -132,15 +130,15 @@ def new_key(invocation: Invocation, key_file: KeyFile) -> None:
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Show the public half of the key, by which receivers check signatures."""
     require_api()
-    from bilateral.api.webhooks.signing import read_key  # noqa: PLC0415  # slow to import
+    from bilateral.api.webhooks import read_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, read_key(key_file))
 
 
 def _show_key(invocation: Invocation, key: Any) -> None:
     """Show the public half of a key."""
-    shown = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
-    invocation.output.result(shown, title="Key")
+    fields = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
+    invocation.output.result(fields, title="Key")
 
 
 @command(app, is_local=True)
@@ -156,8 +154,11 @@ def deliver(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     require_api()
-    from bilateral.api.webhooks.delivering import Deliverer  # noqa: PLC0415  # slow to import
-    from bilateral.api.webhooks.signing import Signer, read_key  # noqa: PLC0415
+    from bilateral.api.webhooks import (  # noqa: PLC0415
+        Deliverer,  # slow to import
+        Signer,
+        read_key,
+    )
     from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
     from bilateral.documents.http import Network  # noqa: PLC0415
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.columns import columns
 from bilateral.cli.errors import ExitCode, KeyUnavailableError
-from bilateral.cli.help import argument, option
+from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
-from bilateral.cli.options import Agent, command, make_group, moment
+from bilateral.cli.options import Agent, command, make_group, parse_time
 from bilateral.cli.solana import CHAINS, SOLANA_NODE_VARIABLE
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import printable, quoted
@@ -38,17 +39,14 @@ _HOUR: Final = timedelta(hours=1)
 def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     url: Annotated[str, argument("URL", "The URL of a paid route.")],
-    method: Annotated[str, option("NAME", "The method of the request.")] = "GET",
-    body_file: Annotated[Path | None, option("FILE", "A file with the body of the request.")] = None,
-    solana_node: Annotated[
-        str | None,
-        option(
-            "URL",
-            "A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
-            envvar=SOLANA_NODE_VARIABLE,
-        ),
-    ] = None,
-    cluster: Annotated[str, option("CHAIN", "The chain of that node: mainnet, devnet or testnet.")] = "mainnet",
+    method: str = option("NAME", "The method of the request.", default="GET"),
+    body_file: Path | None = optional("FILE", "A file with the body of the request."),
+    solana_node: str | None = optional(
+        "URL",
+        "A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
+        envvar=SOLANA_NODE_VARIABLE,
+    ),
+    cluster: str = option("CHAIN", "The chain of that node: mainnet, devnet or testnet.", default="mainnet"),
 ) -> None:
     """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
     from bilateral.x402.clients.preflight import check_url  # noqa: PLC0415  # slow, and an extra
@@ -64,16 +62,14 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
             deployments = {str(invocation.settings.rpc_url): client.get_deployment()}
         verifier = stack.enter_context(Verifier(deployments, readers=readers, loader=invocation.loader()))
         findings = check_url(verifier, url, method, content=content)
-    invocation.output.results(
-        findings,
-        {
-            "profile": lambda finding: finding.profile,
-            "network": lambda finding: printable(finding.network),
-            "check": lambda finding: finding.check,
-            "result": lambda finding: finding.code or "passed",
-            "problem": lambda finding: finding.problem,
-        },
+    fields = columns(
+        "profile",
+        network=lambda finding: printable(finding.network),
+        check="check",
+        result=lambda finding: finding.code or "passed",
+        problem="problem",
     )
+    invocation.output.results(findings, fields)
     if any(finding.code for finding in findings):
         raise typer.Exit(ExitCode.DECLINE)
 
@@ -85,20 +81,16 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
     with invocation.reading("Loading the agent") as client:
         listed = list_signers(client, agent)
-    columns = {"public key": "publicKey", "algorithm": "algorithm", "role": "role", "comment": "comment"}
-    times = {"valid from": "validFrom", "valid until": "validUntil"}
-    rows = [entry.to_object() for entry in listed]
-    invocation.output.results(
-        rows,
-        {title: lambda row, name=name: row.get(name) for title, name in columns.items()}
-        | {title: lambda row, name=name: _date(row.get(name)) for title, name in times.items()},
-    )
+    fields = columns(public_key="publicKey", algorithm="algorithm", role="role", comment="comment")
+    for title, name in (("valid from", "validFrom"), ("valid until", "validUntil")):
+        fields[title] = lambda row, name=name: _date(row.get(name))
+    invocation.output.results([entry.to_object() for entry in listed], fields)
 
 
 def _date(unix: object) -> object:
     """Return a time of a registration file as a date; anything else as it is, since strangers write these files."""
     try:
-        return moment(unix) if isinstance(unix, int) else unix
+        return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:
         return unix
 
@@ -107,18 +99,17 @@ def _date(unix: object) -> object:
 def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
-    signing_keystore: Annotated[
-        Path | None, option("FILE", f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}.")
-    ] = None,
-    public_key_file: Annotated[
-        Path | None,
-        option("FILE", "A file with the public key in hexadecimal digits, if another program holds the key."),
-    ] = None,
-    algorithm: Annotated[str, option("NAME", "secp256k1 or ed25519.")] = "secp256k1",
-    role: Annotated[str, option("ROLE", "owner or delegate.")] = "delegate",
-    valid_from: Annotated[int | None, option("SECONDS", "The start in Unix time; a minute ago if left out.")] = None,
-    valid_until: Annotated[int | None, option("SECONDS", "The end in Unix time; never if left out.")] = None,
-    comment: Annotated[str | None, option("TEXT", "A note for people.")] = None,
+    signing_keystore: Path | None = optional(
+        "FILE", f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}."
+    ),
+    public_key_file: Path | None = optional(
+        "FILE", "A file with the public key in hexadecimal digits, if another program holds the key."
+    ),
+    algorithm: str = option("NAME", "secp256k1 or ed25519.", default="secp256k1"),
+    role: str = option("ROLE", "owner or delegate.", default="delegate"),
+    valid_from: int | None = optional("SECONDS", "The start in Unix time; a minute ago if left out."),
+    valid_until: int | None = optional("SECONDS", "The end in Unix time; never if left out."),
+    comment: str | None = optional("TEXT", "A note for people."),
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
     from bilateral.x402.server.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
@@ -127,8 +118,8 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
         raise InvalidArgumentError("name the key by --signing-keystore or by --public-key-file, not by both")
     options: dict[str, Any] = {
         "role": role,
-        "valid_from": moment(valid_from),
-        "valid_until": moment(valid_until),
+        "valid_from": parse_time(valid_from),
+        "valid_until": parse_time(valid_until),
         "comment": comment,
     }
     if public_key_file is not None:
@@ -144,9 +135,9 @@ def retire(
     invocation: Invocation,
     agent: Agent,
     key: Annotated[str, argument("KEY", "The first digits of the public key, at least 8.")],
-    overlap: Annotated[
-        float, option("HOURS", "The key counts for so long; 0 if it was stolen.", "--overlap-hours", min=0)
-    ] = 24.0,
+    overlap: float = option(
+        "HOURS", "The key counts for so long; 0 if it was stolen.", "--overlap-hours", default=24.0, min=0
+    ),
 ) -> None:
     """Let a key expire in an agent's registration file, store the file, and set the agent's URI."""
     from bilateral.x402.server.rotation import list_signers, retire_signer  # noqa: PLC0415  # slow, and an extra

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
 from bilateral.buyers.records import profile_of, read_cursors, read_standing
 from bilateral.explorer.agent_figures import Activity, money_by_day
-from bilateral.explorer.named import NamedFinding, named_findings
+from bilateral.explorer.named import LabelledFinding, labelled_findings
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Account
 from bilateral.index.agents.queries import account as read_account
@@ -88,7 +88,7 @@ class AccountPage:
     buyers: tuple[BuyerRecord, ...]
     validations: tuple[Validation, ...]
     suspicions: tuple[AccountSuspicion, ...]
-    findings: tuple[NamedFinding, ...]
+    findings: tuple[LabelledFinding, ...]
     evidence: dict[str, Evidence]
     names: dict[str, str]
     doubts: dict[str, Doubt]
@@ -164,12 +164,12 @@ def _for_sides(summaries: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
     return tuple(best[side] for side in ("server", "client", "validator") if side in best)
 
 
-def _findings(connection: Connection, registries: Registries, address: str) -> tuple[NamedFinding, ...]:
+def _findings(connection: Connection, registries: Registries, address: str) -> tuple[LabelledFinding, ...]:
     """Return the findings that name the account."""
     return tuple(
         finding
         for chain_id in registries.by_chain
-        for finding in named_findings(connection, chain_id, registries.identity_of(chain_id), {address})
+        for finding in labelled_findings(connection, chain_id, registries.identity_of(chain_id), {address})
     )
 
 

@@ -91,7 +91,7 @@ def shares(
         Share("Independent raters", independent.get("server"), independent.get("client")),
         Share("Not revoked", of(lambda feedback: not feedback.is_revoked), _never_revoked(summaries)),
         Share("Answered", of(lambda feedback: feedback.is_answered), None),
-        Share(f"Beyond the top {_TOP}", *(_beyond(edges, summaries, side) for side in ("server", "client"))),
+        Share(f"Beyond the top {_TOP}", *(_outside(edges, summaries, side) for side in ("server", "client"))),
     )
 
 
@@ -100,7 +100,7 @@ def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
     return 1.0 if any(summary.side == "client" for summary in summaries) else None
 
 
-def _beyond(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str) -> float | None:
+def _outside(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str) -> float | None:
     """Return the share of ratings that come from others than the raters with the most."""
     total = sum(summary.count for summary in summaries if summary.side == side)
     by_rater: Counter[str | None] = Counter()
@@ -244,7 +244,7 @@ _CENTS: Final = 100  # in a dollar
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Point:
     """The rating at a time, of all counted feedback up to then.
 
     Attributes:
@@ -262,7 +262,7 @@ class Moment:
     raters: int
 
 
-def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Moment, ...]:
+def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Point, ...]:
     """Return the rating under the tag that represents an agent, as its newest feedback made it.
 
     Each rater counts once, by the mean of its values.
@@ -273,7 +273,7 @@ def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | 
         return ()
     least, greatest = scale
     values: dict[str, list[float]] = defaultdict(list)
-    step, moments = max(1, len(counted) // _POINTS), []
+    step, points = max(1, len(counted) // _POINTS), []
     for number, row in enumerate(counted, 1):
         values[row.client].append(min(1.0, max(0.0, (float(row.value) - least) / (greatest - least))))
         if number % step and number != len(counted):
@@ -282,8 +282,8 @@ def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | 
         share_sum, raters = round(total * SHARES), len(values)
         upper = least + greatest - lower_bound(raters * SHARES - share_sum, raters, scale)
         mean = least + total / raters * (greatest - least)
-        moments.append(Moment(row.time, lower_bound(share_sum, raters, scale), mean, upper, raters))
-    return tuple(moments)
+        points.append(Point(row.time, lower_bound(share_sum, raters, scale), mean, upper, raters))
+    return tuple(points)
 
 
 def money_by_day(received: Sequence[Payment], paid: Sequence[Payment]) -> Activity | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from bilateral.explorer.named import SHOWN, NamedFinding, agents_of, moments_of, named_findings, with_parties
+from bilateral.explorer.named import MAX_FINDINGS, LabelledFinding, agents_of, labelled_findings, times_of, with_members
 from bilateral.explorer.records import progress_of
 from bilateral.explorer.words import words_of
 from bilateral.index.files.queries import names_of
@@ -68,7 +68,7 @@ class AnalysisPage:
     chain_id: int
     run: standing_findings.AnalysisRun | None
     findings: tuple[Finding, ...]
-    parties: dict[str, NamedFinding]
+    parties: dict[str, LabelledFinding]
     names: dict[str, str]
     doubts: dict[str, Doubt]
     clusters: tuple[standing_findings.Cluster, ...]
@@ -118,7 +118,7 @@ class ClusterPage:
     chain_id: int
     cluster: int
     accounts: tuple[Suspect, ...]
-    findings: tuple[NamedFinding, ...]
+    findings: tuple[LabelledFinding, ...]
     names: dict[str, str]
     doubts: dict[str, Doubt]
     progress: ChainProgress
@@ -128,7 +128,7 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
     """Read the page of a chain's analysis."""
     run = standing_findings.analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
-    detailed = with_parties(connection, chain_id, identity, [(finding, "") for finding in listed[:SHOWN]])
+    detailed = with_members(connection, chain_id, identity, [(finding, "") for finding in listed[:MAX_FINDINGS]])
     about, registries = {agent for finding in detailed for agent in finding.agents}, read_registries(connection)
     return AnalysisPage(
         chain_id,
@@ -151,7 +151,7 @@ def cluster_page(
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
-    detailed = named_findings(connection, chain_id, identity, {suspect.account for suspect in suspects})
+    detailed = labelled_findings(connection, chain_id, identity, {suspect.account for suspect in suspects})
     ids = {about for finding in detailed for about in finding.agents}
     names, doubts = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
     return ClusterPage(chain_id, cluster, suspects, detailed, names, doubts, progress_of(connection, chain_id))
@@ -174,7 +174,7 @@ def finding_page(
         accounts,
         agents,
         rows,
-        moments_of(connection, chain_id, identity, [finding_id])[finding_id],
+        times_of(connection, chain_id, identity, [finding_id])[finding_id],
         names_of(connection, registries, agents.values()),
         doubts_of(connection, registries, set(agents.values())),
         progress_of(connection, chain_id),

@@ -13,7 +13,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from bilateral.explorer.agent_figures import Moment, Neighbour
-from bilateral.explorer.text import day, figure, moment, plain, rounded
+from bilateral.explorer.text import day, figure, plain, rounded, timestamp
 
 _WIDTH: Final = 470  # half of a page, in pixels
 _ROW: Final = 23  # pixels: a line of text and the space below
@@ -125,12 +125,12 @@ def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
     )
 
 
-def moments(times: Sequence[int]) -> Markup:
+def time_marks(times: Sequence[int]) -> Markup:
     """Return a strip of time: a tick for each event between the first and the last one."""
     first, last = times[0], times[-1]
     width = (last - first) or 1
     ticks = "".join(f"M{4 + (time - first) / width * _STRIP:.1f} 2v16" for time in times)
-    label = f"{len(times)} events from {moment(first)} to {moment(last)}"
+    label = f"{len(times)} events from {timestamp(first)} to {timestamp(last)}"
     return Markup(  # noqa: S704  # numbers and times only
         f'<svg viewBox="0 0 {_STRIP + 8} 22" width="100%" height="22" preserveAspectRatio="none" role="img" '
         f'aria-label="{label}"><path class="tick x" d="{ticks}"/>'

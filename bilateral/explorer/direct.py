@@ -13,7 +13,7 @@ from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.explorer.look_alikes import readings, shape
 from bilateral.explorer.networks import account_path, agent_path, chain_of, rating_path, ratings_path, slug_of
-from bilateral.explorer.text import MAX_SHOWN
+from bilateral.explorer.text import MAX_LENGTH
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files.queries import names_of
 from bilateral.index.log.text import key_text
@@ -32,7 +32,7 @@ _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
 _PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
 _MOST: Final = 5  # the results stand above those of the search, which must stay in sight
-_LOOKED_AT: Final = 20
+_MAX_INSPECTED: Final = 20
 """The agents among which names that look alike are looked for: those with the words in their names come first."""
 
 _SIDES: Final = (Side.SERVER, Side.CLIENT, Side.VALIDATOR)
@@ -97,11 +97,11 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
     names: dict[str, str] = {}
     for reading in readings(text):
         try:
-            page = search_agents(connection, AgentSearch(text=reading), limit=_LOOKED_AT)
+            page = search_agents(connection, AgentSearch(text=reading), limit=_MAX_INSPECTED)
         except InvalidArgumentError:  # such as a text with too many words
             continue
         names.update(
-            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_SHOWN]) == target
+            (agent.id, agent.name) for agent in page.items if agent.name and shape(agent.name[:MAX_LENGTH]) == target
         )
     return tuple(Direct("agent", id_, name, agent_path(id_)) for id_, name in list(names.items())[:_MOST])
 

@@ -81,7 +81,7 @@ class RatingsPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Selection:
     """The ratings that a path asks for.
 
     Attributes:
@@ -114,7 +114,7 @@ def ratings_page(
         return None
     fields = _fields(parameters)
     owned = authorizing(registries, key)
-    request = _wanted(connection, registries, key, agent, fields)
+    request = _selection(connection, registries, key, agent, fields)
     feedback, authorized, ratings, following = _rows(connection, request)
     ids = {rating.server for rating in ratings} | {rating.agent for rating in ratings}
     rated_side = "server" if request.side == "authorized" else request.side
@@ -148,7 +148,7 @@ def rating_rows(
     agent = read_agent(connection, key)
     if agent is None:
         return None
-    request = _wanted(connection, registries, key, agent, _fields(parameters))
+    request = _selection(connection, registries, key, agent, _fields(parameters))
     feedback, authorized, ratings, following = _rows(connection, request, _AT_ONCE)
     kind = {"server": Feedback, "authorized": AuthorizedFeedback}.get(request.side, Rating)
     return kind, (*feedback, *authorized, *ratings), following
@@ -169,9 +169,9 @@ def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
     )
 
 
-def _wanted(
+def _selection(
     connection: Connection, registries: Registries, key: AgentKey, agent: Agent, fields: Mapping[str, str]
-) -> _Wanted:
+) -> _Selection:
     """Return the ratings that a path asks for."""
     side = fields.get("side", SIDES[0])
     if side not in SIDES:
@@ -196,7 +196,7 @@ def _wanted(
     blind = fields.get("blind")
     if blind not in (None, *Blind):
         raise InvalidArgumentError(f"blind {quoted(blind or '')} is not one of {', '.join(Blind)}")
-    return _Wanted(
+    return _Selection(
         key=key,
         side=side,
         tag=tag,
@@ -226,37 +226,44 @@ def _reviewers(connection: Connection, registries: Registries, chain_id: int, si
 
 
 def _rows(
-    connection: Connection, shown: _Wanted, limit: int = _ROWS
+    connection: Connection, displayed: _Selection, limit: int = _ROWS
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
     """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
-    if shown.side == "server" and shown.reviewers is None and shown.payment is None:
-        chosen = FeedbackFilter(shown.tag, None, shown.client, include_revoked=True, blind=shown.blind)
-        page = feedback_of(connection, shown.key, chosen, limit=limit, cursor=shown.cursor)
+    if displayed.side == "server" and displayed.reviewers is None and displayed.payment is None:
+        chosen = FeedbackFilter(displayed.tag, None, displayed.client, include_revoked=True, blind=displayed.blind)
+        page = feedback_of(connection, displayed.key, chosen, limit=limit, cursor=displayed.cursor)
         return page.items, (), (), page.next
-    if shown.side in _FILTERS["client"]:
-        clients = shown.reviewers
-        if shown.client is not None:
-            clients = (shown.client,) if clients is None or shown.client in clients else ()
-        if shown.side == "authorized":
+    if displayed.side in _FILTERS["client"]:
+        clients = displayed.reviewers
+        if displayed.client is not None:
+            clients = (displayed.client,) if clients is None or displayed.client in clients else ()
+        if displayed.side == "authorized":
             allowed = authorized_feedback_of(
-                connection, shown.key, tag=shown.tag, clients=clients, limit=limit, cursor=shown.cursor
+                connection, displayed.key, tag=displayed.tag, clients=clients, limit=limit, cursor=displayed.cursor
             )
             return (), allowed.items, (), allowed.next
         counted = counted_feedback(
             connection,
-            shown.key,
-            tag=shown.tag,
+            displayed.key,
+            tag=displayed.tag,
             clients=clients,
-            payment=shown.payment,
-            blind=shown.blind,
+            payment=displayed.payment,
+            blind=displayed.blind,
             limit=limit,
-            cursor=shown.cursor,
+            cursor=displayed.cursor,
         )
         return counted.items, (), (), counted.next
-    direction = Direction.GIVEN if shown.side == "given" else Direction.RECEIVED
-    side = None if shown.side == "given" else RatedSide(shown.side)
-    servers = None if shown.reviewers is None else tuple(map(int, shown.reviewers))
+    direction = Direction.GIVEN if displayed.side == "given" else Direction.RECEIVED
+    side = None if displayed.side == "given" else RatedSide(displayed.side)
+    servers = None if displayed.reviewers is None else tuple(map(int, displayed.reviewers))
     rated = ratings_of(
-        connection, shown.key, direction, side, servers=servers, sealed=shown.blind, limit=limit, cursor=shown.cursor
+        connection,
+        displayed.key,
+        direction,
+        side,
+        servers=servers,
+        sealed=displayed.blind,
+        limit=limit,
+        cursor=displayed.cursor,
     )
     return (), (), rated.items, rated.next

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from bilateral.explorer.text import MAX_SHOWN, UNSEEN
+from bilateral.explorer.text import MAX_LENGTH, UNSEEN
 
 _READ_AS: Final = (
     (re.compile(r"(?<=[a-z])I(?![A-Z])"), "l"),
@@ -25,9 +25,9 @@ _MARK: Final = "\u200e"
 
 def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
     """Return the ids of agents whose name looks like that of another one."""
-    shapes = {id_: shape(name[:MAX_SHOWN]) for id_, name in names.items() if name}
-    seen = Counter(shapes.values())
-    return frozenset(id_ for id_, reading in shapes.items() if seen[reading] > 1)
+    shapes = {id_: shape(name[:MAX_LENGTH]) for id_, name in names.items() if name}
+    counts = Counter(shapes.values())
+    return frozenset(id_ for id_, reading in shapes.items() if counts[reading] > 1)
 
 
 def readings(name: str) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def readings(name: str) -> tuple[str, ...]:
 
     A name with a letter of another alphabet that looks like no plain one has none, either: it is what it seems.
     """
-    written, table = unicodedata.normalize("NFD", name[:MAX_SHOWN]), _stands_for()
+    written, table = unicodedata.normalize("NFD", name[:MAX_LENGTH]), _stands_for()
     visible = [character for character in written if unicodedata.category(character) not in UNSEEN]
     plain = "".join(character if character.isascii() else table.get(character, character) for character in visible)
     # A typographer's apostrophe deceives nobody, and other signs do not either: only letters count.

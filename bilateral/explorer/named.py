@@ -13,11 +13,11 @@ from bilateral.index.log import tables as schema
 from bilateral.index.standing.findings import Finding, evidence_of, findings_about, members_of
 from bilateral.index.standing.tables import Part
 
-SHOWN: Final = 12
+MAX_FINDINGS: Final = 12
 """The findings of an account or agent that a page shows: the strongest ones."""
 
-_NAMED: Final = 3  # names that fit into the row of a finding
-_DEEDS: Final = {
+_MAX_NAMES: Final = 3  # names that fit into the row of a finding
+_ACTIONS: Final = {
     "lockstep": "rated {} together",
     "co-targeting": "rated {} alike, with one source of funds",
     "links": "rated {}, with ties of owner, wallet or funds",
@@ -29,12 +29,12 @@ _DEEDS: Final = {
 }
 """The deed that each detector finds."""
 
-_OTHER_DEED: Final = "rated {}"
+_OTHER_ACTION: Final = "rated {}"
 _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFinding:
+class LabelledFinding:
     """A finding that names an account, with who acted and when.
 
     Attributes:
@@ -63,39 +63,39 @@ class NamedFinding:
     @property
     def deed(self) -> tuple[str, str]:
         """The words before and after the agents that it names: what those who acted did to them."""
-        before, _, after = _DEEDS.get(self.finding.detector.replace("_", " "), _OTHER_DEED).partition("{}")
+        before, _, after = _ACTIONS.get(self.finding.detector.replace("_", " "), _OTHER_ACTION).partition("{}")
         return before, after
 
 
-def named_findings(
+def labelled_findings(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
-) -> tuple[NamedFinding, ...]:
+) -> tuple[LabelledFinding, ...]:
     """Return the strongest findings that name one of some accounts."""
-    return with_parties(
-        connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:SHOWN]
+    return with_members(
+        connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:MAX_FINDINGS]
     )
 
 
-def with_parties(
+def with_members(
     connection: Connection, chain_id: int, identity: str, about: Sequence[tuple[Finding, str]]
-) -> tuple[NamedFinding, ...]:
+) -> tuple[LabelledFinding, ...]:
     """Return findings with who acted, about whom, and when."""
     ids = [finding.id for finding, _ in about]
-    parties = members_of(connection, chain_id, identity, ids)
-    subjects = [member.account for members in parties.values() for member in members if member.part != "actor"]
+    by_finding = members_of(connection, chain_id, identity, ids)
+    subjects = [member.account for members in by_finding.values() for member in members if member.part != "actor"]
     agents = agents_of(connection, chain_id, identity, subjects)
-    times = moments_of(connection, chain_id, identity, ids)
+    times = times_of(connection, chain_id, identity, ids)
     detailed = []
     for finding, part in about:
-        members = parties.get(finding.id, ())
+        members = by_finding.get(finding.id, ())
         acting = [member.account for member in members if member.part == Part.ACTOR]
         gained, targets = (
             tuple(dict.fromkeys(agents[row.account] for row in members if row.part == role and row.account in agents))
             for role in (Part.BENEFICIARY, Part.SUBJECT)
         )
-        targets = tuple(agent for agent in targets if agent not in gained)[:_NAMED]
-        firsts = tuple(acting[:_NAMED]), len(acting), gained[:_NAMED], targets
-        detailed.append(NamedFinding(chain_id, finding, part, *firsts, times[finding.id]))
+        targets = tuple(agent for agent in targets if agent not in gained)[:_MAX_NAMES]
+        firsts = tuple(acting[:_MAX_NAMES]), len(acting), gained[:_MAX_NAMES], targets
+        detailed.append(LabelledFinding(chain_id, finding, part, *firsts, times[finding.id]))
     return tuple(detailed)
 
 
@@ -110,7 +110,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
     return {account: first[account] for account in dict.fromkeys(accounts) if account in first}
 
 
-def moments_of(
+def times_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
     """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index."""

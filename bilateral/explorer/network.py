@@ -30,8 +30,8 @@ _GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which points of a sp
 _ROUNDS: Final = 6  # each passes over all links, and the first ones move most agents
 _AROUND: Final = 12  # neighbours whose own links are drawn: each takes a query
 _MOST_AROUND: Final = 60  # links of the agent itself: names of more would overlap
-_KEPT_SECONDS: Final = 10.0  # a browser asks for the JSON of a page at once
-_MOST_KEPT: Final = 8  # networks, by chain and limit; one more, and all are made anew
+_CACHE_SECONDS: Final = 10.0  # a browser asks for the JSON of a page at once
+_MAX_CACHED: Final = 8  # networks, by chain and limit; one more, and all are made anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +85,20 @@ class RecentNetworks:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._made: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
+        self._cached: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
 
     def get(self, chain_id: int, limit: int, make: Callable[[], NetworkPage]) -> NetworkPage:
         """Return the network of a chain. Two callers at once make it once."""
         with self._lock:
             now = monotonic()
-            self._made = {key: made for key, made in self._made.items() if now < made[0]}
-            if (chain_id, limit) not in self._made:
-                if len(self._made) >= _MOST_KEPT:
-                    self._made.clear()
+            self._cached = {key: cached for key, cached in self._cached.items() if now < cached[0]}
+            if (chain_id, limit) not in self._cached:
+                if len(self._cached) >= _MAX_CACHED:
+                    self._cached.clear()
                 with tuned_interpreter():
                     page = make()
-                self._made[chain_id, limit] = monotonic() + _KEPT_SECONDS, page
-            return self._made[chain_id, limit][1]
+                self._cached[chain_id, limit] = monotonic() + _CACHE_SECONDS, page
+            return self._cached[chain_id, limit][1]
 
 
 def network_page(connection: Connection, registries: Registries, chain_id: int, limit: int) -> NetworkPage:
@@ -113,8 +113,8 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
 def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
     """Read the network around an agent: its counterparts, and theirs."""
     links = _links_of(connection, key, _MOST_AROUND)
-    others = Counter(end for link in links for end in (link.source, link.target) if ":" in end and end != key.id)
-    for other, _ in others.most_common(_AROUND):
+    neighbours = Counter(end for link in links for end in (link.source, link.target) if ":" in end and end != key.id)
+    for other, _ in neighbours.most_common(_AROUND):
         links |= _links_of(connection, registries.key(key.chain_id, int(other.partition(":")[2])), _AROUND)
     ordered = tuple(sorted(links, key=lambda link: (-link.count, link.source, link.target, link.side)))
     flagged = flagged_accounts(connection, key.chain_id, key.identity_registry)
@@ -186,9 +186,9 @@ def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
     label = list(range(len(order)))
     for _ in range(_ROUNDS):
         has_changed = False
-        for neighbour, others in enumerate(near):
+        for neighbour, neighbours in enumerate(near):
             weights: dict[int, int] = {}
-            for other, count in others:
+            for other, count in neighbours:
                 of = label[other]
                 weights[of] = weights.get(of, 0) + count
             best, most = label[neighbour], (0, 0)

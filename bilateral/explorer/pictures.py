@@ -26,7 +26,7 @@ _CLIENT: Final = "#b4490f"
 _LINE: Final = "#e6e1d8"
 _FACE: Final = 168
 _NAME: Final = 26  # characters that fit beside the face
-_KEPT: Final = 512  # pictures of 22 kB: 11 MB in a process
+_CACHE_SIZE: Final = 512  # pictures of 22 kB: 11 MB in a process
 
 
 @cache
@@ -45,7 +45,7 @@ def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
     return _drawn(name, agent.id, *(_words(by_side.get(side)) for side in Side))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
     """Return the picture with these texts. Drawing takes longer than the queries behind it."""
     image, draw = _canvas()

@@ -157,7 +157,7 @@ def evidence_of(connection: Connection, registries: Registries, entries: Iterabl
     return evidence
 
 
-def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tuple[str, int], set[str]]:
+def _people(connection: Connection, chain_id: int, ids: set[int]) -> dict[tuple[str, int], set[str]]:
     """Return the owner and the wallet of agents."""
     columns = agent_tables.agent.c
     rows = connection.execute(
@@ -166,7 +166,7 @@ def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tup
             columns.identity_registry.in_(
                 select(schema.registry.c.identity_registry).where(schema.registry.c.chain_id == chain_id)
             ),
-            columns.agent_id.in_(sorted(wanted)),
+            columns.agent_id.in_(sorted(ids)),
         )
     )
     people: dict[tuple[str, int], set[str]] = defaultdict(set)

@@ -22,7 +22,7 @@ from bilateral.explorer.charts import identicon
 from bilateral.explorer.comparing import Compared, ComparePage
 from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.network import ROWS, NetworkPage
-from bilateral.explorer.searching import ENDS, GATE, SearchPage, made_of, narrowed
+from bilateral.explorer.searching import ENDS, GATE, SearchPage, evidence_path, narrowed
 from bilateral.explorer.views import AgentPage, HomePage
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.ratings.recent import LatestRating
@@ -76,7 +76,7 @@ def _environment() -> Environment:
         "identicon": identicon,
         "has_unseen": lambda text_: "<mark" in text.visible(text_),
         "mixes_alphabets": text.mixes_alphabets,
-        "moment": text.moment,
+        "moment": text.timestamp,
         "iso": text.iso,
         "network": networks.slug_of,
         "plain": text.plain,
@@ -90,7 +90,7 @@ def _environment() -> Environment:
         "scale_of_tag": scale_of_tag,
         "short": text.short,
         "strip": charts.strip,
-        "moments": charts.moments,
+        "moments": charts.time_marks,
         "interval": charts.interval,
         "transaction_link": networks.transaction_link,
         "asset": lambda name: (file := asset(name)) and file.path,
@@ -208,7 +208,7 @@ def render_search(frame: Frame, page: SearchPage) -> str:
         page=page,
         chain_options=options,
         ends=ENDS,
-        made_of=lambda agent: made_of(page, agent),
+        made_of=lambda agent: evidence_path(page, agent),
         narrowed=narrowed,
     )
 

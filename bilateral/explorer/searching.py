@@ -135,7 +135,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
     return path_of({**{name: text for name, text in fields.items() if name != "cursor"}, facet.name: chosen})
 
 
-def made_of(page: SearchPage, agent: FoundAgent) -> str | None:
+def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
     """Return the path of the ratings by which an agent passed the first gate: by its reviewers, with its payments."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:

@@ -17,14 +17,14 @@ UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
 """Alphabets with letters that look like those of another one."""
 
-MAX_SHOWN: Final = 300
+MAX_LENGTH: Final = 300
 """The characters of a text of a stranger that a page shows."""
 
 _MOST_MARKS: Final = 3
 """The unseen characters in a row that get a mark each. A text of 60 marks pushes everything else off a page."""
 
 
-def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
+def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
     """Return a text of a stranger as HTML, with marks for characters that a person would not see.
 
     More than three of them in a row have one mark, with their number.
@@ -37,7 +37,7 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
 
 
-def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
+def plain(text: str | None, limit: int = MAX_LENGTH) -> str:
     """Return a text of a stranger without markup, for titles and pictures: marks stand for unseen characters."""
     cut = (text or "")[:limit]
     marked = "".join(
@@ -51,7 +51,7 @@ def mixes_alphabets(text: str | None) -> bool:
     """Check a name for letters of alphabets that look alike, such as a Cyrillic letter among Latin ones."""
     scripts = {
         unicodedata.name(character, "").partition(" ")[0]
-        for character in (text or "")[:MAX_SHOWN]
+        for character in (text or "")[:MAX_LENGTH]
         if character.isalpha()
     }
     return len(scripts & _LOOK_ALIKE) > 1
@@ -79,7 +79,7 @@ def short(identifier: str) -> str:
     return f"{identifier[:6]}…{identifier[-4:]}" if identifier.startswith("0x") and len(identifier) > 12 else identifier  # noqa: PLR2004
 
 
-def moment(seconds: int) -> str:
+def timestamp(seconds: int) -> str:
     """Return a time as a person reads it, such as `22 Nov 2026 09:54 UTC`."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b %Y %H:%M UTC")

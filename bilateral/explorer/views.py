@@ -15,7 +15,7 @@ from bilateral.explorer import agent_figures
 from bilateral.explorer.accounts import BuyerRecord, buyer_records
 from bilateral.explorer.agent_figures import activity, shares
 from bilateral.explorer.listing import authorizing
-from bilateral.explorer.named import NamedFinding, named_findings
+from bilateral.explorer.named import LabelledFinding, labelled_findings
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.queries import ForeignIdentity, OtherIdentity, foreign_identities, names_of, other_identities
@@ -54,7 +54,7 @@ _LEADERS: Final = 5  # of each side, so that both fit on the first screen
 _OF_ONE_RATER: Final = 3
 """The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
 
-_LOOKED_AT: Final = 8
+_MAX_INSPECTED: Final = 8
 """The latest ratings that are read for each one that is shown: a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
@@ -169,7 +169,7 @@ class AgentPage:
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[ForeignIdentity, ...]
-    findings: tuple[NamedFinding, ...]
+    findings: tuple[LabelledFinding, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
     standings: tuple[Standing, ...]
@@ -209,7 +209,9 @@ def latest_of_all(
 ) -> tuple[LatestRating, ...]:
     """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater."""
     latest = [
-        rating for chain in indexed for rating in latest_ratings(connection, chain.chain_id, _ROWS * _LOOKED_AT, side)
+        rating
+        for chain in indexed
+        for rating in latest_ratings(connection, chain.chain_id, _ROWS * _MAX_INSPECTED, side)
     ]
     latest.sort(key=lambda rating: (rating.time, rating.block, rating.log_index), reverse=True)
     of_rater: Counter[str | None] = Counter()
@@ -240,7 +242,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     owned = authorizing(registries, key)
     ids = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
     ids |= {side for pair in sealed for side in (pair.client, pair.server)}
-    findings = named_findings(*place, accounts)
+    findings = labelled_findings(*place, accounts)
     ids |= {about for finding in findings for about in finding.agents}
     as_server = side_view(connection, key, agent, "server")
     payments = payment_states(connection, key, recent)

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 from http_message_signatures import HTTPMessageVerifier, MappingKeyResolver, algorithms
 
-from bilateral.api.webhooks.signing import COVERED, TAG
+from bilateral.api.webhooks import COVERED, TAG
 from simulation.serving import serve_in_thread
 
 

@@ -14,7 +14,7 @@ from fastapi import Response
 
 from bilateral.api import guard, protocol
 from bilateral.api.app import create_app
-from bilateral.api.guard import HeldBodies
+from bilateral.api.guard import StoredBodies
 from bilateral.api.problems import ProblemError
 from bilateral.api.protocol import BoundedProtocol
 from tests.api.world import served
@@ -122,7 +122,7 @@ def test_connection_with_a_request_under_way_is_kept(api_settings, monkeypatch):
 
 
 def test_bodies_of_one_address_are_held_up_to_a_limit(api_settings, monkeypatch):
-    monkeypatch.setattr(guard, "MAX_HELD_OF_ADDRESS", len(QUERY))
+    monkeypatch.setattr(guard, "MAX_STORED_OF_ADDRESS", len(QUERY))
     with served(api_settings) as url, httpx.Client(base_url=url, timeout=PATIENCE) as client:
 
         def status():
@@ -139,9 +139,9 @@ def test_bodies_of_one_address_are_held_up_to_a_limit(api_settings, monkeypatch)
 
 
 def test_bodies_are_counted_by_address_and_together(monkeypatch):
-    monkeypatch.setattr(guard, "MAX_HELD_OF_ADDRESS", 10)
-    monkeypatch.setattr(guard, "MAX_HELD", 15)
-    held = HeldBodies()
+    monkeypatch.setattr(guard, "MAX_STORED_OF_ADDRESS", 10)
+    monkeypatch.setattr(guard, "MAX_STORED", 15)
+    held = StoredBodies()
     held.take("a", 10)
     held.take("b", 5)
     for address in "abc":

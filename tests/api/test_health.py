@@ -7,7 +7,7 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bilateral.api.recent import Recent
+from bilateral.api.load import Recent
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.operating.chains import chains
 from bilateral.index.reading.readers import Reader

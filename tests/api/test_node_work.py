@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from bilateral.api.node_work import AT_ONCE, MOST_UNDER_WAY, NodeWork
+from bilateral.api.load import AT_ONCE, MOST_UNDER_WAY, NodeWork
 from bilateral.api.problems import ProblemError
 
 

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 import pytest
 from joserfc.jwk import OKPKey
 
-from bilateral.api.webhooks import delivering
-from bilateral.api.webhooks.delivering import Deliverer
-from bilateral.api.webhooks.signing import Signer, read_key, write_key
-from bilateral.api.webhooks.subscribing import subscribe
+from bilateral.api import webhooks
+from bilateral.api.webhooks import Deliverer, Signer, read_key, subscribe, write_key
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.documents.http import Limits, Network
 from bilateral.index.changes.queries import FeedFilter, parse_filter, read_feed
@@ -50,9 +48,9 @@ def receiver(key):
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Let retries come at once, and attempts end soon."""
-    monkeypatch.setattr(delivering, "_LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(delivering, "_FIRST_WAIT", 0)
-    monkeypatch.setattr(delivering, "_LIMITS", Limits(bytes=64 * 1024, seconds=1.0, redirects=0))
+    monkeypatch.setattr(webhooks, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(webhooks, "_FIRST_WAIT", 0)
+    monkeypatch.setattr(webhooks, "_LIMITS", Limits(bytes=64 * 1024, seconds=1.0, redirects=0))
 
 
 @pytest.fixture
@@ -103,7 +101,7 @@ def test_webhook_of_a_private_address_is_refused_when_it_is_added(engine, host):
 
 
 def test_each_change_arrives_once_in_order_and_signed(engine, receiver, delivering_to, monkeypatch):
-    monkeypatch.setattr(delivering, "_AT_ONCE", 7)
+    monkeypatch.setattr(webhooks, "_AT_ONCE", 7)
     add(engine, receiver.url)
     told = everything(engine)
     with delivering_to():
@@ -126,7 +124,7 @@ def test_a_webhook_is_told_what_its_filter_lets_pass(engine, receiver, deliverin
 def test_a_delivery_that_fails_comes_again_with_the_same_id_and_changes_also_after_a_restart(
     engine, receiver, delivering_to, monkeypatch
 ):
-    monkeypatch.setattr(delivering, "_AT_ONCE", 5)
+    monkeypatch.setattr(webhooks, "_AT_ONCE", 5)
     add(engine, receiver.url)
     receiver.answer = lambda handler: handler.reply(500)
     with delivering_to():
@@ -135,7 +133,7 @@ def test_a_delivery_that_fails_comes_again_with_the_same_id_and_changes_also_aft
     assert (row.since, row.delivered) == ("0", 0)
     assert row.failures >= 2
     assert "answers with status 500" in row.problem
-    monkeypatch.setattr(delivering, "_AT_ONCE", 50)  # as if the feed had grown meanwhile
+    monkeypatch.setattr(webhooks, "_AT_ONCE", 50)  # as if the feed had grown meanwhile
     receiver.answer = lambda handler: handler.reply(200)
     with delivering_to():
         wait_until(lambda: receiver.ids[-1] == everything(engine)[-1])
@@ -209,7 +207,7 @@ def test_a_receiver_that_is_gone_or_fails_for_days_is_given_up(engine, receiver,
     with engine.begin() as connection:
         assert remove_webhook(connection, gone.id)
     add(engine, receiver.url)
-    monkeypatch.setattr(delivering, "_STOP_SECONDS", -1)
+    monkeypatch.setattr(webhooks, "_STOP_SECONDS", -1)
     receiver.answer = lambda handler: handler.reply(503)
     with delivering_to():
         wait_until(lambda: figures(engine).stopped == 1)
@@ -217,7 +215,7 @@ def test_a_receiver_that_is_gone_or_fails_for_days_is_given_up(engine, receiver,
 
 
 def test_waits_grow_with_each_failure_and_a_receiver_may_ask_for_more(engine, receiver, delivering_to, monkeypatch):
-    monkeypatch.setattr(delivering, "_FIRST_WAIT", 5)
+    monkeypatch.setattr(webhooks, "_FIRST_WAIT", 5)
     add(engine, receiver.url)
     for headers, wait in (({}, 5), ({}, 10), ({"Retry_After": "100"}, 100), ({"Retry_After": "99999"}, 3_600)):
         receiver.answer = lambda handler, headers=headers: handler.reply(503, **headers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.cli.groups import GROUPS
+from bilateral.cli.help import GROUPS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from eth_abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.cli.output import Output, shown
+from bilateral.cli.output import Output, cell_text
 from bilateral.documents import DataUriStore
 from tests.sdk.test_codec import feedback, send
 
@@ -65,8 +65,8 @@ def test_100_kilobytes_are_cut_for_people_and_whole_for_machines(bilateral, done
 )
 def test_a_text_is_whole_up_to_its_limit_and_cut_beyond(text, length):
     whole = text.ljust(length, text[-1])
-    assert shown(whole).plain == whole
-    assert shown(f"{whole}0").plain == f"{whole[:300]}… ({length + 1} characters)"
+    assert cell_text(whole).plain == whole
+    assert cell_text(f"{whole}0").plain == f"{whole[:300]}… ({length + 1} characters)"
 
 
 def test_a_tag_that_pretends_to_be_bytes_is_cut(bilateral, reputation, client):
@@ -137,8 +137,8 @@ def test_a_hostile_registry_cannot_act_by_its_refusal(bilateral, chain, reputati
 
 @pytest.mark.parametrize("character", [*map(chr, range(0x20)), "\x7f", "\x9b", "\u2028", "\u200e", "\u2066", "\ud800"])
 def test_no_character_acts(character, capsys):
-    assert shown(f"a{character}b").plain.isprintable()
-    assert shown({character: [character]}).plain.isprintable()
+    assert cell_text(f"a{character}b").plain.isprintable()
+    assert cell_text({character: [character]}).plain.isprintable()
     Output(as_json=False).note(f"a{character}b")
     assert not acts(capsys.readouterr().err.removesuffix("\n"))
 

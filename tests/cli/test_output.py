@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.cli.output import Output, shown
+from bilateral.cli.output import Output, cell_text
 from bilateral.core.values.currency import ether, symbol_of
 
 HASH = "0x" + "ab" * 32
@@ -56,8 +56,8 @@ def test_empty_fields_and_zero_hashes_are_left_out(lines):
 
 def test_a_data_uri_is_shortened():
     uri = "data:application/json;base64," + "e30=" * 50
-    assert shown(uri).plain == f"{uri[:60]}… ({len(uri)} characters)"
-    assert shown(uri[:60]).plain == uri[:60]
+    assert cell_text(uri).plain == f"{uri[:60]}… ({len(uri)} characters)"
+    assert cell_text(uri[:60]).plain == uri[:60]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bilateral.cli.feedback_options import COLUMNS
+from bilateral.cli.feedback import COLUMNS
 from bilateral.cli.output import Output
 from bilateral.core.identifiers import FeedbackId
 

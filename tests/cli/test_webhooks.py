@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from bilateral.api.webhooks.signing import read_key
+from bilateral.api.webhooks import read_key
 from tests.api.receivers import receiving
 from tests.waiting import wait_until
 

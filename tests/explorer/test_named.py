@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert
 
 from bilateral.api.settings import ApiSettings
-from bilateral.explorer.charts import axis, interval, moments
+from bilateral.explorer.charts import axis, interval, time_marks
 from bilateral.index.log.database import open_database
 from bilateral.index.standing.tables import standing, standing_refresh
 from bilateral.trust.results import _cluster_numbers
@@ -95,7 +95,7 @@ def test_two_agents_are_compared_on_one_axis_with_trust_and_payments(site):
 def test_bar_of_a_rating_is_pale_over_its_interval_with_a_mark_at_the_rating():
     places = re.findall(r'<rect x="([\d.]+)"(?: y="2")? width="([\d.]+)"', interval(25.0, 50.0, 75.0, "s"))
     assert places == [("80.0", "160.0"), ("158.0", "4")]
-    assert "M4.0 2v16M324.0 2v16" in moments([10, 20])
+    assert "M4.0 2v16M324.0 2v16" in time_marks([10, 20])
     assert "<script" not in axis([("<script>", "1", 0, 1, 2), ("b", "2", 0, 1, 2)], "s")
 
 

@@ -13,7 +13,7 @@ from bilateral.explorer.agent_figures import Neighbour, neighbours
 from bilateral.explorer.charts import bar, butterfly, identicon, neighbourhood
 from bilateral.explorer.look_alikes import look_alikes, readings, shape
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
-from bilateral.explorer.text import MAX_SHOWN, figure, moment, short, visible, web_link
+from bilateral.explorer.text import MAX_LENGTH, figure, short, timestamp, visible, web_link
 from bilateral.index.ratings.neighbourhood import Edge
 from tests.explorer.html import Page
 
@@ -35,8 +35,8 @@ def test_a_character_that_nobody_sees_is_drawn_as_a_mark(character):
 
 
 def test_a_long_text_is_cut_and_says_so():
-    assert visible("x" * MAX_SHOWN) == "x" * MAX_SHOWN
-    assert visible("x" * (MAX_SHOWN + 1)) == "x" * MAX_SHOWN + "…"
+    assert visible("x" * MAX_LENGTH) == "x" * MAX_LENGTH
+    assert visible("x" * (MAX_LENGTH + 1)) == "x" * MAX_LENGTH + "…"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_figures_have_one_digit_behind_the_point_at_most():
 
 
 def test_a_time_that_no_calendar_has_is_shown_as_seconds():
-    assert moment(0) == "1 Jan 1970 00:00 UTC"
-    assert moment(2**63) == f"second {2**63}"
+    assert timestamp(0) == "1 Jan 1970 00:00 UTC"
+    assert timestamp(2**63) == f"second {2**63}"
 
 
 def test_an_address_is_shortened_and_other_text_is_not():

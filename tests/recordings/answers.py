@@ -12,9 +12,7 @@ from urllib.parse import urlencode
 
 from joserfc.jwk import OKPKey
 
-from bilateral.api.webhooks import delivering
-from bilateral.api.webhooks.signing import Signer
-from bilateral.api.webhooks.subscribing import subscribe
+from bilateral.api.webhooks import Deliverer, Signer, subscribe
 from bilateral.documents import Network
 from bilateral.index.changes.queries import FeedFilter
 from bilateral.index.changes.webhooks import remove_webhook
@@ -301,7 +299,7 @@ def _delivery(engine):
     with receiving(key) as receiver, patch("secrets.token_hex", lambda _: "0" * 32):
         with engine.begin() as connection:
             id_ = subscribe(connection, receiver.url, FeedFilter(), owner="shop", since="0", allow_private=True)
-        deliverer = delivering.Deliverer(engine, Signer(key), stop, Network(allow_private=True))
+        deliverer = Deliverer(engine, Signer(key), stop, Network(allow_private=True))
         thread = threading.Thread(target=deliverer.run)
         thread.start()
         try:

@@ -75,7 +75,7 @@ class _Keepable(Action):
     deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
     signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None
 
-    def _kept(self, client: Client, file: RegistrationFile) -> str:
+    def _stored_uri(self, client: Client, file: RegistrationFile) -> str:
         """Store a file, and return its URI."""
         account, content = str(self.account), file.to_bytes()
         now = int(client.runner.run(wallet_deadline())[0].timestamp())
@@ -124,10 +124,6 @@ class RegisterAgent(_Keepable):
     uri: Annotated[Uri, Field(description="The URI of a registration file elsewhere, instead of the fields.")] = ""
 
     @property
-    def chain_id(self) -> int:
-        return self.chain
-
-    @property
     def sentence(self) -> str:
         return f"Register the agent {self.name or self.uri}, which your account owns."
 
@@ -148,7 +144,7 @@ class RegisterAgent(_Keepable):
         handle = client.register_agent(self.uri, file=file)
         if file is None or not self.keep:
             return handle
-        return client.register_agent(self._kept(client, file))  # only what would succeed is stored
+        return client.register_agent(self._stored_uri(client, file))  # only what would succeed is stored
 
 
 class _OfAgent(Action):
@@ -184,7 +180,7 @@ class EditRegistration(_OfAgent, _Keepable):
             return handle
         changes = RegistrationChanges(_fields_of(self))
         file = client.runner.run(changed_file(client.state, self.agent, changes))
-        return client.set_agent_uri(self.agent, self._kept(client, file))  # only what would succeed is stored
+        return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # only what would succeed is stored
 
 
 class SetAgentWallet(_OfAgent):
@@ -194,14 +190,12 @@ class SetAgentWallet(_OfAgent):
         "Payments to the agent go to this wallet from now on. You can set another one; what was paid stays there."
     )
 
+    words: ClassVar[str] = "Make {self.wallet} the wallet of agent {self.agent}."
+
     action: Literal["set_agent_wallet"]
     wallet: Annotated[Address, Field(description="The new wallet. It signs first.")]
     deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
     signature: Annotated[Signature | None, Field(description="The wallet's signature of `AgentWalletSet`.")] = None
-
-    @property
-    def sentence(self) -> str:
-        return f"Make {self.wallet} the wallet of agent {self.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
         if self.signature is None:
@@ -221,11 +215,9 @@ class SetPrimaryAgent(_OfAgent):
 
     final: ClassVar[str] = "From now on, ratings by your account are those of this agent. You can choose another one."
 
-    action: Literal["set_primary_agent"]
+    words: ClassVar[str] = "Speak as agent {self.agent} from now on."
 
-    @property
-    def sentence(self) -> str:
-        return f"Speak as agent {self.agent} from now on."
+    action: Literal["set_primary_agent"]
 
     def perform(self, client: Client) -> Handle[Any]:
         return client.set_primary_agent(self.agent)

@@ -130,12 +130,15 @@ class Action(BaseModel, ABC):
     @property
     def chain_id(self) -> int:
         """The chain on which it happens."""
-        return chain_of(self.agent)  # type: ignore[attr-defined]  # actions without an agent say their chain
+        fields: Any = self  # of subclasses: their chain, or an agent's
+        return fields.chain if hasattr(self, "chain") else chain_of(fields.agent)
+
+    words: ClassVar[str]
 
     @property
-    @abstractmethod
     def sentence(self) -> str:
-        """A sentence that says what happens."""
+        """A sentence that says what happens: `words`, with the fields that they name."""
+        return self.words.format(self=self)
 
     def document(self) -> Any:
         """Return the file that would be stored, after a check of all fields. None without one."""

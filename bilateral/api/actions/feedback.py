@@ -100,16 +100,16 @@ class _AboutFeedback(Action):
     ]
 
     @property
-    def named(self) -> FeedbackId:
+    def target(self) -> FeedbackId:
         """The feedback."""
         return FeedbackId.parse(self.feedback)
 
     @property
     def chain_id(self) -> int:
-        return chain_of(self.named.agent)
+        return chain_of(self.target.agent)
 
     def document(self) -> Any:
-        _ = self.named
+        _ = self.target
         return None
 
 
@@ -122,10 +122,10 @@ class RevokeFeedback(_AboutFeedback):
 
     @property
     def sentence(self) -> str:
-        return f"Revoke your feedback {self.named.index + 1} on agent {self.named.agent}."
+        return f"Revoke your feedback {self.target.index + 1} on agent {self.target.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        return client.revoke_feedback(self.named)
+        return client.revoke_feedback(self.target)
 
 
 class AppendResponse(_AboutFeedback):
@@ -138,10 +138,10 @@ class AppendResponse(_AboutFeedback):
 
     @property
     def sentence(self) -> str:
-        return f"Respond to feedback {self.named.index + 1} of {self.named.client} on agent {self.named.agent}."
+        return f"Respond to feedback {self.target.index + 1} of {self.target.client} on agent {self.target.agent}."
 
     def perform(self, client: Client) -> Handle[Any]:
-        return client.append_response(self.named, response=self.text)
+        return client.append_response(self.target, response=self.text)
 
 
 class _Rating(Action):
@@ -150,15 +150,12 @@ class _Rating(Action):
     final: ClassVar[str] = (
         "A rating is final: you can neither change nor revoke it, and rate this agent as this only once."
     )
+    words: ClassVar[str] = "Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
     role: ClassVar[str]
 
     action: str
     agent: AgentText
     rating: Annotated[Points, Field(description="The rating, 0 to 100.")]
-
-    @property
-    def sentence(self) -> str:
-        return f"Rate agent {self.agent} as a {self.role} with {self.rating} of 100."
 
     def perform(self, client: Client) -> Handle[Any]:
         rate = client.rate_client if self.role == "client" else client.rate_validator
@@ -195,10 +192,6 @@ class RespondToValidation(Action):
     tag: Annotated[Line, Field(description="A category of the validator's own.")] = ""
     uri: Annotated[Uri, Field(description="The URI of the evidence.")] = ""
     hash: Annotated[Hash | None, Field(description="The keccak-256 hash of the evidence.")] = None
-
-    @property
-    def chain_id(self) -> int:
-        return self.chain
 
     @property
     def sentence(self) -> str:

@@ -168,6 +168,8 @@ class PublishReview(Action):
 
     final: ClassVar[str] = "The review is public, and one payment has one review. It costs nothing."
 
+    words: ClassVar[str] = "Review your purchase from agent {self.agent} with {self.score} of 100."
+
     action: Literal["publish_review"]
     agent: Annotated[AgentText, Field(description="The seller, such as 8453:247.")]
     score: Annotated[Points, Field(description="The score, 0 to 100.")]
@@ -177,10 +179,6 @@ class PublishReview(Action):
     note: Annotated[str, Field(max_length=1_000, description="Words.")] = ""
 
     _body: dict[str, Any] = PrivateAttr(default_factory=dict)
-
-    @property
-    def sentence(self) -> str:
-        return f"Review your purchase from agent {self.agent} with {self.score} of 100."
 
     def perform(self, client: Client) -> NoReturn:
         deployment = client.get_deployment()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -16,10 +16,10 @@ from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.api.answers import JSON, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.load import NodeWork
 from bilateral.api.metrics import AggregatorCounters, AggregatorFigures
-from bilateral.api.node_work import NodeWork
 from bilateral.api.parameters import ListQuery
-from bilateral.api.problems import Problem, ProblemError, known
+from bilateral.api.problems import Problem, ProblemError, existing
 from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
@@ -195,12 +195,8 @@ async def submit_feedback(request: Request) -> Response:
 
     201 if it has a transaction, 202 if it is queued, 200 if the same message was taken before.
     """
-    aggregator, work = _aggregator(request), request.app.state.aggregator_work
-    content = await request.body()
-    try:
-        accepted, is_new = await work.run(aggregator.submit, content)
-    except FeedbackRefusedError as refusal:
-        raise _problem(refusal) from None
+    aggregator = _aggregator(request)
+    accepted, is_new = await _take(request, aggregator.submit)
     end = time.monotonic() + aggregator.settings.answer_seconds
     while accepted.is_waiting and time.monotonic() < end:
         await anyio.sleep(_LOOK_SECONDS)
@@ -221,17 +217,30 @@ class LogQuery(ListQuery):
     task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None
     state: Annotated[State | None, Query(description="The state.")] = None
 
+    def filter(self) -> Filter:
+        """Return the filter."""
+        chain_id = agent_id = payment = None
+        if self.agent is not None:
+            parsed = GlobalAgentId.parse(self.agent).agent_id if "#" in self.agent else AgentId.parse(self.agent)
+            if parsed.chain_id is None:
+                raise InvalidArgumentError(f"agent {self.agent}: name its chain, as 8453:{self.agent}")
+            chain_id, agent_id = parsed.chain_id, parsed.token_id
+        if self.task_ref is not None:
+            payment = bytes.fromhex(TransactionRef.parse(self.task_ref).transaction.removeprefix("0x"))
+        client = None if self.client is None else checksummed(self.client)
+        return Filter(chain_id, agent_id, client, payment, self.state)
+
 
 @router.get("/feedback", responses=list_of(LogEntry))
 def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()]) -> Response:
     """Return the public log: all feedback that this service took, the newest first."""
-    chosen = _filter(query.agent, query.client, query.task_ref, query.state)
+    chosen = query.filter()
     kind = f"{_LIST} {query.agent} {query.client} {query.task_ref} {query.state}"
     before = None if query.cursor is None else decode_cursor(kind, query.cursor, int)[0]
     page_of = service_of(request).read(list_feedback, chosen, before=before, limit=query.limit + 1)
     entries = tuple(map(LogEntry.of, page_of[: query.limit]))
     further = encode_cursor(kind, entries[-1].id) if len(page_of) > query.limit else None
-    return answer_page(request, LogEntry, Page(entries, further), query.shown_as)
+    return answer_page(request, LogEntry, Page(entries, further), query.list_format)
 
 
 @router.get("/feedback/{feedback_id}", responses=one_of(LogEntry, 404))
@@ -239,7 +248,7 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     """Return one feedback of the log."""
     in_range = 0 < feedback_id < 1 << 63
     sponsored = service_of(request).read(read_feedback, feedback_id) if in_range else None
-    return answer(request, LogEntry, LogEntry.of(known(sponsored, "sponsored_feedback", feedback_id)))
+    return answer(request, LogEntry, LogEntry.of(existing(sponsored, "sponsored_feedback", feedback_id)))
 
 
 @router.post(
@@ -253,12 +262,7 @@ async def submit_blind_rating(request: Request) -> Response:
 
     202 if the side is new, 200 if it was sent before. Openings stay secret until they are sent, and are deleted then.
     """
-    aggregator, work = _aggregator(request), request.app.state.aggregator_work
-    content = await request.body()
-    try:
-        accepted, is_new = await work.run(aggregator.relay, content)
-    except FeedbackRefusedError as refusal:
-        raise _problem(refusal) from None
+    accepted, is_new = await _take(request, _aggregator(request).relay)
     headers = {"Location": f"/v1/aggregator/blind-ratings/{accepted.id}", "Cache-Control": "no-store"}
     status = HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
     return Response(adapter(RelayedPair).dump_json(accepted), status, headers, JSON)
@@ -268,7 +272,7 @@ async def submit_blind_rating(request: Request) -> Response:
 async def read_blind_ratings(request: Request, pair_id: int) -> Response:
     """Return the state of two blind ratings that this service relays. No answer has an opening."""
     pair = await to_thread.run_sync(_aggregator(request).read_pair, pair_id) if 0 < pair_id < 1 << 63 else None
-    return answer(request, RelayedPair, known(pair, "blind_ratings", pair_id))
+    return answer(request, RelayedPair, existing(pair, "blind_ratings", pair_id))
 
 
 @router.get("/tally", responses=one_of(tuple[Tally, ...]))
@@ -305,37 +309,29 @@ def _aggregator(request: Request) -> Aggregator:
     return aggregator
 
 
-def _problem(refusal: FeedbackRefusedError) -> ProblemError:
-    headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
-    return ProblemError(refusal.status, refusal.code.value, str(refusal), headers=headers, **refusal.details)
+async def _take(request: Request, submit: Callable[[bytes], tuple[Any, bool]]) -> tuple[Any, bool]:
+    """Take a message, and return its record, and True if it is new."""
+    work: NodeWork = request.app.state.aggregator_work
+    try:
+        return await work.run(submit, await request.body())
+    except FeedbackRefusedError as refusal:
+        headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
+        problem = ProblemError(refusal.status, refusal.code.value, str(refusal), headers=headers, **refusal.details)
+        raise problem from None
 
 
-def _receipt(aggregator: Aggregator, taken: Sponsored) -> Receipt:
+def _receipt(aggregator: Aggregator, accepted: Sponsored) -> Receipt:
     """Return the answer for a feedback."""
-    chain = next(chain for chain in aggregator.settings.chains if chain.chain_id == taken.chain_id)
-    status = taken.state.value
-    if taken.state is State.SENT:
-        status = "queued" if taken.transaction is None else "submitted"
+    chain = next(chain for chain in aggregator.settings.chains if chain.chain_id == accepted.chain_id)
+    status = accepted.state.value
+    if accepted.state is State.SENT:
+        status = "queued" if accepted.transaction is None else "submitted"
     return Receipt(
         status=status,
-        id=taken.id,
+        id=accepted.id,
         settlementRegistry=f"{chain.network}:{chain.deployment.reputation}",
-        txRef=None if taken.transaction is None else f"{chain.network}:{taken.transaction}",
-        feedbackURI=taken.feedback_uri,
-        proof=taken.proof,
-        file=taken.file,
+        txRef=None if accepted.transaction is None else f"{chain.network}:{accepted.transaction}",
+        feedbackURI=accepted.feedback_uri,
+        proof=accepted.proof,
+        file=accepted.file,
     )
-
-
-def _filter(agent: str | None, client: str | None, task_ref: str | None, state: State | None) -> Filter:
-    """Read the parameters of the log."""
-    chain_id = agent_id = payment = None
-    if agent is not None:
-        parsed = GlobalAgentId.parse(agent).agent_id if "#" in agent else AgentId.parse(agent)
-        if parsed.chain_id is None:
-            raise InvalidArgumentError(f"agent {agent}: name its chain, as 8453:{agent}")
-        chain_id, agent_id = parsed.chain_id, parsed.token_id
-    if task_ref is not None:
-        payment = bytes.fromhex(TransactionRef.parse(task_ref).transaction.removeprefix("0x"))
-    who = None if client is None else checksummed(client)
-    return Filter(chain_id, agent_id, who, payment, state)

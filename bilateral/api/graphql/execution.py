@@ -16,11 +16,11 @@ from sqlalchemy import Connection
 
 from bilateral.api.graphql import limits
 from bilateral.api.graphql.limits import MAX_CONDITIONS, MAX_FIRST, MAX_SKIP
-from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
+from bilateral.api.graphql.roots import Constant, Many, Meta, One, Root
 from bilateral.api.graphql.rows import chains_of
 from bilateral.api.graphql.rules import RULES, Deadline, refuse_repetitions
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
-from bilateral.api.graphql.selections import Page, Selected
+from bilateral.api.graphql.statements import Page, Selected
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.readers import MOST_BYTES
@@ -71,11 +71,11 @@ class Checked:
         """Parse and validate a request."""
         limits.check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
-        self._document = (_known_document if is_short else limits.parsed)(request.query)
+        self._document = (_cached_document if is_short else limits.parsed)(request.query)
         deadline.require()
         limits.SizeOfQuery(self._document, request.variables).check()
         refuse_repetitions(self._document)
-        errors = _known_errors(request.query, deadline) if is_short else _errors(self._document, deadline)
+        errors = _cached_errors(request.query, deadline) if is_short else _errors(self._document, deadline)
         if errors:
             raise InvalidQueryError(errors)
         self._operation = _operation(self._document, request.operation)
@@ -87,11 +87,7 @@ class Checked:
         if isinstance(variable_values, list):
             raise InvalidQueryError(variable_values)
         self._variables = variable_values
-        self._fragments = {
-            definition.name.value: definition
-            for definition in self._document.definitions
-            if isinstance(definition, ast.FragmentDefinitionNode)
-        }
+        self._fragments = limits.fragments_of(self._document)
         self._conditions = 0
         self._roots = list(self._root_fields())
 
@@ -116,9 +112,9 @@ class Checked:
         for key, nodes in collected.items():
             name = nodes[0].name.value
             if name == "__typename":
-                yield Known(key, query.name)
+                yield Constant(key, query.name)
             elif name.startswith("__"):
-                yield Known(key, introspected.get(key))
+                yield Constant(key, introspected.get(key))
             else:
                 yield self._root(key, nodes, query)
 
@@ -170,27 +166,12 @@ class Checked:
         self, sets: Sequence[ast.SelectionSetNode], type_: GraphQLObjectType
     ) -> dict[str, list[ast.FieldNode]]:
         """Return the fields of selections by response key, with those of fragments."""
-        collected: dict[str, list[ast.FieldNode]] = {}
-        seen: set[str] = set()
-        stack = [node for selection in reversed(sets) for node in reversed(selection.selections)]
-        while stack:
-            node = stack.pop()
-            if not self._is_included(node):
-                continue
-            if isinstance(node, ast.FieldNode):
-                collected.setdefault((node.alias or node.name).value, []).append(node)
-                continue
-            if isinstance(node, ast.FragmentSpreadNode):
-                if node.name.value in seen:
-                    continue
-                seen.add(node.name.value)
-                fragment: Any = self._fragments[node.name.value]
-            else:
-                fragment = node
-            condition = fragment.type_condition
-            if condition is None or condition.name.value == type_.name:
-                stack += reversed(fragment.selection_set.selections)
-        return collected
+
+        def applies(node: Any) -> bool:
+            condition = getattr(node, "type_condition", None)
+            return (condition is None or condition.name.value == type_.name) and self._is_included(node)
+
+        return limits.fields_by_key(sets, self._fragments, applies)
 
     def _is_included(self, node: Any) -> bool:
         """Return True unless @skip or @include leaves a selection out."""
@@ -251,26 +232,22 @@ def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLErro
 
 
 @lru_cache(_REMEMBERED)
-def _known_document(text: str) -> ast.DocumentNode:
+def _cached_document(text: str) -> ast.DocumentNode:
     """Return a document, which nothing changes. See `parsed` for its errors."""
     return limits.parsed(text)
 
 
 @lru_cache(_REMEMBERED)
-def _known_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
+def _cached_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
     """Return the first errors of a document that is within the limits. See `_errors`."""
-    return _errors(_known_document(text), deadline)
+    return _errors(_cached_document(text), deadline)
 
 
 def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDefinitionNode:
     """Return the operation that is asked for."""
-    operations = [
-        definition for definition in document.definitions if isinstance(definition, ast.OperationDefinitionNode)
-    ]
+    operations = [node for node in document.definitions if isinstance(node, ast.OperationDefinitionNode)]
     if name is not None:
-        operations = [
-            operation for operation in operations if operation.name is not None and operation.name.value == name
-        ]
+        operations = [node for node in operations if node.name is not None and node.name.value == name]
     if not operations:
         raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
     if len(operations) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -110,6 +110,39 @@ def check_variables(variables: Mapping[str, Any]) -> None:
         raise LimitError(f"the variables have {items} entries, and {MAX_ITEMS} are allowed")
 
 
+Fragments = Mapping[str, ast.FragmentDefinitionNode]
+
+
+def fragments_of(document: ast.DocumentNode) -> Fragments:
+    """Return the fragments of a document by name."""
+    return {node.name.value: node for node in document.definitions if isinstance(node, ast.FragmentDefinitionNode)}
+
+
+def fields_by_key(
+    sets: Sequence[ast.SelectionSetNode], fragments: Fragments, applies: Callable[[Any], bool] = lambda _: True
+) -> dict[str, list[ast.FieldNode]]:
+    """Return the fields of selections by their name in the answer, with those of fragments, each spread once.
+
+    Args:
+        applies: Returns False for a selection or fragment that is left out.
+    """
+    fields: dict[str, list[ast.FieldNode]] = {}
+    spread: set[str] = set()
+    stack: list[Any] = [node for selection in reversed(sets) for node in reversed(selection.selections)]
+    while stack:
+        node = stack.pop()
+        if not applies(node):
+            continue
+        if isinstance(node, ast.FieldNode):
+            fields.setdefault((node.alias or node.name).value, []).append(node)
+        elif not isinstance(node, ast.FragmentSpreadNode):
+            stack += reversed(node.selection_set.selections)
+        elif node.name.value in fragments and node.name.value not in spread:
+            spread.add(node.name.value)
+            stack.append(fragments[node.name.value])
+    return fields
+
+
 class SizeOfQuery:
     """Measures the operations of a document.
 
@@ -120,12 +153,8 @@ class SizeOfQuery:
     def __init__(self, document: ast.DocumentNode, variables: Mapping[str, Any]) -> None:
         self._variables = variables
         self._document = document
-        self._fragments = {
-            definition.name.value: definition
-            for definition in document.definitions
-            if isinstance(definition, ast.FragmentDefinitionNode)
-        }
-        self._known: dict[str, _Size] = {}
+        self._fragments = fragments_of(document)
+        self._computed: dict[str, _Size] = {}
         self._open: set[str] = set()
         self._items = 0
 
@@ -137,8 +166,8 @@ class SizeOfQuery:
         for definition in self._document.definitions:
             if isinstance(definition, ast.OperationDefinitionNode):
                 size = self._size(definition.selection_set, schema.query_type)
-                fields = self._count_root(definition.selection_set, set())
-                self._refuse(size, fields)
+                fields = fields_by_key([definition.selection_set], self._fragments)
+                self._refuse(size, sum(map(len, fields.values())))
         for name in self._fragments:
             self._refuse(self._of_fragment(name), 0)
         if self._items > MAX_ITEMS:
@@ -158,23 +187,22 @@ class SizeOfQuery:
                 raise LimitError(f"the query has {figure} {counted}, and {allowed} are allowed: ask for less at once")
 
     def _size(self, selection: ast.SelectionSetNode, parent: Any) -> _Size:
-        depth = objects = selections = aliases = 0
-        for node in selection.selections:
-            if isinstance(node, ast.FieldNode):
-                size = self._of_field(node, parent)
-            elif isinstance(node, ast.FragmentSpreadNode):
-                size = self._of_fragment(node.name.value)
-            elif isinstance(node, ast.InlineFragmentNode):
-                size = self._size(node.selection_set, self._type_of(node, parent))
-            else:
-                continue
-            depth = max(depth, size.depth)
-            objects, selections, aliases = (
-                objects + size.objects,
-                selections + size.selections,
-                aliases + size.aliases,
-            )
-        return _Size(depth, objects, selections, aliases)
+        sizes = [self._of_node(node, parent) for node in selection.selections]
+        return _Size(
+            max((size.depth for size in sizes), default=0),
+            sum(size.objects for size in sizes),
+            sum(size.selections for size in sizes),
+            sum(size.aliases for size in sizes),
+        )
+
+    def _of_node(self, node: Any, parent: Any) -> _Size:
+        if isinstance(node, ast.FieldNode):
+            return self._of_field(node, parent)
+        if isinstance(node, ast.FragmentSpreadNode):
+            return self._of_fragment(node.name.value)
+        condition = node.type_condition
+        type_ = parent if condition is None else graphql_schema().type_map.get(condition.name.value)
+        return self._size(node.selection_set, type_)
 
     def _of_fragment(self, name: str) -> _Size:
         """Return the size of a fragment, computed once."""
@@ -183,12 +211,12 @@ class SizeOfQuery:
             return _Size()
         if name in self._open:
             raise LimitError(f"the fragment {name} contains itself")
-        if name not in self._known:
+        if name not in self._computed:
             self._open.add(name)
             type_ = graphql_schema().type_map.get(fragment.type_condition.name.value)
-            self._known[name] = self._size(fragment.selection_set, type_)
+            self._computed[name] = self._size(fragment.selection_set, type_)
             self._open.discard(name)
-        return self._known[name]
+        return self._computed[name]
 
     def _of_field(self, node: ast.FieldNode, parent: Any) -> _Size:
         aliases = int(node.alias is not None)
@@ -227,25 +255,6 @@ class SizeOfQuery:
         elif isinstance(value, ast.ObjectValueNode):
             for entry in value.fields:
                 self._count_items(entry.value)
-
-    def _count_root(self, selection: ast.SelectionSetNode, seen: set[str]) -> int:
-        """Return the number of fields at the root, with those of fragments."""
-        number = 0
-        for node in selection.selections:
-            if isinstance(node, ast.FieldNode):
-                number += 1
-            elif isinstance(node, ast.InlineFragmentNode):
-                number += self._count_root(node.selection_set, seen)
-            elif isinstance(node, ast.FragmentSpreadNode) and node.name.value not in seen:
-                seen.add(node.name.value)
-                fragment = self._fragments.get(node.name.value)
-                number += 0 if fragment is None else self._count_root(fragment.selection_set, seen)
-        return number
-
-    def _type_of(self, node: ast.InlineFragmentNode, parent: Any) -> Any:
-        """Return the type that an inline fragment is about."""
-        condition = node.type_condition
-        return parent if condition is None else graphql_schema().type_map.get(condition.name.value)
 
 
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:

@@ -12,8 +12,7 @@ from graphql import GraphQLError
 from sqlalchemy import Connection, Row, select
 
 from bilateral.api.graphql.rows import ChainRegistries
-from bilateral.api.graphql.selections import Page, Selected
-from bilateral.api.graphql.statements import read_list, read_one
+from bilateral.api.graphql.statements import Page, Selected, read_list, read_one
 from bilateral.index.log import tables as schema
 
 
@@ -36,7 +35,7 @@ class Root(ABC):
 
 
 @dataclass(frozen=True)
-class Known(Root):
+class Constant(Root):
     """A value that needs no database."""
 
     value: Any

@@ -10,20 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    Text,
-    and_,
-    case,
-    exists,
-    false,
-    func,
-    literal,
-    literal_column,
-    null,
-    or_,
-)
+from sqlalchemy import Text, and_, case, exists, false, func, literal, literal_column, null, or_
+from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql.values import Condition, Value
 from bilateral.core.contracts import Registry
@@ -74,13 +62,13 @@ class Scope:
             return literal(places[0][1])
         return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
 
-    def same_chain(self, rows: FromClause, others: FromClause) -> Condition:
+    def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
         """Return the condition that rows are of the chain of other rows, by its number if the query has one chain.
 
         PostgreSQL plans a subquery by constants alone: of a column it would open the partitions of all chains, and on a
         coordinator all servers.
         """
-        return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else others.c.chain_id)
+        return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
     def has_chain(self, chain_id: int) -> bool:
         """Return True if the query is about a chain."""
@@ -135,8 +123,9 @@ class Rows(ABC):
         self._fields: Mapping[str, Callable[[], Value]] | None = None
 
     def __init_subclass__(cls) -> None:
-        """Make the rows known by the name of their entity."""
-        ENTITIES[cls.entity] = cls
+        """Make the rows known by the name of their entity, if they are of one."""
+        if "entity" in vars(cls):
+            ENTITIES[cls.entity] = cls
 
     def _with_parent(self, kind: str, table: FromClause, parent: Rows, registry: str = "registry") -> list[Condition]:
         """Return the conditions of rows of a table in registries of a kind, whose parent is a row of its entity."""

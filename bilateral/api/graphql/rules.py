@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from typing import Any, Final
 
 from graphql import ASTValidationRule, GraphQLError, specified_rules, type_from_ast
@@ -12,7 +12,7 @@ from graphql.type import GraphQLID, GraphQLList, GraphQLNonNull, GraphQLString, 
 from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
 from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
 
-from bilateral.api.graphql.limits import LimitError
+from bilateral.api.graphql.limits import Fragments, LimitError, fields_by_key, fragments_of
 from bilateral.index.errors import QueryTimeoutError
 
 
@@ -54,7 +54,7 @@ class Deadline:
         return InTimeRule
 
 
-class KnownFieldsRule(FieldsOnCorrectTypeRule):
+class ExistingFieldsRule(FieldsOnCorrectTypeRule):
     """Fields exist. The words are those of graph-node, which published SDKs look for."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
@@ -95,7 +95,7 @@ def _with_ids(kind: GraphQLType) -> Any:
 
 
 _OWN: Final[dict[Any, Any]] = {
-    FieldsOnCorrectTypeRule: KnownFieldsRule,
+    FieldsOnCorrectTypeRule: ExistingFieldsRule,
     VariablesInAllowedPositionRule: VariablesAsIdsRule,
 }
 
@@ -109,15 +109,15 @@ MAX_REPETITIONS: Final = 30
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
     """Refuse a query that repeats a field too often; repeated selections of one field count as one."""
-    fragments = {node.name.value: node for node in document.definitions if isinstance(node, ast.FragmentDefinitionNode)}
+    fragments = fragments_of(document)
     for definition in document.definitions:
         if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):
             _check([definition.selection_set], fragments)
 
 
-def _check(sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.FragmentDefinitionNode]) -> None:
+def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
     """Check selections that are one in the answer, and those within them."""
-    for key, fields in _by_key(sets, fragments).items():
+    for key, fields in fields_by_key(sets, fragments).items():
         if len(fields) > MAX_REPETITIONS:
             raise LimitError(
                 f"a selection has the field {key[:80]} {len(fields)} times, and {MAX_REPETITIONS} are allowed: "
@@ -125,23 +125,3 @@ def _check(sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.Fra
             )
         if inner := [field.selection_set for field in fields if field.selection_set is not None]:
             _check(inner, fragments)
-
-
-def _by_key(
-    sets: Iterable[ast.SelectionSetNode], fragments: Mapping[str, ast.FragmentDefinitionNode]
-) -> dict[str, list[ast.FieldNode]]:
-    """Return the fields of selections, with those of fragments, by their name in the answer."""
-    fields: dict[str, list[ast.FieldNode]] = {}
-    spread: set[str] = set()
-    stack = list(sets)
-    while stack:
-        for node in stack.pop().selections:
-            if isinstance(node, ast.FieldNode):
-                fields.setdefault((node.alias or node.name).value, []).append(node)
-            elif isinstance(node, ast.InlineFragmentNode):
-                stack.append(node.selection_set)
-            elif isinstance(node, ast.FragmentSpreadNode) and node.name.value not in spread:
-                spread.add(node.name.value)
-                if node.name.value in fragments:
-                    stack.append(fragments[node.name.value].selection_set)
-    return fields

@@ -157,11 +157,11 @@ def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
         yield from (f"{name}{end}: {_operand(kind.name, end)}" for end in _operators(kind))
 
 
-def _operators(named: object) -> tuple[str, ...]:
+def _operators(kind: object) -> tuple[str, ...]:
     """Return the ends of the names of a scalar's or enum's filters."""
-    if isinstance(named, GraphQLEnumType):
+    if isinstance(kind, GraphQLEnumType):
         return _EQUALITY
-    name = str(named)
+    name = str(kind)
     return {"Boolean": _EQUALITY, "Bytes": (*_ORDERED, *_CONTAINED), "String": (*_ORDERED, *_MATCHED)}.get(
         name, _ORDERED
     )
@@ -196,7 +196,7 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,80}(?:\.0+)?", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _BYTES: Final = re.compile(r"(?:0[xX])?(?:[0-9a-fA-F]{2})*", re.ASCII)
 _NUMBERS: Final = (IntValueNode, FloatValueNode, StringValueNode)
-_SHOWN: Final = 80  # characters of a refused value: an error stays on a line
+_MAX_LITERAL: Final = 80  # characters of a refused value: an error stays on a line
 
 
 @dataclass(frozen=True)
@@ -220,12 +220,12 @@ class Scalar:
         def parse_value(value: Any) -> Any:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not isinstance(value, str) and not (is_number and IntValueNode in self.nodes):
-                raise GraphQLError(f"{name} cannot represent {self._shown(repr(value))}: it takes {self.description}")
+                raise GraphQLError(f"{name} cannot represent {self._cut(repr(value))}: it takes {self.description}")
             return self._parsed(name, str(value))
 
         def parse_literal(node: ValueNode, _: Any = None) -> Any:
             if not isinstance(node, self.nodes):
-                literal = self._shown(print_ast(node))
+                literal = self._cut(print_ast(node))
                 raise GraphQLError(f"{name} cannot represent {literal}: it takes {self.description}", node)
             return self._parsed(name, node.value)  # type: ignore[attr-defined]
 
@@ -236,12 +236,12 @@ class Scalar:
     def _parsed(self, name: str, text: str) -> Any:
         parsed = self.parse(text)
         if parsed is None:
-            raise GraphQLError(f"{name} cannot represent {self._shown(repr(text))}: it takes {self.description}")
+            raise GraphQLError(f"{name} cannot represent {self._cut(repr(text))}: it takes {self.description}")
         return parsed
 
     @staticmethod
-    def _shown(text: str) -> str:
-        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    def _cut(text: str) -> str:
+        return text if len(text) <= _MAX_LITERAL else f"{text[:_MAX_LITERAL]}…"
 
 
 def _whole(text: str) -> int | None:

@@ -9,22 +9,125 @@ deeply become common table expressions, which follow each other in the text. SQL
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, ScalarSelect, Text, and_, cast, exists, false, literal_column, or_, select, true
 from sqlalchemy.sql import ColumnElement, Select, Subquery
 from sqlalchemy.util import LRUCache
 
-from bilateral.api.graphql.entities import agents, feedback, files, validations
+from bilateral.api.graphql import agents, feedback, files
 from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
-from bilateral.api.graphql.selections import Page, Selected, fixed, key_of
 from bilateral.api.graphql.values import Condition
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.json import entity_dialect
+from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import MOST_BYTES
 
-MODULES: Final = (agents, files, feedback, validations)
+
+@dataclass(frozen=True)
+class Page:
+    """The part of a list that is asked for.
+
+    Attributes:
+        where: The filter, as the schema's input types parse it.
+        order_by: The field that sorts, or a reference's field such as `registrationFile__name`; None for the id.
+        descending: True for the greatest first.
+        first: The largest number of entries.
+        skip: The number of entries to leave out before them.
+    """
+
+    where: Mapping[str, Any] = field(default_factory=dict)
+    order_by: str | None = None
+    descending: bool = False
+    first: int = 100
+    skip: int = 0
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A field that is asked for.
+
+    Attributes:
+        key: Its name in the answer.
+        name: Its name in the schema, or `__typename`.
+        selection: The fields of the entities behind it; empty for a value.
+        page: The part of the list, if it is a list of entities.
+    """
+
+    key: str
+    name: str
+    selection: tuple[Selected, ...] = ()
+    page: Page | None = None
+
+
+_MAX_STATEMENTS: Final = 64
+"""Statements that stay."""
+
+_LONGEST: Final = 1_500
+"""The most characters of the key of a statement that stays. The lists of the SDKs have about half of them."""
+
+_FIRSTS: Final = (100, 1_000)
+"""The `first` of lists that stay: the schema's default, and that of the SDKs. Each other one would be a statement."""
+
+_MAX_COUNTED: Final = 1_024
+"""Lists that are counted until the count begins anew."""
+
+_COUNTS: Final[Counter[Hashable]] = Counter()
+
+
+def fixed(key: Hashable, make: Callable[[], Select[Any]]) -> Prepared | None:
+    """Return the statement of a list from the second time on that it is asked for; None for the first time."""
+    if len(_COUNTS) >= _MAX_COUNTED:
+        _COUNTS.clear()
+    _COUNTS[key] += 1
+    return _prepared(_List(key, make)) if _COUNTS[key] > 1 else None
+
+
+@dataclass(frozen=True)
+class _List:
+    """A list that is asked for.
+
+    Attributes:
+        key: Tells it from other lists.
+        make: Makes its statement.
+    """
+
+    key: Hashable
+    make: Callable[[], Select[Any]] = field(compare=False)
+
+
+@lru_cache(_MAX_STATEMENTS)
+def _prepared(listed: _List) -> Prepared:
+    return Prepared(listed.make(), is_literal=True)
+
+
+def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
+    """Return what tells a list from others; None if its statement has parts that strangers choose, or is long."""
+    key = _key(selection, page)
+    return None if len(repr(key)) > _LONGEST else key
+
+
+def _key(selection: Sequence[Selected], page: Page | None) -> Hashable | None:
+    """Return what tells a selection from others; None if it has an alias, or a list with an unusual part of its own."""
+    part: Hashable = None
+    if page is not None:
+        if page.skip or page.first not in _FIRSTS or any(condition is not None for condition in page.where.values()):
+            return None
+        part = (tuple(page.where), page.order_by, page.descending, page.first)
+    fields = []
+    for selected in selection:
+        inner = _key(selected.selection, selected.page) if selected.selection else ()
+        if inner is None or selected.key != selected.name:
+            return None
+        fields.append((selected.name, inner))
+    return part, tuple(fields)
+
+
+MODULES: Final = (agents, feedback, files)
 """The modules whose rows are in `ENTITIES`."""
 
 _NESTED: Final = 2
@@ -201,7 +304,7 @@ class _Assembly:
             return self.listed(rows.lists[selected.name](), selected.selection, selected.page, level + 1)
         if selected.selection:
             return self.object(rows.links[selected.name](), selected.selection, level + 1)
-        return rows.value(selected.name).shown(self._scope.dialect)
+        return rows.value(selected.name).json_value(self._scope.dialect)
 
 
 def _height(selection: Sequence[Selected]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import ge, gt, le, lt
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, ScalarSelect, Text, and_, cast, false, func, literal, or_, true
 
@@ -22,7 +22,6 @@ Condition = ColumnElement[bool]
 _LARGEST: Final = 2**63 - 1  # the greatest number of a BIGINT
 _WIDEST: Final = 2**256  # one above the greatest uint256
 _ADDRESS_DIGITS: Final = 40  # two for each of the 20 bytes
-_MICROSECONDS: Final = 10**6  # in a second
 
 
 class Value:
@@ -36,7 +35,7 @@ class Value:
         self.expression = expression
         self.is_nullable = is_nullable
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         """Return the value in the form that a JSON function takes."""
         return self.expression
 
@@ -116,43 +115,27 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {"gt": gt, "lt": lt
 class Whole(Value):
     """An integer of at most 64 bits. `is_text`: it is shown as text."""
 
-    unit: ClassVar[int] = 1
-
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
         super().__init__(expression, is_nullable=is_nullable)
         self._is_text = is_text
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        value = self.expression if self.unit == 1 else self.expression * self.unit
-        return cast(value, Text) if self._is_text else value
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        return cast(self.expression, Text) if self._is_text else self.expression
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
-        whole = [operand for operand in operands if operand % self.unit == 0]
-        return super().equals(dialect, [number for number in whole if abs(number) // self.unit <= _LARGEST])
+        return super().equals(dialect, [operand for operand in operands if abs(operand) <= _LARGEST])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        # Against x/unit: > and <= take the floor, >= and < the ceiling.
-        floor = operand // self.unit
-        bound = floor if operator in ("gt", "lte") else -(-operand // self.unit)
-        if bound > _LARGEST or bound < -_LARGEST:
-            is_true = (bound > 0) == (operator in ("lt", "lte"))
+        if abs(operand) > _LARGEST:
+            is_true = (operand > 0) == (operator in ("lt", "lte"))
             return ~self.is_missing(dialect) if is_true else false()
-        return _ORDERS[operator](self.expression, bound)
-
-    def bound(self, operand: Any) -> Any:
-        return int(operand) // self.unit
-
-
-class Moment(Whole):
-    """A time in Unix seconds, which the type `Timestamp` shows in microseconds."""
-
-    unit = _MICROSECONDS
+        return super().compare(dialect, operator, operand)
 
 
 class Wide(Value):
     """An unsigned integer of up to 256 bits, in a column of the type `WideInteger`."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.whole(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
@@ -169,7 +152,7 @@ class FixedPoint(Value):
         super().__init__(value)
         self._decimals = decimals
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.decimal_text(self.expression, self._decimals)
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
@@ -185,7 +168,7 @@ class FixedPoint(Value):
 class Flag(Value):
     """A truth value."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.flag(self.expression)
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
@@ -240,7 +223,7 @@ class Id(String):
 class Address(MatchedValue):
     """An address. Operands are compared whatever their case."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return func.lower(self.expression, type_=Text)
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
@@ -260,7 +243,7 @@ class Address(MatchedValue):
 class Blob(MatchedValue):
     """Bytes."""
 
-    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+    def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.hexadecimal(self.expression)
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
@@ -281,11 +264,11 @@ class Entries(MatchedValue):
 
     def __init__(
         self,
-        shown: ColumnElement[Any] | ScalarSelect[Any],
+        as_json: ColumnElement[Any] | ScalarSelect[Any],
         has: Callable[[Sequence[str], bool], Condition],
         same: Callable[[Sequence[str]], Condition],
     ) -> None:
-        super().__init__(shown)
+        super().__init__(as_json)
         self._has = has
         self._same = same
 

@@ -85,14 +85,14 @@ class Listening:
                 if request is not None:
                     networks = service_of(request).settings.proxy_networks
                     stack.enter_context(self._feed.place(network_of(request.scope, networks)))
-                return await self._tell(context, uris, by_name, cursor)
+                return await self._notify(context, uris, by_name, cursor)
         except BilateralError as error:
             problem = problem_of(error)
             raise MCPError(types.INVALID_PARAMS, f"{problem.code}: {problem.detail}") from None
         except ProblemError as problem:
             raise MCPError(types.INVALID_REQUEST, f"{problem.code}: {problem.detail}") from None
 
-    async def _tell(
+    async def _notify(
         self,
         context: ServerRequestContext[Any, Any],
         uris: tuple[str, ...],

@@ -17,13 +17,12 @@ from pydantic.fields import FieldInfo
 from sqlalchemy import Connection
 
 from bilateral.api.answers import adapter
-from bilateral.api.problems import problem_of
+from bilateral.api.problems import ProblemError, indexed, problem_of
 from bilateral.checks import Check
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable
 from bilateral.index.agents.queries import Account, account
-from bilateral.index.errors import NotIndexedError
 from bilateral.index.profiles.queries import Agent, agent
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
@@ -52,10 +51,7 @@ def read_agent_of(reader: Reader, text: str) -> Agent:
 
     def read(connection: Connection) -> Agent:
         key = key_of(connection, text)
-        details = agent(connection, key)
-        if details is None:
-            raise NotIndexedError("agent", key.id)
-        return details
+        return indexed(agent(connection, key), "agent", key.id)
 
     return reader.read(read)
 
@@ -76,7 +72,7 @@ def tool_errors() -> Iterator[None]:
     """Turn errors of the package into those that a model reads."""
     try:
         yield
-    except BilateralError as error:
+    except (BilateralError, ProblemError) as error:
         problem = problem_of(error)
         raise ToolError(f"{problem.code}: {problem.detail}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from inspect import cleandoc
 from typing import Any, Final
@@ -23,7 +24,7 @@ from bilateral.api.mcp import tools
 from bilateral.api.mcp.listening import Listening, Reads
 from bilateral.api.mcp.lookups import account_of, key_of, read_agent_of, untrusted
 from bilateral.api.parts import import_present, module_names
-from bilateral.api.problems import FAILED, problem_of
+from bilateral.api.problems import FAILED, indexed, problem_of
 from bilateral.buyers.policies import BRP
 from bilateral.checks import Policy
 from bilateral.checks.policy import PRESETS
@@ -70,54 +71,49 @@ def make_server(
 
 
 def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
-    @server.resource(
+    resource = partial(server.resource, mime_type="application/json")
+
+    @resource(
         "bilateral://agents/{agent_id}",
         title="Agent",
         description="An agent by its short id, such as bilateral://agents/8453:247. Can be subscribed to.",
-        mime_type="application/json",
     )
     async def read_agent(agent_id: str) -> str:
-        return await _told(Agent, read_agent_of, reader, agent_id)
+        return await _resource(Agent, read_agent_of, reader, agent_id)
 
-    @server.resource(
+    @resource(
         "bilateral://accounts/{address}",
         title="Account",
         description="The agents of an account, such as bilateral://accounts/0x742d…. Can be subscribed to.",
-        mime_type="application/json",
     )
     async def read_account(address: str) -> str:
-        return await _told(Account, reader.read, account_of, address)
+        return await _resource(Account, reader.read, account_of, address)
 
-    @server.resource(
+    @resource(
         "bilateral://policy",
         title="Policy of a check",
         description="The JSON Schema of a policy, and the fields of each policy with a name.",
-        mime_type="application/json",
     )
     async def read_policy() -> str:
         return json.dumps({"policies": PRESETS, "schema": Policy.model_json_schema()})
 
-    @server.resource(
+    @resource(
         "bilateral://feedback/{feedback_id}",
         title="Feedback",
         description="One feedback by its textual id, such as bilateral://feedback/8453:247:0x742d…:0.",
-        mime_type="application/json",
     )
     async def read_feedback(feedback_id: str) -> str:
-        return await _told(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
+        return await _resource(tuple[Feedback, ...], reader.read, _feedback, feedback_id)
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
     """Return one feedback. Refuse a malformed or unknown id."""
     feedback_id = FeedbackId.parse(text)
     key = key_of(connection, str(feedback_id.agent))
-    entries = feedback(connection, key, feedback_id.client, feedback_id.on_chain_index)
-    if not entries:
-        raise NotIndexedError("feedback", feedback_id)
-    return entries
+    return indexed(feedback(connection, key, feedback_id.client, feedback_id.on_chain_index), "feedback", feedback_id)
 
 
-async def _told(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
+async def _resource(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
     """Read in a thread, and return the answer as JSON, in which the words of strangers are marked."""
     try:
         answer = await to_thread.run_sync(read, *arguments)
@@ -157,7 +153,7 @@ class StrictServer(MCPServer[Any]):
         tools = {tool.name: tool for tool in await super().list_tools()}
         if name not in tools:
             raise ToolError(f"unknown_tool: there is no tool {quoted(name)}: the tools are {', '.join(tools)}")
-        _require_known(tools[name], arguments)
+        _require_arguments(tools[name], arguments)
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as error:
@@ -180,7 +176,7 @@ class StrictServer(MCPServer[Any]):
             raise ResourceNotFoundError(f"unknown_resource: there is no resource {quoted(str(uri))}") from None
 
 
-def _require_known(tool: Tool, arguments: dict[str, Any]) -> None:
+def _require_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
     """Refuse arguments that a tool does not have."""
     properties = tool.input_schema["properties"]
     for name in arguments:
@@ -206,17 +202,17 @@ def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 
-def _shortened(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _shortened(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a shorter schema, with references replaced by what they name."""
     whole = dict(schema)
     if "$ref" in whole:
-        definition = dict(named[whole.pop("$ref").rpartition("/")[2]])
+        definition = dict(definitions[whole.pop("$ref").rpartition("/")[2]])
         definition.pop("description", None)  # it is for readers of the code
         whole = {**definition, **whole}
     if "anyOf" in whole:
         options = [option for option in whole.pop("anyOf") if option != _NULL]
         if len(options) == 1:
-            whole = {**_shortened(options[0], named), **whole}
+            whole = {**_shortened(options[0], definitions), **whole}
         else:
             types = [option["type"] for option in options]
             whole["type"] = "number" if types == ["number", "string"] else types  # a number may be a text, too
@@ -224,7 +220,7 @@ def _shortened(schema: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str,
         del whole["default"]
     short = {name: value for name, value in whole.items() if name not in _LEFT_OUT}
     if "properties" in short:
-        short["properties"] = {name: _shortened(inner, named) for name, inner in short["properties"].items()}
+        short["properties"] = {name: _shortened(inner, definitions) for name, inner in short["properties"].items()}
     if "items" in short:
-        short["items"] = _shortened(short["items"], named)
+        short["items"] = _shortened(short["items"], definitions)
     return short

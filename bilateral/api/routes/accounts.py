@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import answer, list_of, one_of
 from bilateral.api.parameters import AddressPath, ChainId, ListQuery, Revoked
-from bilateral.api.problems import not_found
+from bilateral.api.problems import existing
 from bilateral.api.service import service_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId, checksummed
@@ -31,7 +31,7 @@ def read_account(request: Request, address: AddressPath) -> Response:
     return answer(request, Account, profile)
 
 
-class GivenQuery(ListQuery):
+class FeedbackByQuery(ListQuery):
     """Filters of the feedback that an account gave, and the page and form of the list."""
 
     chain_id: ChainId
@@ -39,7 +39,7 @@ class GivenQuery(ListQuery):
 
 
 @router.get("/v1/accounts/{address}/feedback", tags=["accounts"], responses=list_of(Feedback, 404))
-def read_given_feedback(request: Request, address: AddressPath, query: Annotated[GivenQuery, Query()]) -> Response:
+def read_given_feedback(request: Request, address: AddressPath, query: Annotated[FeedbackByQuery, Query()]) -> Response:
     """Return the feedback that an account gave on a chain, the newest first."""
     service_of(request).require_indexed((query.chain_id,))
     chosen = FeedbackFilter(include_revoked=query.revoked)
@@ -88,8 +88,7 @@ def read_one_feedback(
         raise MalformedIdentifierError("a feedback id with its chain", feedback_id, "expected 8453:247:0x…:0")
     key = service.agent_key(str(parsed.agent))
     feedbacks = service.read(feedback, key, parsed.client, parsed.on_chain_index)
-    if not feedbacks:
-        raise not_found("feedback", str(parsed))
+    existing(feedbacks or None, "feedback", parsed)
     responses = service.read(responses_of, key, parsed.client, parsed.on_chain_index, limit=MAX_LIMIT)
     return answer(request, FeedbackWithResponses, FeedbackWithResponses(feedbacks, responses.items))
 

@@ -10,11 +10,9 @@ from bilateral.api.actions.base import PATH, Action, Prepared
 from bilateral.api.actions.preparing import AnyAction, prepare
 from bilateral.api.actions.sponsored import PublishReview
 from bilateral.api.answers import JSON, adapter, one_of
-from bilateral.api.buyers import problem_of_refusal
 from bilateral.api.pages import page
-from bilateral.api.problems import known
+from bilateral.api.problems import existing
 from bilateral.api.service import service_of
-from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.explorer.acting import ActPage, Offers, act_page
 
 router = APIRouter(default_response_class=Response)
@@ -33,17 +31,14 @@ def act(request: Request, action: str) -> ActPage:
     files = None if service.settings.store is None else service.settings.store_url
     offers = Offers(frozenset(sponsors), files, _FINAL.get(action, ""))
     content = service.read(act_page, service.registries(), action, request.query_params, offers)
-    return known(content, "action", action)
+    return existing(content, "action", action)
 
 
 def _prepare(request: Request, action: Action) -> Prepared:
     """Prepare an action, and refuse before a signature what this service would refuse after it."""
     prepared = prepare(service_of(request), action)
     if isinstance(action, PublishReview) and prepared.signature is not None:
-        try:
-            request.app.state.buyer_messages.check_review(prepared.signature.body)
-        except BuyerRefusalError as refusal:
-            raise problem_of_refusal(refusal) from None
+        request.app.state.buyer_messages.check_review(prepared.signature.body)
     return prepared
 
 

@@ -12,7 +12,7 @@ from bilateral.api import parameters
 from bilateral.api.answers import adapter, answer, list_of, one_of
 from bilateral.api.layers import Shortcut
 from bilateral.api.parameters import AgentPath, ListQuery, require_storable
-from bilateral.api.problems import known
+from bilateral.api.problems import existing
 from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.index.profiles.queries import Agent, agent
@@ -37,7 +37,7 @@ def read_agent(
     """Return an agent: its state on chain, its registration file, and the summaries of its ratings."""
     service = service_of(request)
     key = service.agent_key(agent_id)
-    return answer(request, Agent, known(service.read(agent, key, newest), "agent", key.id))
+    return answer(request, Agent, existing(service.read(agent, key, newest), "agent", key.id))
 
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
@@ -47,7 +47,7 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
         return None
     key = agent_key(await service.registries_briefly(), match[1])
     details = await service.read_briefly(agent, key, int(newest[1] or 0))
-    return adapter(Agent).dump_json(known(details, "agent", key.id))
+    return adapter(Agent).dump_json(existing(details, "agent", key.id))
 
 
 _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")

@@ -10,11 +10,10 @@ from sqlalchemy import Connection
 
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat, require_storable
-from bilateral.api.problems import known
-from bilateral.api.service import service_of
+from bilateral.api.problems import existing, indexed
+from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.core.values.standing import Standing
-from bilateral.index.errors import NotIndexedError
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.reading.pages import Page
 from bilateral.index.standing import findings as standing_findings
@@ -66,6 +65,11 @@ class ExplainedAccount:
     scores: tuple[TrustScore, ...]
 
 
+def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
+    """Return a chain with the identity registry whose agents its analysis is about."""
+    return chain_id, service.registries().identity_of(chain_id)
+
+
 @router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
     """Return the standing of an agent: its status, figures, reasons, and the cost of faking it.
@@ -76,19 +80,17 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
     key = service.agent_key(agent)
     standing = service.read(stored_standing, key.chain_id, key.identity_registry, key.agent_id, side)
     if standing is None:
-        known(service.read(read_agent, key), "agent", key.id)
-        raise NotIndexedError(f"standing as a {side}, which an analysis makes, of agent", key.id)
-    return answer(request, Standing, standing)
+        existing(service.read(read_agent, key), "agent", key.id)
+    kind = f"standing as a {side}, which an analysis makes, of agent"
+    return answer(request, Standing, indexed(standing, kind, key.id))
 
 
 @router.get("/analysis", responses=one_of(standing_findings.AnalysisRun, 404))
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
     """Return the last analysis of a chain: its block, and how much it read and found."""
     service = service_of(request)
-    run = service.read(standing_findings.analysis_run, chain_id, service.registries().identity_of(chain_id))
-    if run is None:
-        raise NotIndexedError("analysis of chain", chain_id)
-    return answer(request, standing_findings.AnalysisRun, run)
+    run = service.read(standing_findings.analysis_run, *_analysed(service, chain_id))
+    return answer(request, standing_findings.AnalysisRun, indexed(run, "analysis of chain", chain_id))
 
 
 @router.get("/findings", responses=list_of(Finding, 404, 422))
@@ -98,29 +100,25 @@ def read_findings(
     account: Annotated[
         str | None, Query(max_length=42, description="Only findings that name this account, in any part.")
     ] = None,
-    shown_as: ListFormat = Format.JSON,
+    list_format: ListFormat = Format.JSON,
 ) -> Response:
     """Return the findings of the last analysis of a chain, the strongest first: at most 100."""
     service = service_of(request)
-    identity = service.registries().identity_of(chain_id)
+    of = _analysed(service, chain_id)
     if account is None:
-        stored = service.read(findings, chain_id, identity)
+        stored = service.read(findings, *of)
     else:
-        stored = tuple(
-            value
-            for value, _ in service.read(standing_findings.findings_about, chain_id, identity, [checksummed(account)])
-        )
-    return answer_page(request, Finding, Page(stored, None), shown_as)
+        about = service.read(standing_findings.findings_about, *of, [checksummed(account)])
+        stored = tuple(value for value, _ in about)
+    return answer_page(request, Finding, Page(stored, None), list_format)
 
 
 @router.get("/findings/{finding_id}", responses=one_of(ExplainedFinding, 404))
 def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
     """Return a finding with its members and the events that it rests on."""
     service = service_of(request)
-    of = (chain_id, service.registries().identity_of(chain_id))
-    matches = service.read(findings, *of, require_storable(finding_id))
-    if not matches:
-        raise NotIndexedError("finding", finding_id)
+    of = _analysed(service, chain_id)
+    matches = indexed(service.read(findings, *of, require_storable(finding_id)), "finding", finding_id)
     explained = ExplainedFinding(
         matches[0],
         service.read(standing_findings.members_of, *of, [finding_id]).get(finding_id, ()),
@@ -130,11 +128,11 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
 
 
 @router.get("/clusters", responses=list_of(standing_findings.Cluster, 404))
-def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
+def read_clusters(request: Request, chain_id: ChainId, list_format: ListFormat = Format.JSON) -> Response:
     """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
     service = service_of(request)
-    groups = service.read(standing_findings.clusters, chain_id, service.registries().identity_of(chain_id))
-    return answer_page(request, standing_findings.Cluster, Page(groups, None), shown_as)
+    groups = service.read(standing_findings.clusters, *_analysed(service, chain_id))
+    return answer_page(request, standing_findings.Cluster, Page(groups, None), list_format)
 
 
 @router.get("/clusters/{cluster}", responses=list_of(Suspect, 404))
@@ -142,22 +140,20 @@ def read_cluster(
     request: Request,
     cluster: Annotated[int, Path(ge=0, lt=2**63, description="The number of the cluster.")],
     chain_id: ChainId,
-    shown_as: ListFormat = Format.JSON,
+    list_format: ListFormat = Format.JSON,
 ) -> Response:
     """Return the accounts of a cluster, the most suspicious first: at most 200."""
     service = service_of(request)
-    suspects = service.read(cluster_accounts, chain_id, service.registries().identity_of(chain_id), cluster)
-    if not suspects:
-        raise NotIndexedError("cluster", cluster)
-    return answer_page(request, Suspect, Page(suspects, None), shown_as)
+    suspects = indexed(service.read(cluster_accounts, *_analysed(service, chain_id), cluster), "cluster", cluster)
+    return answer_page(request, Suspect, Page(suspects, None), list_format)
 
 
 @router.get("/accounts/{address}/trust", responses=one_of(ExplainedAccount, 404))
 def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
     """Return the judgement about an account with its parts, and the findings that name it."""
     service = service_of(request)
-    of = (chain_id, service.registries().identity_of(chain_id))
-    return answer(request, ExplainedAccount, service.read(explain_account, *of, checksummed(address)))
+    explained = service.read(explain_account, *_analysed(service, chain_id), checksummed(address))
+    return answer(request, ExplainedAccount, explained)
 
 
 def explain_account(connection: Connection, chain_id: int, identity: str, account: str) -> ExplainedAccount:
@@ -168,12 +164,12 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
 
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
-def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = Format.JSON) -> Response:
+def read_agent_trust(request: Request, agent: AgentPath, list_format: ListFormat = Format.JSON) -> Response:
     """Return the scores of an agent without false ratings: as a server, and as a validator."""
     service = service_of(request)
     key = service.agent_key(agent)
     scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
-    return answer_page(request, TrustScore, Page(scores, None), shown_as)
+    return answer_page(request, TrustScore, Page(scores, None), list_format)
 
 
 @router.get("/agents/{agent}/trusted-clients", responses=one_of(TrustedClients, 404))
@@ -181,7 +177,5 @@ def read_trusted_clients(request: Request, agent: AgentPath) -> Response:
     """Return the clients whose feedback on an agent should count, for the registry's `getSummary` (ERC-8004)."""
     service = service_of(request)
     key = service.agent_key(agent)
-    clients = service.read(trusted_clients, key)
-    if clients is None:
-        raise NotIndexedError("analysis of chain", key.chain_id)
+    clients = indexed(service.read(trusted_clients, key), "analysis of chain", key.chain_id)
     return answer(request, TrustedClients, clients)

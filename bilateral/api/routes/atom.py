@@ -92,7 +92,7 @@ def _answer(request: Request, title: str, name: str, path: str, entries: Iterabl
     feed = Element("feed", xmlns=_NAMESPACE)
     _add(feed, "id", f"urn:bilateral:{name}")
     _add(feed, "title", title)
-    _add(feed, "updated", _moment(newest[0][0] if newest else 0))
+    _add(feed, "updated", _time(newest[0][0] if newest else 0))
     _add(SubElement(feed, "author"), "name", "Bilateral")
     SubElement(feed, "link", rel="self", href=request.url.path)
     SubElement(feed, "link", rel="alternate", type="text/html", href=path)
@@ -100,7 +100,7 @@ def _answer(request: Request, title: str, name: str, path: str, entries: Iterabl
         entry = SubElement(feed, "entry")
         _add(entry, "id", f"urn:bilateral:{name}:{place}")
         _add(entry, "title", entry_title)
-        _add(entry, "updated", _moment(time))
+        _add(entry, "updated", _time(time))
         SubElement(entry, "link", rel="alternate", type="text/html", href=entry_path)
         _add(entry, "content", text)
     return tagged(request, tostring(feed, encoding="utf-8", xml_declaration=True), MEDIA_TYPE)
@@ -111,6 +111,6 @@ def _add(parent: Element, name: str, text: str) -> None:
     SubElement(parent, name).text = _NOT_OF_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _moment(unix: int) -> str:
+def _time(unix: int) -> str:
     """Return a time in the form of RFC 3339."""
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import Counter
 
 from bilateral.api.answers import JSON
-from bilateral.api.buyers import BuyerPath, described_body, json_body, problem_of_refusal
+from bilateral.api.buyers import BuyerPath, described_body, json_body
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.acceptance import Accepted, BuyerMessages
@@ -103,7 +103,7 @@ async def submit_feedback(request: Request) -> Response:
 async def submit_review(request: Request) -> Response:
     """Take a review of a seller by its buyer. It counts if the buyer signed it."""
     accepted = await _take(request, "review", _messages(request).take_review)
-    return _taken(
+    return _accepted(
         accepted, f"rv_{accepted.id[:8]}", "Review recorded.", "Review has no signature, so it does not count."
     )
 
@@ -112,7 +112,7 @@ async def submit_review(request: Request) -> Response:
 async def submit_enrichment(request: Request) -> Response:
     """Take a service of a seller and its policy for buyers, signed by the agent's wallet, owner or operator."""
     accepted = await _take(request, "enrichment", _messages(request).take_enrichment)
-    return _taken(accepted, f"en_{accepted.id[:8]}", "Service recorded.", "")
+    return _accepted(accepted, f"en_{accepted.id[:8]}", "Service recorded.", "")
 
 
 @router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
@@ -121,31 +121,23 @@ async def submit_dispute(request: Request, address: BuyerPath) -> Response:
     buyer = parse_buyer(address)[1]
     take = _messages(request).take_dispute
     accepted = await _take(request, "dispute", lambda value: take(buyer, value))
-    return _taken(accepted, f"dp_{accepted.id[:8]}", "Dispute recorded.", "")
+    return _accepted(accepted, f"dp_{accepted.id[:8]}", "Dispute recorded.", "")
 
 
 @router.post("/api/buyer/replies", **described_body(ReplyBody, MessageTaken, 404))
 async def submit_reply(request: Request) -> Response:
     """Take the reply of a buyer to feedback or a dispute, signed by the buyer."""
     accepted = await _take(request, "reply", _messages(request).take_reply)
-    return _taken(accepted, f"rp_{accepted.id[:8]}", "Reply recorded.", "")
+    return _accepted(accepted, f"rp_{accepted.id[:8]}", "Reply recorded.", "")
 
 
 async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Accepted]) -> Accepted:
     """Read a message and take it."""
     counter: Counter = request.app.state.buyer_counter
     try:
-        value = await json_body(request)
-    except ProblemError as problem:
-        counter.labels(kind, problem.code).inc()
-        raise
-    try:
-        accepted = await service_of(request).buyer_work.run(take, value)
-    except BuyerRefusalError as refusal:
+        accepted = await service_of(request).buyer_work.run(take, await json_body(request))
+    except (BuyerRefusalError, ProblemError) as refusal:
         counter.labels(kind, refusal.code).inc()
-        raise problem_of_refusal(refusal) from None
-    except ProblemError as problem:
-        counter.labels(kind, problem.code).inc()
         raise
     counter.labels(kind, "taken" if accepted.is_counted else "not_counted").inc()
     return accepted
@@ -156,11 +148,13 @@ def _messages(request: Request) -> BuyerMessages:
     return buyer_messages
 
 
-def _taken(taken: Accepted, short_id: str, text: str, uncounted: str) -> Response:
+def _accepted(message: Accepted, short_id: str, text: str, uncounted: str) -> Response:
     """Answer a message that was taken."""
-    sentence = text if taken.is_counted else uncounted
+    sentence = text if message.is_counted else uncounted
     return _answer(
-        MessageTaken(True, short_id, taken.seller.global_id, sentence, taken.is_counted, taken.is_new, taken.warnings)
+        MessageTaken(
+            True, short_id, message.seller.global_id, sentence, message.is_counted, message.is_new, message.warnings
+        )
     )
 
 

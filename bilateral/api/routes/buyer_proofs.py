@@ -14,17 +14,8 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection, Engine
 
+from bilateral.api import buyers
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import (
-    BuyerPath,
-    PaymentChain,
-    ScoringPolicyName,
-    answer_to_buyer,
-    buyer_registries,
-    described_body,
-    locate_buyer,
-    read_buyer,
-)
 from bilateral.api.problems import ProblemError
 from bilateral.api.routes.buyers import signer_of
 from bilateral.api.service import Service, service_of
@@ -81,38 +72,28 @@ class AnchoredState:
 
 
 @dataclass(frozen=True)
-class Credential:
-    """A tier credential (EIP-712), as `verifyCredential` takes it.
+class Credential(buyers.SignedMessage):
+    """A tier credential, as `verifyCredential` takes it, signed by the attestor of the registry.
 
     Attributes:
-        primaryType: The name of the struct.
-        types: The struct.
-        message: Its values.
-        signer: The attestor of the registry.
         scoringPolicy: The name whose hash the message has.
     """
 
-    domain: dict[str, Any]
-    primaryType: str
-    types: dict[str, Any]
-    message: dict[str, Any]
-    signer: str
-    signature: str
     scoringPolicy: str
 
 
 @router.get("/api/buyer/{address}/anchor", responses=one_of(AnchoredState, 404, 422))
 def read_anchor(
     request: Request,
-    address: BuyerPath,
-    chainId: PaymentChain = None,
-    policy: ScoringPolicyName = None,
+    address: buyers.BuyerPath,
+    chainId: buyers.PaymentChain = None,
+    policy: buyers.ScoringPolicyName = None,
 ) -> Response:
     """Return the anchored state of a buyer, with the proof that it is in the tree whose root is on chain."""
     service = service_of(request)
     name = policy or service.settings.buyers.policy
     with service.reader.connect() as connection:
-        chain_id, buyer, _ = locate_buyer(connection, address, chainId)
+        chain_id, buyer, _ = buyers.locate_buyer(connection, address, chainId)
         posted, place = _last_anchor(service, connection)
         proven = read_proof(connection, (*place, posted.epoch), buyer, chain_id, policy_of(name).name)
     if proven is None:
@@ -135,7 +116,7 @@ def read_anchor(
 
 def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor, tuple[int, str]]:
     """Return the last root of this service on any chain, and the chain and the registry that have it."""
-    for chain_id, registry in buyer_registries(service.registries(), ALL_CHAINS):
+    for chain_id, registry in buyers.buyer_registries(service.registries(), ALL_CHAINS):
         posted = read_last_anchor(connection, chain_id, registry)
         if posted is not None:
             return posted, (chain_id, registry)
@@ -152,14 +133,14 @@ def _fields_of(state: BuyerState) -> dict[str, Any]:
     return {**values, "volume": str(state.volume), "policy": "0x" + state.policy.hex()}
 
 
-@router.post("/api/buyer/{address}/credential", **described_body(CredentialBody, Credential, 403, 404, 429))
-async def issue(request: Request, address: BuyerPath) -> Response:
+@router.post("/api/buyer/{address}/credential", **buyers.described_body(CredentialBody, Credential, 403, 404, 429))
+async def issue(request: Request, address: buyers.BuyerPath) -> Response:
     """Issue a credential of a buyer's tier for another address, as the buyer signs (EIP-712).
 
     It holds for an hour, and not beyond the UTC day. `scope` names the place of its use, where all holders of the buyer
     have one `pseudonym` a day: eight holders at most.
     """
-    return await answer_to_buyer(request, address, _issue)
+    return await buyers.answer_to_buyer(request, address, _issue)
 
 
 def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
@@ -179,7 +160,7 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
     signature = bytes.fromhex(body.signature[2:])
     require_signer(body.message(buyer, holder, policy), domain_of(body.chainId), signature, {buyer}, settings.nodes)
     with service.reader.connect() as connection:
-        standing = read_buyer(connection, buyer, body.chainId, policy, now=now)
+        standing = buyers.read_buyer(connection, buyer, body.chainId, policy, now=now)
         registry = _attested_by(service, connection, body.chainId, signer.address)
     scope = bytes.fromhex(body.scope[2:])
     pseudonyms: Pseudonyms = request.app.state.buyer_pseudonyms
@@ -194,7 +175,7 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
 
 def _attested_by(service: Service, connection: Connection, chain_id: int, key: str) -> str:
     """Return the registry of buyers whose attestor is this service."""
-    for _, registry in buyer_registries(service.registries(), chain_id):
+    for _, registry in buyers.buyer_registries(service.registries(), chain_id):
         if read_attestor(connection, chain_id, registry) == key:
             return registry
     detail = f"no registry of buyers on chain {chain_id} has {key}, the key of this service, as its attestor"
@@ -261,14 +242,14 @@ class TierGroups:
     members: dict[str, int]
 
 
-@router.post("/api/buyer/{address}/tier-member", **described_body(TierMemberBody, MemberTaken, 403))
-async def join(request: Request, address: BuyerPath) -> Response:
+@router.post("/api/buyer/{address}/tier-member", **buyers.described_body(TierMemberBody, MemberTaken, 403))
+async def join(request: Request, address: buyers.BuyerPath) -> Response:
     """Make a buyer a member of the groups for private proofs of its tier, as the buyer signs (EIP-712).
 
     The commitment is that of a Semaphore v4 identity. The identity signs, too (EdDSA-Poseidon): the hash of the digest
     that the buyer signs, without its last byte. All of it becomes public with the list of its first day.
     """
-    return await answer_to_buyer(request, address, _join)
+    return await buyers.answer_to_buyer(request, address, _join)
 
 
 def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
@@ -293,7 +274,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
         detail = "identity is missing: the identity signs the same message as the buyer, as `join_tiers` does"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "identity_unproven", detail)
     with service.reader.connect() as connection:
-        tier = tier_of(read_buyer(connection, buyer, body.chainId, policy, now=now).weighed.metrics)
+        tier = tier_of(buyers.read_buyer(connection, buyer, body.chainId, policy, now=now).weighed.metrics)
     if tier not in TIERS:
         detail = f"the buyer's tier is {tier.value}, and groups begin with {TIERS[0].value}"
         raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "tier_too_low", detail)

@@ -17,7 +17,7 @@ from bilateral.api.service import service_of
 from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, read_offers
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.filters import AgentSearch, Gate
@@ -121,7 +121,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
     service.require_indexed(search.chains)
     with service.reader.connect() as connection:
         page = search_agents(connection, search, limit=query.limit, cursor=query.cursor)
-        standing, held_back = None, False
+        standing, is_withheld = None, False
         if query.buyerAddress is not None:
             standing = read_buyer(
                 connection, query.buyerAddress, query.chain, query.policy or service.settings.buyers.policy
@@ -137,16 +137,14 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
     return tagged(request, encode(SearchAnswer(results, SearchMeta(len(results), page.next), context)), JSON)
 
 
-def _result(
-    found_agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_withheld: bool
-) -> SearchResult:
+def _result(agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_withheld: bool) -> SearchResult:
     """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None
     if standing is not None:
         discounts = {}
-        if offer is not None and standing.chain_id == found_agent.chain_id:
+        if offer is not None and standing.chain_id == agent.chain_id:
             discounts = offer.discounts_for(standing, is_withheld=is_withheld)
         best = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
         percentage = best.percentage
@@ -158,9 +156,7 @@ def _result(
     if cheapest is not None:
         price = prices[cheapest]
         pricing = Pricing(price, discounted(price, percentage), percentage, "USDC")
-    return SearchResult(
-        found_agent.global_id, found_agent.name, found_agent.description, found_agent.x402_support, pricing, discount
-    )
+    return SearchResult(agent.global_id, agent.name, agent.description, agent.x402_support, pricing, discount)
 
 
 def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerContext:

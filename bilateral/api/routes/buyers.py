@@ -26,7 +26,6 @@ from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.buyers.acceptance import messages_about
 from bilateral.buyers.discounts import BuyerIncentives, discounted
-from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.issuing import ResultSigner, result_of
 from bilateral.buyers.proofs import find_signer
 from bilateral.buyers.records import Standing, buyer_id, encode, profile_of, recent_transactions
@@ -86,10 +85,7 @@ async def read_profile(
     standing, profile = await service.read_aside(read)
     if expand is None:
         return tagged(request, encode(profile), JSON)
-    try:
-        await service.buyer_work.run(_require_consent, request, standing)  # it may ask a node
-    except BuyerRefusalError as refusal:
-        raise buyers.problem_of_refusal(refusal) from None
+    await service.buyer_work.run(_require_consent, request, standing)  # it may ask a node
     return tagged(request, encode(await service.read_aside(read_more)), JSON)
 
 
@@ -229,15 +225,9 @@ def seller_of(service: Service, text: str) -> AgentKey:
 
 
 @dataclass(frozen=True)
-class SignedResult:
+class SignedResult(buyers.SignedMessage):
     """A buyer's score that others can check without this service: EIP-712, and a JSON Web Signature."""
 
-    domain: dict[str, Any]
-    primaryType: str
-    types: dict[str, Any]
-    message: dict[str, Any]
-    signer: str
-    signature: str
     jws: str
 
 

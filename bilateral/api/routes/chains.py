@@ -39,7 +39,7 @@ class Chain:
 
 
 @router.get("/v1/chains", tags=["chains"], responses=list_of(Chain))
-def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Response:
+def read_chains(request: Request, list_format: ListFormat = Format.JSON) -> Response:
     """Return the indexed chains with their registries."""
     service = service_of(request)
     registries = service.registries().by_chain
@@ -47,7 +47,7 @@ def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Respons
         Chain(chain_progress, tuple(registries.get(chain_progress.chain_id, ())))
         for chain_progress in service.read(chains)
     )
-    return answer_page(request, Chain, Page(listed, None), shown_as)
+    return answer_page(request, Chain, Page(listed, None), list_format)
 
 
 @router.get("/v1/statistics", tags=["chains"], responses=list_of(DayStatistics, 404))
@@ -58,7 +58,7 @@ def read_statistics(
     ] = None,
     first: Annotated[date | None, Query(alias="from", description="The first day in UTC; 30 days up to `to`.")] = None,
     last: Annotated[date | None, Query(alias="to", description="The last day in UTC; today if missing.")] = None,
-    shown_as: ListFormat = Format.JSON,
+    list_format: ListFormat = Format.JSON,
 ) -> Response:
     """Return the numbers of events by chain and day, for each day with an event."""
     service = service_of(request)
@@ -70,7 +70,7 @@ def read_statistics(
     begin = first or max(date.min + timedelta(days=_DEFAULT_DAYS), end) - timedelta(days=_DEFAULT_DAYS - 1)
     chain_ids = tuple(registries.by_chain) if chain_id is None else (chain_id,)
     days = service.read(statistics, chain_ids, begin, end)
-    return answer_page(request, DayStatistics, Page(days, None), shown_as)
+    return answer_page(request, DayStatistics, Page(days, None), list_format)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class ChangesQuery(BaseModel):
     kinds: Annotated[list[ChangeKind] | None, _values("kind", "Changes of these kinds.")] = None
     limit: Annotated[int, Query(ge=1, le=AT_ONCE, description="The largest number of changes.")] = _DEFAULT
     wait: Annotated[float, Query(ge=0, le=30, description="The seconds to wait for a change if there is none.")] = 0.0
-    shown_as: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
+    list_format: Annotated[FeedFormat, Query(alias="format", description="The format.")] = FeedFormat.JSON
 
 
 @router.get("/v1/changes", responses=_ANSWERS)
@@ -156,18 +156,18 @@ async def read_changes(
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
     chosen = parse_filter(await service.registries_briefly(), *subjects)
-    since, limit, is_stream = query.since, query.limit, query.shown_as is FeedFormat.EVENTS
+    since, limit, is_stream = query.since, query.limit, query.list_format is FeedFormat.EVENTS
     if is_stream:
         if query.wait:
             raise InvalidArgumentError("wait: a stream always waits: leave the parameter out")
         since = last_event_id or since
     cursor = since if since is not None else await service.read_briefly(last_cursor)
     if not is_stream and not query.wait:
-        return _answer(await feed.read(cursor, chosen, limit), query.shown_as)
+        return _answer(await feed.read(cursor, chosen, limit), query.list_format)
     with ExitStack() as stack:
         stack.enter_context(feed.place(network_of(request.scope, service.settings.proxy_networks)))
         if not is_stream:
-            return _answer(await feed.wait(cursor, chosen, limit, query.wait), query.shown_as)
+            return _answer(await feed.wait(cursor, chosen, limit, query.wait), query.list_format)
         reset = None
         try:
             first = await feed.read(cursor, chosen, limit)  # a wrong `since` is refused before the stream begins
@@ -185,10 +185,10 @@ def _feed_of(request: Request) -> Feed:
     return feed
 
 
-def _answer(page: FeedPage, shown_as: FeedFormat) -> Response:
+def _answer(page: FeedPage, list_format: FeedFormat) -> Response:
     """Answer with a part of the feed."""
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    if shown_as is FeedFormat.JSON:
+    if list_format is FeedFormat.JSON:
         body = adapter(Changes).dump_json(Changes(page.items, page.cursor, page.is_end))
         return Response(body, headers=headers, media_type=JSON)
     end = json_lines(ChangesEnd, (ChangesEnd(page.cursor, page.is_end),))
@@ -196,7 +196,7 @@ def _answer(page: FeedPage, shown_as: FeedFormat) -> Response:
 
 
 async def _events(
-    feed: Feed, page: FeedPage, wanted: FeedFilter, limit: int, reset: Reset | None
+    feed: Feed, page: FeedPage, chosen: FeedFilter, limit: int, reset: Reset | None
 ) -> AsyncIterator[bytes]:
     """Yield changes as server-sent events, until the stream has its length or the database fails."""
     end = time.monotonic() + STREAM_SECONDS
@@ -211,7 +211,7 @@ async def _events(
         if (left := end - time.monotonic()) <= 0:
             return
         try:
-            page = await feed.wait(page.cursor, wanted, limit, min(BEAT_SECONDS, left))
+            page = await feed.wait(page.cursor, chosen, limit, min(BEAT_SECONDS, left))
         except (BilateralError, ProblemError):
             return  # the client connects again, and learns the problem then
 

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from bilateral.api.answers import CSV, JSON, attachment, csv_lines
 from bilateral.api.file_store import PATH, PENDING
 from bilateral.api.pages import agent_of
-from bilateral.api.problems import ProblemError, known
+from bilateral.api.problems import ProblemError, existing
 from bilateral.api.service import service_of
 from bilateral.explorer.listing import rating_rows
 
@@ -44,7 +44,7 @@ def ratings_file(request: Request, network: str, agent_id: int) -> Response:
     service = service_of(request)
     parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
     key = agent_of(service, network, agent_id)
-    first = known(service.read(rating_rows, service.registries(), key, parameters), "agent", key.id)
+    first = existing(service.read(rating_rows, service.registries(), key, parameters), "agent", key.id)
 
     def parts() -> Iterator[bytes]:
         kind, rows, cursor = first
@@ -87,4 +87,4 @@ def read_registration_file(request: Request, name: str) -> Response:
         if content is None:
             with suppress(OSError):
                 content = (place / f"{name}.json").read_bytes()
-    return Response(known(content, "file", name), headers=_HEADERS, media_type=JSON)
+    return Response(existing(content, "file", name), headers=_HEADERS, media_type=JSON)

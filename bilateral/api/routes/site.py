@@ -16,7 +16,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 
 from bilateral.api.answers import JSON, tagged
 from bilateral.api.pages import SECURITY, compressed
-from bilateral.api.problems import known, not_found
+from bilateral.api.problems import existing, missing
 from bilateral.core.errors import InvalidArgumentError
 
 router = APIRouter(prefix="/docs", include_in_schema=False, default_response_class=Response)
@@ -49,14 +49,14 @@ def versions(request: Request) -> Response:
 def version(request: Request, version: str) -> Response:
     """Lead to the first page of a version."""
     if version not in request.app.state.site.versions:
-        raise not_found("documentation", version)
+        raise missing("documentation", version)
     return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": f"/docs/{version}/"})
 
 
 @router.get("/{version}/{path:path}")
 def file(request: Request, version: str, path: str) -> Response:
     """Return a file of a version, under the same policy as all pages: nothing inline, and nothing of others."""
-    content = known(request.app.state.site.read(version, path), "documentation", f"{version}/{path}"[:200])
+    content = existing(request.app.state.site.read(version, path), "documentation", f"{version}/{path}"[:200])
     response = compressed(request, tagged(request, *content))
     for name, value in SECURITY.items():
         if name != "Vary":

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from bilateral.api.pages import agent_of, indexed_chain, page, page_answer
 from bilateral.api.parameters import require_storable
-from bilateral.api.problems import ProblemError, known
+from bilateral.api.problems import ProblemError, existing
 from bilateral.api.service import Service, service_of
 from bilateral.core.errors import BilateralError
 from bilateral.explorer import analysis, rendering
@@ -125,7 +125,7 @@ def rating(request: Request, network: str, block: _Block, log_index: _Event) -> 
     """Show one rating with all its evidence."""
     service = service_of(request)
     content = service.read(rating_page, service.registries(), indexed_chain(service, network), block, log_index)
-    return known(content, "rating", f"{network} {block}-{log_index}")
+    return existing(content, "rating", f"{network} {block}-{log_index}")
 
 
 @page(router, "/{network}/validations/{request_hash}", "validation")
@@ -135,7 +135,7 @@ def validation(
     """Show one validation with all its answers."""
     service, name = service_of(request), bytes.fromhex(request_hash[2:])
     content = service.read(validation_page, service.registries(), indexed_chain(service, network), name)
-    return known(content, "validation", request_hash)
+    return existing(content, "validation", request_hash)
 
 
 @page(router, "/{network}/analysis", "analysis")
@@ -156,7 +156,7 @@ def cluster(request: Request, network: str, number: _Block) -> analysis.ClusterP
     """Show the accounts of one cluster."""
     service = service_of(request)
     content = service.read(analysis.cluster_page, service.registries(), *_analysed(service, network), number)
-    return known(content, "cluster", str(number))
+    return existing(content, "cluster", str(number))
 
 
 @page(router, "/{network}/findings/{finding_id}", "finding")
@@ -164,4 +164,4 @@ def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_
     """Show one finding with its accounts and events."""
     service = service_of(request)
     about = service.registries(), *_analysed(service, network)
-    return known(service.read(analysis.finding_page, *about, require_storable(finding_id)), "finding", finding_id)
+    return existing(service.read(analysis.finding_page, *about, require_storable(finding_id)), "finding", finding_id)

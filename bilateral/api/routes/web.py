@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.answers import tagged
 from bilateral.api.pages import agent_of, compressed, html, page, page_answer
-from bilateral.api.problems import known
+from bilateral.api.problems import existing
 from bilateral.api.service import service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.explorer import rendering
@@ -48,8 +48,8 @@ def latest(request: Request, side: _Rated = None) -> Response:
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
     names = service.read(names_of, service.registries(), ids)
-    doubts = service.read(doubts_of, service.registries(), ids)
-    return html(request, rendering.render_latest(rows, names, doubts))
+    caveats = service.read(doubts_of, service.registries(), ids)
+    return html(request, rendering.render_latest(rows, names, caveats))
 
 
 @page(router, "/method", "method")
@@ -73,7 +73,7 @@ def openapi(request: Request) -> Response:
 @router.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
     """Return a file that pages load, by its name with a hash."""
-    asset = known(assets().get(name), "asset", name)
+    asset = existing(assets().get(name), "asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
     response = Response(asset.body, 200, headers, asset.media_type)
     return response if asset.name.endswith(".woff2") else compressed(request, response)  # fonts are compressed
@@ -97,7 +97,7 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
-    return tagged(request, agent_picture(*known(service.read(agent_standings, key), "agent", key.id)), _PNG)
+    return tagged(request, agent_picture(*existing(service.read(agent_standings, key), "agent", key.id)), _PNG)
 
 
 @page(router, "/{network}/{agent_id:number}", rendering.render_agent)
@@ -105,7 +105,7 @@ def agent(request: Request, network: str, agent_id: int) -> AgentPage:
     """Show an agent from both sides."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
-    return known(service.read(agent_page, service.registries(), key), "agent", key.id)
+    return existing(service.read(agent_page, service.registries(), key), "agent", key.id)
 
 
 @page(router, "/{network}/{agent_id:number}/ratings", "ratings")
@@ -113,7 +113,7 @@ def ratings(request: Request, network: str, agent_id: int) -> RatingsPage:
     """Show the ratings that a figure of an agent is made of."""
     service, path = service_of(request), f"/{network}/{agent_id}/ratings"
     key = agent_of(service, network, agent_id)
-    return known(service.read(ratings_page, service.registries(), key, path, request.query_params), "agent", key.id)
+    return existing(service.read(ratings_page, service.registries(), key, path, request.query_params), "agent", key.id)
 
 
 _EmbeddedSide = Annotated[Literal["server", "client"], Query()]
@@ -135,7 +135,7 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSi
     key = agent_of(service, network, agent_id)
     standings = service.read(standings_of, key)
     if not standings:
-        known(service.read(read_agent, key), "agent", key.id)
+        existing(service.read(read_agent, key), "agent", key.id)
     return _shared(request, badge(key.id, standings, side), "image/svg+xml")
 
 
@@ -144,7 +144,7 @@ def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSi
     """Return a page with the badge alone, for frames on other sites."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
-    known(service.read(read_agent, key), "agent", key.id)
+    existing(service.read(read_agent, key), "agent", key.id)
     return _shared(request, embedded_page(key.id, side), "text/html; charset=utf-8")
 
 

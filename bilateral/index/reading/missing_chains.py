@@ -26,7 +26,7 @@ _LOOK_SECONDS: Final = 1.0
 _LOOK_MILLISECONDS: Final = 3_000
 """The time limit of a look: more than the two seconds in which the coordinator connects to a shard."""
 
-MISSING_FIGURE: Final = ("bilateral_chain_missing", "1 while its shard fails.")
+MISSING_FIGURE: Final = ("chain_missing", "1 while its shard fails.")
 """The name and help of the figure for monitors, by chain."""
 
 NO_ANSWER: Final = "no shard answers"

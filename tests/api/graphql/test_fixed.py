@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.api.graphql import selections
+from bilateral.api.graphql import statements
 from bilateral.api.graphql import statements as entities
 from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.selections import Page, Selected, fixed, key_of
-from bilateral.api.graphql.statements import read_list
+from bilateral.api.graphql.statements import Page, Selected, fixed, key_of, read_list
 from tests.api.graphql.oracle import everything
 from tests.api.world import CHAIN_ID
 
@@ -19,8 +18,8 @@ INNER = Selected("feedback", "feedback", ID, Page(first=1_000))
 @pytest.fixture(autouse=True)
 def _no_list_is_known():
     """Forget the lists of other tests."""
-    selections._COUNTS.clear()
-    selections._prepared.cache_clear()
+    statements._COUNTS.clear()
+    statements._prepared.cache_clear()
 
 
 def test_repeated_queries_get_the_same_answers(query):
@@ -84,7 +83,7 @@ def test_lists_stay_whose_number_of_entries_is_that_of_many_programs(api_reader,
     with api_reader.connect() as connection:
         pages = {read_list(connection, chains, "Agent", ID, Page(first=first)) for _ in range(2)}
     assert len(pages) == 1
-    assert selections._prepared.cache_info().currsize == kept
+    assert statements._prepared.cache_info().currsize == kept
 
 
 @pytest.mark.parametrize("api_database", ["postgresql"], indirect=True, scope="session")

@@ -15,8 +15,7 @@ from bilateral.api.graphql import execution
 from bilateral.api.graphql import statements as entities
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
 from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.selections import Page, Selected
-from bilateral.api.graphql.statements import read_list
+from bilateral.api.graphql.statements import Page, Selected, read_list
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.readers import Reader
 from tests.api.world import CHAIN_ID, served

@@ -7,10 +7,9 @@ from itertools import chain
 import pytest
 from graphql import GraphQLObjectType, get_named_type
 
-from bilateral.api.graphql import selections
 from bilateral.api.graphql.rows import ENTITIES, Scope, chains_of
 from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
-from bilateral.api.graphql.statements import MODULES
+from bilateral.api.graphql.statements import MODULES, _prepared
 from bilateral.api.graphql.values import MatchedValue
 from bilateral.index.reading.json import entity_dialect
 from tests.statements import noted_reads
@@ -55,10 +54,10 @@ def test_list_whose_statement_is_kept_is_one_statement_too(name, query, statemen
     text = f"{{ {name}(first: 1000) {selected(get_named_type(graphql_schema().query_type.fields[name].type), 0)} }}"
     first, second = query(text), query(text)
     assert second == first
-    kept = selections._prepared.cache_info()
+    kept = _prepared.cache_info()
     statements.clear()
     assert query(text) == first
-    assert selections._prepared.cache_info().hits == kept.hits + 1
+    assert _prepared.cache_info().hits == kept.hits + 1
     assert len(statements) == 1
 
 

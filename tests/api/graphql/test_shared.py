@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import event
 
 from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.selections import Page, Selected
-from bilateral.api.graphql.statements import read_list
+from bilateral.api.graphql.statements import Page, Selected, read_list
 from tests.api.world import CHAIN_ID
 
 LEAF = Selected("feedback", "feedback", (Selected("id", "id"),), Page(first=3))

@@ -9,10 +9,10 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from bilateral.api.mcp.lookups import READS, AgentText, Untrusted, key_of, words_of_strangers
+from bilateral.api.problems import indexed
 from bilateral.api.routes.analysis import ExplainedAccount
 from bilateral.api.routes.analysis import explain_account as explanation
 from bilateral.core.identifiers import checksummed
-from bilateral.index.errors import NotIndexedError
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import read_registries
 from bilateral.index.standing.trusted import TrustedClients, trusted_clients
@@ -46,9 +46,6 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
         def read(connection: Connection) -> TrustedClients:
             key = key_of(connection, agent)
-            clients = trusted_clients(connection, key)
-            if clients is None:
-                raise NotIndexedError("analysis of chain", key.chain_id)
-            return clients
+            return indexed(trusted_clients(connection, key), "analysis of chain", key.chain_id)
 
         return await words_of_strangers(TrustedClients, reader.read, read)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
 from typing import Annotated, Any
 
 from anyio import to_thread
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 from sqlalchemy import Connection
 
 from bilateral.api.buyers import read_buyer
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
-from bilateral.api.problems import ProblemError
 from bilateral.buyers.records import BuyerProfile, encode, profile_of
 from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_offers
 from bilateral.index.reading.readers import Reader
@@ -36,10 +33,10 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
         """
 
         def read(connection: Connection) -> BuyerProfile:
-            return profile_of(_read_buyer(connection, address, chain, policy or default_policy))
+            return profile_of(read_buyer(connection, address, chain, policy or default_policy))
 
         with tool_errors():
-            return _shown(await to_thread.run_sync(reader.read, read))
+            return _plain(await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get discount", annotations=READS)
     async def get_discount(address: _Buyer, seller: AgentText, policy: _PolicyName = None) -> dict[str, Any]:
@@ -47,7 +44,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
         def read(connection: Connection) -> dict[str, Any]:
             key = key_of(connection, seller)
-            standing = _read_buyer(connection, address, key.chain_id, policy or default_policy)
+            standing = read_buyer(connection, address, key.chain_id, policy or default_policy)
             offers = read_offers(connection, [key])
             offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
             held_back = is_withheld(connection, key.chain_id, standing.buyer)
@@ -56,20 +53,10 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
             return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 
         with tool_errors():
-            return _shown(await to_thread.run_sync(reader.read, read))
+            return _plain(await to_thread.run_sync(reader.read, read))
 
 
-def _read_buyer(connection: Connection, address: str, chain_id: int | None, policy: str) -> Any:
-    """Read a buyer."""
-    try:
-        return read_buyer(connection, address, chain_id, policy)
-    except ProblemError as problem:
-        if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise
-        raise ToolError(f"{problem.code}: {problem.detail}") from None
-
-
-def _shown(value: Any) -> dict[str, Any]:
+def _plain(value: Any) -> dict[str, Any]:
     """Return an answer as JSON values. It has no words of strangers."""
     parsed: dict[str, Any] = json.loads(encode(value))
     return parsed

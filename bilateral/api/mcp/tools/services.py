@@ -13,10 +13,9 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 from sqlalchemy import Connection
 
+from bilateral.api.load import NodeWork
 from bilateral.api.mcp import lookups
 from bilateral.api.mcp.lookups import READS, Judged, Untrusted
-from bilateral.api.node_work import NodeWork
-from bilateral.api.problems import ProblemError
 from bilateral.checks.policy import is_account
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
@@ -58,11 +57,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
             raise ToolError("no_node: this service has no node, so it checks no URL: use get_services")
         with lookups.tool_errors():
             deployments = await to_thread.run_sync(reader.read, lambda reading: _deployments(reading, nodes))
-        try:
-            with lookups.tool_errors():
-                return _judged(await work.run(_check, url, nodes, deployments, network))
-        except ProblemError as problem:
-            raise ToolError(f"{problem.code}: {problem.detail}") from None
+            return _judged(await work.run(_check, url, nodes, deployments, network))
 
 
 def _deployments(connection: Connection, nodes: Mapping[str, str]) -> dict[str, Deployment]:

@@ -185,62 +185,66 @@ class AgentRows(Rows):
         return Entries(as_json, has, same)
 
 
-class MetadataRows(Rows):
-    """The rows of `AgentMetadata`."""
+class RowsOfAgents(Rows):
+    """The rows of a table about agents, in registries of a kind: those of agents that are registered."""
 
-    entity: ClassVar = "AgentMetadata"
+    of_entity: ClassVar[Any]
+    kind: ClassVar[str] = "identity"
+    registry: ClassVar[str] = "identity_registry"
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.source = self.metadata = metadata = agent_tables.agent_metadata.alias()
-        self.conditions = self._with_parent("identity", metadata, AgentRows(scope).of(metadata), "identity_registry")
-        self.key = tuple(metadata.c[column.name] for column in agent_tables.agent_metadata.primary_key)
+        self.source = self.table = table = self.of_entity.alias()
+        self.conditions = self._with_parent(self.kind, table, AgentRows(scope).of(table), self.registry)
+        self.key = tuple(table.c[column.name] for column in self.of_entity.primary_key)
 
-    def of(self, rows: FromClause) -> MetadataRows:
-        """Keep the metadata of the agent of a row."""
+    def of(self, rows: FromClause) -> Rows:
+        """Keep the rows of the agent of a row."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
-        return self._about_agent("identity", self.metadata, rows, "identity_registry")
+        return self._about_agent(self.kind, self.table, rows, self.registry)
+
+    @property
+    def links(self) -> Mapping[str, Callable[[], Rows]]:
+        return {"agent": lambda: AgentRows(self.scope).of(self.table)}
+
+
+class MetadataRows(RowsOfAgents):
+    """The rows of `AgentMetadata`."""
+
+    entity: ClassVar = "AgentMetadata"
+    of_entity: ClassVar = agent_tables.agent_metadata
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        columns = self.metadata.c
+        columns = self.table.c
         return {
-            "id": lambda: values.Id(text_of(agent_id_text(self.metadata, self.scope), columns.metadata_key)),
+            "id": lambda: values.Id(text_of(agent_id_text(self.table, self.scope), columns.metadata_key)),
             "key": lambda: values.String(columns.metadata_key),
             "value": lambda: values.Blob(columns.metadata_value),
             "updatedAt": lambda: values.Whole(self._updated_at()),
         }
 
-    @property
-    def links(self) -> Mapping[str, Callable[[], Rows]]:
-        return {"agent": lambda: AgentRows(self.scope).of(self.metadata)}
-
     def _updated_at(self) -> ColumnElement[int]:
         """Return the time of the event that set the entry; 0 for a key that is too long to be told."""
-        table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.metadata.c
+        table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.table.c
         latest = select(func.max(table.c.block_time)).where(
-            self.scope.same_chain(table, self.metadata),
+            self.scope.same_chain(table, self.table),
             table.c.registry == columns.identity_registry,
             table.c.agent_id == columns.agent_id,
             table.c.metadata_key == columns.metadata_key,
         )
-        return func.coalesce(latest.correlate(self.metadata).scalar_subquery(), 0)
+        return func.coalesce(latest.correlate(self.table).scalar_subquery(), 0)
 
 
 _DECIMALS: Final = 4
 """The decimals of figures: the tables have floating-point numbers, whose last digits differ between engines."""
 
 
-class StandingRows(Rows):
+class StandingRows(RowsOfAgents):
     """The rows of `Standing`: of agents as servers, and as clients those that are rated."""
 
     entity: ClassVar = "Standing"
-
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
-        self.source = self.standing = table = standing.alias()
-        self.conditions = self._with_parent("identity", table, AgentRows(scope).of(table), "identity_registry")
-        self.key = tuple(table.c[column.name] for column in standing.primary_key)
+    of_entity: ClassVar = standing
 
     def of(self, rows: FromClause) -> StandingRows:
         """Keep the standing of the agent of a row as a server."""
@@ -248,13 +252,13 @@ class StandingRows(Rows):
 
     def on(self, rows: FromClause, side: Side) -> StandingRows:
         """Keep the standing of the agent of a row on one side."""
-        self._about_agent("identity", self.standing, rows, "identity_registry")
-        self.conditions += [self.standing.c.side == literal_column(f"'{side}'")]
+        self._about_agent(self.kind, self.table, rows, self.registry)
+        self.conditions += [self.table.c.side == literal_column(f"'{side}'")]
         return self
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        columns = self.standing.c
+        columns = self.table.c
         figures = {
             "lower": columns.lower_bound,
             "upper": columns.upper_bound,
@@ -263,7 +267,7 @@ class StandingRows(Rows):
             "evidenceCost": columns.evidence_cost,
         }
         return {
-            "id": lambda: values.Id(text_of(agent_id_text(self.standing, self.scope), columns.side), self._find),
+            "id": lambda: values.Id(text_of(agent_id_text(self.table, self.scope), columns.side), self._find),
             "side": lambda: values.String(columns.side),
             "status": lambda: values.String(columns.status),
             "raters": lambda: values.Whole(columns.raters),
@@ -272,12 +276,8 @@ class StandingRows(Rows):
             **{name: partial(_figure, column) for name, column in figures.items()},
         }
 
-    @property
-    def links(self) -> Mapping[str, Callable[[], Rows]]:
-        return {"agent": lambda: AgentRows(self.scope).of(self.standing)}
-
     def _find(self, ids: Sequence[str]) -> Condition:
-        columns, conditions = self.standing.c, []
+        columns, conditions = self.table.c, []
         for text in ids:
             agent, _, side = text.rpartition(":")
             if (key := parsed_agent(agent)) is not None and self.scope.has_chain(key[0]):

@@ -1,4 +1,4 @@
-"""Rows of the entities of reputation registries: feedback, its files and its responses."""
+"""Rows of the entities of reputation and validation registries, and of the deployments themselves."""
 
 from __future__ import annotations
 
@@ -6,26 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from sqlalchemy import ColumnElement, FromClause, Text, and_, cast, exists, false, func, or_, select, tuple_
+from sqlalchemy import Text, and_, case, cast, exists, false, func, literal, or_, select, tuple_
+from sqlalchemy.sql import ColumnElement, FromClause
 
 from bilateral.api.graphql import values
-from bilateral.api.graphql.entities.agents import AgentRows, agent_id_text, uri_type
-from bilateral.api.graphql.entities.files import file_cid, file_id, text_field
-from bilateral.api.graphql.rows import Rows, Scope, lowered, parsed_feedback, snake_case, text_of
-from bilateral.api.graphql.values import Condition, Entries, Value, checksum_address
-from bilateral.core.events import FeedbackRevoked, NewFeedback, ResponseAppended
-from bilateral.index.files import tables as files
-from bilateral.index.files.reading import listed
+from bilateral.api.graphql.agents import RowsOfAgents, agent_id_text, uri_type
+from bilateral.api.graphql.rows import ENTITIES, Rows, Scope, lowered, parsed_feedback, text_of
+from bilateral.api.graphql.values import Address, Blob, Condition, Id, String, Value, Whole, checksum_address
+from bilateral.core.events import FeedbackRevoked, NewFeedback, Registered, ResponseAppended
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.blind import is_blind_feedback
+from bilateral.index.ratings.validations import VIEW
 
-_GIVEN = schema.EVENT_TABLES[NewFeedback]
-_REVOKED = schema.EVENT_TABLES[FeedbackRevoked]
+NEW_FEEDBACK = schema.EVENT_TABLES[NewFeedback]
+FEEDBACK_REVOKED = schema.EVENT_TABLES[FeedbackRevoked]
 _RESPONSE = schema.EVENT_TABLES[ResponseAppended]
-_TEXTS = (
-    *("agentRegistry", "clientAddress", "text", "tag1", "tag2"),
-    *("mcpTool", "mcpPrompt", "mcpResource", "a2aContextId", "a2aTaskId"),
-)
 _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
@@ -34,9 +29,9 @@ def _place(rows: FromClause) -> ColumnElement[Any]:
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
-def _same(scope: Scope, rows: FromClause, others: FromClause) -> list[Condition]:
+def _same(scope: Scope, rows: FromClause, other_rows: FromClause) -> list[Condition]:
     """Return the conditions that two events are about the same feedback."""
-    return [scope.same_chain(rows, others), *(rows.c[name] == others.c[name] for name in _KEY)]
+    return [scope.same_chain(rows, other_rows), *(rows.c[name] == other_rows.c[name] for name in _KEY)]
 
 
 def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
@@ -73,36 +68,35 @@ def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]],
     return find
 
 
-class FeedbackRows(Rows):
+class FeedbackRows(RowsOfAgents):
     """The rows of `Feedback`: those of agents that are registered."""
 
     entity: ClassVar = "Feedback"
+    of_entity: ClassVar = NEW_FEEDBACK
+    kind: ClassVar = "reputation"
+    registry: ClassVar = "registry"
+    _is_of_agent = False
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.source = self.given = feedback = _GIVEN.alias()
-        self._is_of_agent = False
-        self.conditions = self._with_parent("reputation", feedback, AgentRows(scope).of(feedback))
-        self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
-        self.block = feedback.c.block_number
+        self.block = self.table.c.block_number
 
-    def of(self, rows: FromClause) -> FeedbackRows:
+    def of(self, rows: FromClause) -> Rows:
         """See `Rows.of`: the row is an agent."""
         self._is_of_agent = True
-        self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         del self.conditions[1]  # the agent is registered
-        return self._about_agent("reputation", self.given, rows)
+        return super().of(rows)
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
         """Keep the feedback that a response is about."""
-        self.conditions += _same(self.scope, self.given, rows)
+        self.conditions += _same(self.scope, self.table, rows)
         return self
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        columns = self.given.c
+        columns = self.table.c
         return {
-            "id": lambda: values.Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
+            "id": lambda: values.Id(feedback_id_text(self.table, self.scope), feedback_finder(self.table, self.scope)),
             "clientAddress": lambda: values.Address(columns.client_address),
             "feedbackIndex": lambda: values.Wide(columns.feedback_index),
             "value": lambda: values.FixedPoint(columns.value, columns.value_decimals),
@@ -120,17 +114,14 @@ class FeedbackRows(Rows):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        return {
-            "agent": lambda: AgentRows(self.scope).of(self.given),
-            "feedbackFile": lambda: FeedbackFileRows(self.scope).of(self.given),
-        }
+        return {**super().links, "feedbackFile": lambda: ENTITIES["FeedbackFile"](self.scope).of(self.table)}
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:
-        return {"responses": lambda: ResponseRows(self.scope).of(self.given)}
+        return {"responses": lambda: ResponseRows(self.scope).of(self.table)}
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        feedback = self.given
+        feedback = self.table
         if name == "createdAt" and self.scope.is_one_chain:
             return [feedback.c.block_number, feedback.c.log_index]
         if name != "id" or not self._is_of_agent:
@@ -144,7 +135,7 @@ class FeedbackRows(Rows):
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
         """Return the revocations that revoke the feedback: later ones, before other feedback with its index."""
-        feedback, revoked, again = self.given, _REVOKED.alias(), _GIVEN.alias()
+        feedback, revoked, again = self.table, FEEDBACK_REVOKED.alias(), NEW_FEEDBACK.alias()
         same = partial(_same, self.scope)
         between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
         return revoked, [
@@ -155,15 +146,15 @@ class FeedbackRows(Rows):
 
     def _is_blind(self) -> Condition:
         chain = self.scope.chains[0].chain_id if self.scope.is_one_chain else None
-        return is_blind_feedback(self.given, chain=chain)
+        return is_blind_feedback(self.table, chain=chain)
 
     def _is_revoked(self) -> Condition:
         revoked, conditions = self._revoked()
-        return exists().select_from(revoked).where(*conditions).correlate(self.given)
+        return exists().select_from(revoked).where(*conditions).correlate(self.table)
 
     def _revoked_at(self) -> ColumnElement[int]:
         revoked, conditions = self._revoked()
-        earliest = select(func.min(revoked.c.block_time)).where(*conditions).correlate(self.given)
+        earliest = select(func.min(revoked.c.block_time)).where(*conditions).correlate(self.table)
         return earliest.scalar_subquery()
 
 
@@ -214,70 +205,99 @@ class ResponseRows(Rows):
         return text_of(feedback, transaction, cast(self.response.c.log_index, Text))
 
 
-class FeedbackFileRows(Rows):
-    """The rows of `FeedbackFile`: the files of feedback, as far as they are loaded."""
+class ValidationRows(RowsOfAgents):
+    """The rows of `Validation`: the requests of agents that are registered, with their last answer."""
 
-    entity: ClassVar = "FeedbackFile"
+    entity: ClassVar = "Validation"
+    of_entity: ClassVar = VIEW
+    kind: ClassVar = "validation"
+    registry: ClassVar = "registry"
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.given = feedback = _GIVEN.alias()
-        self.file, self.read = file, read = files.file.alias(), files.feedback_file.alias()
-        reference = files.file_reference.alias()
-        place = ("chain_id", "block_number", "log_index")
-        self.source = (
-            feedback.join(reference, and_(*(reference.c[name] == feedback.c[name] for name in place)))
-            .join(file, file.c.file_id == reference.c.file_id)
-            .join(read, read.c.content_hash == file.c.content_hash)
-        )
-        self.conditions = self._with_parent("reputation", feedback, AgentRows(scope).of(feedback))
-        self.conditions += [file.c.state == "loaded"]
-        self.key = tuple(feedback.c[column.name] for column in _GIVEN.primary_key)
-        self.block = feedback.c.block_number
+        request = self.table
+        self.key = (request.c.chain_id, request.c.registry, request.c.request_hash)
+        self.block = func.coalesce(request.c.answered_block, request.c.requested_block)
 
-    def of(self, rows: FromClause) -> FeedbackFileRows:
-        """Keep the file of the feedback of a row."""
-        self.conditions += [self.given.c[column.name] == rows.c[column.name] for column in _GIVEN.primary_key]
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        columns, dialect = self.table.c, self.scope.dialect
+        status = case((columns.answered_block.is_(None), "PENDING"), else_="COMPLETED")
+        return {
+            "id": lambda: Id(dialect.hexadecimal(columns.request_hash), self._find),
+            "validatorAddress": lambda: Address(columns.validator_address),
+            "requestUri": lambda: String(columns.request_uri),
+            "requestHash": lambda: Blob(columns.request_hash),
+            "response": lambda: Whole(columns.response, is_nullable=True, is_text=False),
+            "responseUri": lambda: String(columns.response_uri, is_nullable=True),
+            "responseHash": lambda: Blob(columns.response_hash, is_nullable=True),
+            "tag": lambda: String(columns.tag, is_nullable=True),
+            "status": lambda: String(status),
+            "createdAt": lambda: Whole(columns.requested_at),
+            "updatedAt": lambda: Whole(func.coalesce(columns.answered_at, columns.requested_at)),
+        }
+
+    def _find(self, ids: Sequence[str]) -> Condition:
+        """Return the condition that the request has one of some hashes."""
+        hashes = []
+        for text in ids:
+            try:
+                raw = bytes.fromhex(text.removeprefix("0x"))
+            except ValueError:
+                continue
+            if text == f"0x{raw.hex()}":
+                hashes.append(raw)
+        return self.table.c.request_hash.in_(hashes)
+
+
+class ProtocolRows(Rows):
+    """The rows of `Protocol`: the chains, each with its registries."""
+
+    entity: ClassVar = "Protocol"
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.source = self.chain = chain = schema.chain.alias()
+        self.conditions = [chain.c.chain_id.in_([scoped.chain_id for scoped in scope.chains])]
+        self.key = (chain.c.chain_id,)
+        self.block = chain.c.block_number
+
+    def of(self, rows: FromClause) -> ProtocolRows:
+        """Keep the chain of a row."""
+        self.conditions += [self.chain.c.chain_id == rows.c.chain_id]
         return self
 
     @property
     def fields(self) -> Mapping[str, Callable[[], Value]]:
-        read, feedback, dialect = self.read.c, self.given.c, self.scope.dialect
-        texts = {
-            **{name: read[snake_case(name)] for name in _TEXTS},
-            "createdAtIso": read.created_at,
-            "proofOfPaymentFromAddress": read.payment_from,
-            "proofOfPaymentToAddress": read.payment_to,
-            "proofOfPaymentChainId": read.payment_chain_id,
-            "proofOfPaymentTxHash": read.payment_transaction,
-        }
-        lists = {name: read[snake_case(name)] for name in ("a2aSkills", "oasfSkills", "oasfDomains")}
-        transaction = dialect.hexadecimal(feedback.transaction_hash)
+        columns = self.chain.c
+        identifier = cast(columns.chain_id, Text)
         return {
-            "id": lambda: values.Id(file_id(self.file.c.uri, transaction, feedback.log_index)),
-            "cid": lambda: values.String(file_cid(self.file.c.uri, transaction, feedback.log_index)),
-            "feedbackId": lambda: values.Id(
-                feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)
-            ),
-            "agentId": lambda: values.Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
-            "valueRaw": lambda: values.Whole(dialect.integer_in_text(read.value), is_nullable=True),
-            "valueDecimals": lambda: values.Whole(
-                dialect.integer_in_text(read.value_decimals), is_nullable=True, is_text=False
-            ),
-            "createdAt": lambda: values.Whole(feedback.block_time),
-            **{name: text_field(column) for name, column in texts.items()},
-            **{name: self._list_field(column) for name, column in lists.items()},
+            "id": lambda: Id(identifier),
+            "chainId": lambda: Whole(columns.chain_id),
+            "name": lambda: String(literal("eip155:", Text) + identifier),
+            "identityRegistry": lambda: Address(self._address("identity")),
+            "reputationRegistry": lambda: Address(self._address("reputation")),
+            "validationRegistry": lambda: Address(self._address("validation")),
+            "createdAt": lambda: Whole(self._created_at()),
+            "updatedAt": lambda: Whole(columns.block_time),
         }
 
-    def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        is_by_block = name == "createdAt" and self.scope.is_one_chain
-        return [self.given.c.block_number, self.given.c.log_index] if is_by_block else None
+    def _address(self, kind: str) -> ColumnElement[str]:
+        """Return the address of a registry of the chain; the zero address without one."""
+        zero = "0x" + "00" * 20
+        places = [
+            (self.chain.c.chain_id == scoped.chain_id, getattr(scoped, kind) or zero) for scoped in self.scope.chains
+        ]
+        return case(*places, else_=zero) if places else literal(zero)
 
-    def _list_field(self, column: ColumnElement[str]) -> Callable[[], Value]:
-        """Return a list that the file's row holds as JSON."""
-        dialect, text = self.scope.dialect, func.coalesce(column, "[]")
-
-        def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
-            return dialect.has_entries(text, entries, folded=folded)
-
-        return lambda: Entries(dialect.embedded(text), has, lambda text_of: text == listed(list(text_of)))
+    def _created_at(self) -> ColumnElement[int]:
+        """Return the time of the chain's first registration; 0 before it."""
+        events = schema.EVENT_TABLES[Registered].alias()
+        first = (
+            select(events.c.block_time)
+            .where(self.scope.same_chain(events, self.chain))
+            .order_by(events.c.block_number)
+            .limit(1)
+            .correlate(self.chain)
+        )
+        return func.coalesce(first.scalar_subquery(), 0)

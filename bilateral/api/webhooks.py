@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import secrets
 import threading
 import time
@@ -10,21 +12,28 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
+from socket import inet_aton, inet_ntoa
 from typing import Any, Final
 
+import httpx
 import msgspec
-from sqlalchemy import Engine
+from http_message_signatures import HTTPMessageSigner, MappingKeyResolver, algorithms
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.api.answers import adapter
-from bilateral.api.webhooks.signing import Signer
-from bilateral.api.webhooks.subscribing import stored_filter
-from bilateral.core.errors import BilateralError, RefusedDocumentError
-from bilateral.documents.http import HttpSession, Limits, Network
+from bilateral.core.errors import BilateralError, InvalidArgumentError, RefusedDocumentError
+from bilateral.core.text import quoted
+from bilateral.documents.http import HttpSession, Limits, Network, host_of
+from bilateral.documents.public_addresses import is_public
 from bilateral.index.changes.answers import FeedChange
-from bilateral.index.changes.queries import FeedPrunedError, last_step, read_feed
-from bilateral.index.changes.webhooks import due_webhooks, give_lease_back, note_webhook, take_lease
+from bilateral.index.changes.queries import FeedFilter, FeedPrunedError, last_cursor, last_step, parse_filter, read_feed
+from bilateral.index.changes.webhooks import add_webhook, due_webhooks, give_lease_back, note_webhook, take_lease
 from bilateral.index.log.database import snapshot
+from bilateral.index.reading.registries import read_registries
 
 _LOGGER: Final = logging.getLogger("bilateral.webhooks")
 
@@ -142,8 +151,8 @@ class Deliverer:
             batch = self._next(row)
             if batch is not None:
                 self._send(row, batch)
-        except FeedPrunedError as gone:
-            self._note(row, since=gone.oldest, pending=None)
+        except FeedPrunedError as pruned:
+            self._note(row, since=pruned.oldest, pending=None)
         except BilateralError as problem:  # an agent's registry was removed from the index, or a key does not fit
             self._fail(row, problem)
         except DBAPIError as problem:
@@ -189,7 +198,7 @@ class Deliverer:
         """Store a failure, and when to try again."""
         now = int(time.time())
         since = now if row.failing_since is None else row.failing_since
-        is_gone = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
+        is_final = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
         delay = getattr(problem, "wait_seconds", None) or 0
         wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), delay))
         self._note(
@@ -199,7 +208,7 @@ class Deliverer:
             failing_since=since,
             next_at=now + wait,
             problem=str(problem)[:_MOST_PROBLEM],
-            stopped_at=now if is_gone or now - since > _STOP_SECONDS else None,
+            stopped_at=now if is_final or now - since > _STOP_SECONDS else None,
         )
 
     def _note(self, row: Any, **values: Any) -> bool:
@@ -214,3 +223,136 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
         if change.id == pending:
             return _Batch(items[:number], change.id)
     return None
+
+
+TAG: Final = "bilateral-webhook"
+"""The tag of the signatures. A receiver asks for it, so that no other signature by the same key passes for one."""
+
+COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
+"""The signed parts of a request, besides `content-digest`, which covers the body."""
+
+_CURVE: Final = "Ed25519"
+
+
+class Signer:
+    """Signs requests with the operator's key.
+
+    Args:
+        key: The private key.
+
+    Attributes:
+        key_id: The thumbprint of the key (RFC 7638), by which receivers know it.
+    """
+
+    def __init__(self, key: OKPKey) -> None:
+        self.key_id = key.thumbprint()
+        private: Any = key.private_key  # of the curve that `read_key` requires
+        keys = MappingKeyResolver(private_keys={self.key_id: private}, public_keys={})
+        self._signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=keys)
+
+    def headers(self, url: str, body: bytes, delivery: str) -> dict[str, str]:
+        """Return the headers of a signed POST."""
+        headers = {"Content-Type": "application/json", "Webhook-Delivery": delivery}
+        request = httpx.Request("POST", url, headers=headers, content=body)
+        self._signer.sign(
+            request, key_id=self.key_id, label="webhook", tag=TAG, covered_component_ids=COVERED, body=body
+        )
+        signed = ("Content-Digest", "Signature-Input", "Signature")
+        return {**headers, **{name: request.headers[name] for name in signed}}
+
+
+def read_key(path: Path) -> OKPKey:
+    """Read an Ed25519 private key from a PEM file that only its owner reads."""
+    try:
+        content = path.read_bytes()
+        mode = path.stat().st_mode
+    except OSError as problem:
+        raise InvalidArgumentError(f"the key {path} cannot be read: {problem.strerror}") from None
+    if os.name == "posix" and mode & 0o077:
+        raise InvalidArgumentError(f"the key {path} can be read by others: chmod 600 {path}")
+    unusable = InvalidArgumentError(f"{path} has no Ed25519 private key in PEM: bilateral webhooks new-key makes one")
+    try:
+        key = OKPKey.import_key(content)
+    except (JoseError, ValueError, TypeError):
+        raise unusable from None
+    if key.curve_name != _CURVE or not key.is_private:
+        raise unusable
+    return key
+
+
+def write_key(path: Path) -> OKPKey:
+    """Make an Ed25519 key, and write it to a file that only its owner reads."""
+    key = OKPKey.generate_key(_CURVE)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key.as_pem(private=True))
+    except OSError as problem:
+        raise InvalidArgumentError(f"the key {path} cannot be written: {problem.strerror}") from None
+    return key
+
+
+_MOST_URL: Final = 2_000  # characters, as of a URI in a file
+_MOST_OWNER: Final = 64  # the width of the column
+_MOST_VALUES: Final = 20
+"""Values of one filter, as in `/v1/changes`."""
+
+
+def subscribe(  # noqa: PLR0913  # two have defaults
+    connection: Connection,
+    url: str,
+    chosen: FeedFilter,
+    *,
+    owner: str,
+    since: str | None = None,
+    allow_private: bool = False,
+) -> str:
+    """Store a subscription."""
+    host, _ = host_of(url)
+    if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
+        raise InvalidArgumentError(f"url: write at most {_MOST_URL:,} characters, without a user, password or fragment")
+    if not allow_private and not url.lower().startswith("https://"):
+        raise InvalidArgumentError(f"url: {quoted(url)} is not https. --allow-private permits http in your own network")
+    if not allow_private and _is_private(host):
+        raise InvalidArgumentError(
+            f"url: {quoted(host)} is not a public address, so nothing would be delivered. --allow-private permits "
+            "addresses of your own network; give it to `webhooks deliver`, too"
+        )
+    if not 1 <= len(owner) <= _MOST_OWNER or not owner.isprintable():
+        raise InvalidArgumentError(f"owner: write 1 to {_MOST_OWNER} printable characters")
+    for name, values in (
+        ("agent", chosen.agents),
+        ("account", chosen.accounts),
+        ("tag", chosen.tags),
+        ("kind", chosen.kinds),
+    ):
+        if len(values) > _MOST_VALUES:
+            raise InvalidArgumentError(f"{name}: {len(values)} values are given, and {_MOST_VALUES} are allowed")
+    if since is not None:
+        read_feed(connection, since, chosen, 1)
+    return add_webhook(connection, owner, url, _stored(chosen), last_cursor(connection) if since is None else since)
+
+
+def _is_private(host: str) -> bool:
+    """Return True for an address that is not public, and for names of this machine. Other names are looked up later."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1
+    except (OSError, ValueError):
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def _stored(chosen: FeedFilter) -> str:
+    """Return a filter as JSON. Ids of agents name their registry, so that they never mean another one."""
+    values = {
+        "agents": [key.global_id for key in chosen.agents],
+        "accounts": chosen.accounts,
+        "tags": chosen.tags,
+        "kinds": chosen.kinds,
+    }
+    return json.dumps({name: value for name, value in values.items() if value})
+
+
+def stored_filter(connection: Connection, text: str) -> FeedFilter:
+    """Return the filter of a subscription."""
+    return parse_filter(read_registries(connection), **json.loads(text))

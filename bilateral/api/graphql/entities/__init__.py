@@ -1,1 +1,0 @@
-"""The entities of the GraphQL schema as JSON, on both engines."""

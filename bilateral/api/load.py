@@ -1,0 +1,97 @@
+"""Limits of the load on databases and nodes: values read once a moment, acts of accounts, and threads for nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from threading import Lock
+from typing import Final, Generic, ParamSpec, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+from bilateral.api.problems import ProblemError
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """A value that is read again once it is some seconds old. A read that fails is not kept.
+
+    Args:
+        read: Reads the value.
+        clock: Tells the time in seconds.
+    """
+
+    def __init__(
+        self, read: Callable[[], T], seconds: float = 1.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._clock = clock
+        self._stored: tuple[float, T] | None = None
+
+    def get(self) -> T:
+        """Return the value."""
+        stored = self._stored
+        if stored is None or self._clock() >= stored[0]:
+            value = self._read()
+            self._stored = stored = self._clock() + self._seconds, value
+        return stored[1]
+
+
+class HourlyLimit:
+    """Limits what accounts do within an hour. Threads may share it; each process counts alone."""
+
+    _HOUR: Final = 3_600.0  # seconds
+    _ACCOUNTS: Final = 10_000
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._times: dict[str, list[float]] = {}
+
+    def add(self, account: str, limit: int) -> bool:
+        """Count an act, unless its account has reached the limit, or too many accounts act. Return False then."""
+        with self._lock:
+            oldest = time.monotonic() - self._HOUR
+            if len(self._times) >= self._ACCOUNTS:
+                self._times = {key: times for key, times in self._times.items() if times[-1] > oldest}
+            recent = [added for added in self._times.get(account, ()) if added > oldest]
+            if len(recent) >= limit or len(self._times) >= self._ACCOUNTS:
+                return False
+            self._times[account] = [*recent, time.monotonic()]
+            return True
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+AT_ONCE: Final = 16
+"""Requests that may ask a node at once. Twice as many as questions to nodes: half of them are checked without one."""
+
+MOST_UNDER_WAY: Final = 2 * AT_ONCE
+"""Requests that run or wait. Each takes seconds if a node is slow, so that more would only time out."""
+
+_RETRY_SECONDS: Final = 5
+"""The longest time that a node may take for one question."""
+
+
+class NodeWork:
+    """Runs the work of one room of the service that may ask a node. More work than the limit is refused."""
+
+    def __init__(self) -> None:
+        self._limiter = CapacityLimiter(AT_ONCE)
+        self._under_way = 0
+
+    async def run(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run work in a thread, and return its result."""
+        if self._under_way >= MOST_UNDER_WAY:
+            detail = "too many requests wait for a node: try again later"
+            headers = {"Retry-After": str(_RETRY_SECONDS)}
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, headers=headers)
+        self._under_way += 1
+        try:
+            return await to_thread.run_sync(partial(work, *arguments, **options), limiter=self._limiter)
+        finally:
+            self._under_way -= 1

@@ -1,1 +1,0 @@
-"""Webhooks: changes of the feed, sent to the URLs of subscribers."""

@@ -1,0 +1,60 @@
+"""Columns of tables, and marks on tags that look like other tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bilateral.core.text import quoted
+from bilateral.core.values import resembled_tag
+
+Reader = Callable[[Any], Any]
+"""Reads a column's value from a row."""
+
+
+def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
+    """Return what reads each column, by label: fields by their own names, then paths of fields, or readers."""
+    paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
+    return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
+
+
+def field_at(path: str) -> Reader:
+    """Return what reads a field, or one of an inner object behind points; None if that is missing."""
+
+    def read(value: Any) -> Any:
+        for name in path.split("."):
+            if value is not None:
+                value = value.get(name) if isinstance(value, Mapping) else getattr(value, name)
+        return value
+
+    return read
+
+
+def tag_at(name: str) -> Reader:
+    """Return what reads a tag, and marks it if it may be taken for another tag."""
+    return lambda entry: marked_tag(getattr(entry, name))
+
+
+def marked_tag(tag: str) -> str:
+    """Return a tag as tables show it, in quotation marks behind a mark if it may be taken for another tag.
+
+    The mark comes first, because tables shorten long texts at their end.
+    """
+    mark = _mark(tag)
+    return f'({mark}) "{tag}"' if mark else tag
+
+
+def quoted_tag(tag: str) -> str:
+    """Return a tag for a message, in quotation marks, behind a mark if it may be taken for another tag."""
+    mark = _mark(tag)
+    return f"({mark}) {quoted(tag)}" if mark else quoted(tag)
+
+
+def _mark(tag: str) -> str:
+    """Return the reason why a tag may be taken for another; an empty string if there is no reason."""
+    if not tag.isascii():
+        return "not ASCII"
+    standard = resembled_tag(tag)
+    if standard is not None:
+        return f"not {standard}"
+    return "blanks" if tag != " ".join(tag.split()) else ""
