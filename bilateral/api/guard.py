@@ -114,7 +114,6 @@ class Guard:
             raise ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail)
 
     async def _count(self, scope: Scope, address: str) -> None:
-        """Refuse a request of an address that sent too many."""
         if self._rate is None or scope["path"] in _FREE:
             return
         if await self._limiter.hit(self._rate, address):
@@ -178,7 +177,6 @@ class _Body:
         _require_parsable(self._whole)
 
     def _take(self, part: bytes) -> None:
-        """Keep a part."""
         if self._size + len(part) > self._limit:
             raise _too_large(self._limit)
         self._stored.take(self._address, len(part))
@@ -220,7 +218,6 @@ def _require_parsable(body: bytes) -> None:
 
 
 def _too_large(limit: int) -> ProblemError:
-    """Return the problem of a body that is too large."""
     detail = f"the body has more than {limit} bytes: send less"
     headers = {"Connection": "close"}
     return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers=headers)
@@ -285,7 +282,6 @@ def _plain(text: str) -> IPv4Address | IPv6Address:
 
 
 def _network(address: str) -> str:
-    """Return an IPv4 address as it is, and the network of an IPv6 address."""
     if ":" not in address:
         return address
     plain = _plain(address)

@@ -267,7 +267,6 @@ def hexadecimal(text: str) -> bytes:
 
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:
-    """Return the metadata by its keys."""
     fields: dict[str, str] = {}
     for entry in entries:
         key, equals, value = entry.partition("=")
@@ -280,7 +279,6 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
 
 
 def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile | None:
-    """Read the registration file that the user names."""
     from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
     from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
 

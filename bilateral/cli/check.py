@@ -198,7 +198,6 @@ def _answer(
     database: str | None,
     **options: Any,
 ) -> None:
-    """Answer a question from an index, and end with the exit code of the verdict."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
 
     chosen = policy.chosen()
@@ -212,7 +211,6 @@ def _answer(
 
 
 def _repeated(question: OfServer | OfClient, as_of: Moment, repeat: Path) -> tuple[OfServer | OfClient, Moment]:
-    """Return a question, and the moment of an earlier answer."""
     side = "server" if isinstance(question, OfServer) else "client"
     source = _SOURCES[side]
     if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", source}:
@@ -261,14 +259,12 @@ _EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline"
 
 
 def _conclude(invocation: Invocation, answer: Any, title: str, view: Mapping[str, Any]) -> None:
-    """Show an answer, and end with the exit code of its verdict."""
     invocation.output.result(answer, title=title, view=view)
     if code := _EXITS[answer.verdict.value]:
         raise typer.Exit(code)
 
 
 def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: Any) -> None:
-    """Check a server by nodes, show the answer, and end with the exit code of its verdict."""
     from bilateral.checks import check_live_server  # noqa: PLC0415  # slow to import
 
     if not nodes.live:

@@ -171,7 +171,6 @@ def give(invocation: Invocation, agent: Agent, feedback: FeedbackOptions, offer:
 
 
 def _seal(invocation: Invocation, agent: str, feedback: FeedbackOptions, offer: Path, vault: Path | None) -> None:
-    """Seal feedback for the server's envelope in a file, and write the client's envelope."""
     content = feedback.content(invocation)
     (theirs,) = read_envelopes(invocation, [offer])
     with invocation.signing() as client:

@@ -318,5 +318,4 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
 
 
 def _show(invocation: Invocation, placed: Sequence[Placed]) -> None:
-    """Show the place of each chain."""
     invocation.output.results(placed, columns("chain_id", "shard"))

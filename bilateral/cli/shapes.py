@@ -48,7 +48,6 @@ def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    """Return the fields and public properties of a class, in the order of declaration."""
     properties = [
         name
         for base in reversed(kind.__mro__)
@@ -94,7 +93,9 @@ def _average(summary: Any) -> Any:
 
 
 def _services(agent: results.Agent) -> list[str] | None:
-    return agent.file and [f"{service.name}  {service.endpoint}" for service in agent.file.all_services]
+    if agent.file is None:
+        return None
+    return [f"{service.name}  {service.endpoint}" for service in agent.file.all_services]
 
 
 def _reviewers(summary: results.ReputationSummary) -> Any:

@@ -68,7 +68,6 @@ class Checked:
             raise limits.LimitError("the query is nested too deeply: nest fragments less") from None
 
     def _check(self, request: GraphqlRequest, deadline: Deadline) -> None:
-        """Parse and validate a request."""
         limits.check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
         self._document = (_cached_document if is_short else limits.parsed)(request.query)
@@ -133,7 +132,6 @@ class Checked:
         return Many(key, block, type_.name, selection, self._page(arguments))
 
     def _names(self, sets: list[ast.SelectionSetNode], type_: Any) -> dict[str, Any]:
-        """Return names of fields by response keys, nested."""
         answer: dict[str, Any] = {}
         for key, nodes in self._collected(sets, type_).items():
             name = nodes[0].name.value
@@ -143,7 +141,6 @@ class Checked:
         return answer
 
     def _selected(self, nodes: list[ast.FieldNode], type_: GraphQLObjectType) -> tuple[Selected, ...]:
-        """Return what fields of one response key select of an entity."""
         sets = [node.selection_set for node in nodes if node.selection_set]
         selected = []
         for key, same in self._collected(sets, type_).items():
@@ -165,8 +162,6 @@ class Checked:
     def _collected(
         self, sets: Sequence[ast.SelectionSetNode], type_: GraphQLObjectType
     ) -> dict[str, list[ast.FieldNode]]:
-        """Return the fields of selections by response key, with those of fragments."""
-
         def applies(node: Any) -> bool:
             condition = getattr(node, "type_condition", None)
             return (condition is None or condition.name.value == type_.name) and self._is_included(node)
@@ -182,7 +177,6 @@ class Checked:
         return not (skip and skip["if"]) and (include is None or bool(include["if"]))
 
     def _page(self, arguments: Mapping[str, Any]) -> Page:
-        """Return the part of a list that arguments ask for."""
         first, skip = arguments.get("first"), arguments.get("skip")
         first, skip = FIRST if first is None else first, 0 if skip is None else skip
         if not 1 <= first <= MAX_FIRST:
@@ -199,7 +193,6 @@ class Checked:
         return Page(where, arguments.get("orderBy"), arguments.get("orderDirection") == "desc", first, skip)
 
     def _introspected(self, nodes: list[ast.FieldNode]) -> Mapping[str, Any]:
-        """Return what the schema says about itself, by response key."""
         queried = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
         if not queried:
             return {}
@@ -226,7 +219,6 @@ class InvalidQueryError(GraphQLError):
 
 
 def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLError, ...]:
-    """Return the first errors of a document."""
     rules = (*RULES, deadline.rule())
     return tuple(validate(graphql_schema(), document, rules, max_errors=_MAX_ERRORS, hide_suggestions=True))
 
@@ -244,7 +236,6 @@ def _cached_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
 
 
 def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDefinitionNode:
-    """Return the operation that is asked for."""
     operations = [node for node in document.definitions if isinstance(node, ast.OperationDefinitionNode)]
     if name is not None:
         operations = [node for node in operations if node.name is not None and node.name.value == name]

@@ -86,7 +86,6 @@ class VariablesAsIdsRule(VariablesInAllowedPositionRule):
 
 
 def _with_ids(kind: GraphQLType) -> Any:
-    """Return a type with `ID` for `String`."""
     if isinstance(kind, GraphQLNonNull):
         return GraphQLNonNull(_with_ids(kind.of_type))
     if isinstance(kind, GraphQLList):
@@ -116,7 +115,6 @@ def refuse_repetitions(document: ast.DocumentNode) -> None:
 
 
 def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
-    """Check selections that are one in the answer, and those within them."""
     for key, fields in fields_by_key(sets, fragments).items():
         if len(fields) > MAX_REPETITIONS:
             raise LimitError(

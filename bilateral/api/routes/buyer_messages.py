@@ -76,7 +76,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _secret(variable: str) -> bytes:
-    """Return a private key from the environment."""
     try:
         secret = bytes.fromhex(os.environ.get(variable, "").removeprefix("0x"))
     except ValueError:
@@ -133,7 +132,6 @@ async def submit_reply(request: Request) -> Response:
 
 
 async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Taken]) -> Taken:
-    """Read a message and take it."""
     counter: Counter = request.app.state.buyer_counter
     try:
         accepted = await service_of(request).buyer_work.run(take, await json_body(request))
@@ -150,7 +148,6 @@ def _messages(request: Request) -> BuyerMessages:
 
 
 def _accepted(message: Taken, short_id: str, text: str, uncounted: str) -> Response:
-    """Answer a message that was taken."""
     sentence = text if message.is_counted else uncounted
     return _answer(
         MessageTaken(

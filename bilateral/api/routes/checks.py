@@ -167,7 +167,6 @@ def _answer(
 
 
 def _severity(text: str) -> tuple[str, str]:
-    """Split `code:severity`."""
     code, colon, severity = text.partition(":")
     if not colon:
         raise InvalidArgumentError("a severity is written as code:severity, such as inactive:decline")
