@@ -164,11 +164,7 @@ def unset_wallet(invocation: Invocation, agent: Agent) -> None:
 
 
 @command(app)
-def metadata(
-    invocation: Invocation,
-    agent: Agent,
-    key: Annotated[str, argument("KEY", "The metadata's key.")],
-) -> None:
+def metadata(invocation: Invocation, agent: Agent, key: Annotated[str, argument("KEY", "The metadata's key.")]) -> None:
     """Show a metadata value of an agent."""
     with invocation.reading() as client:
         value = client.get_metadata(agent, key)
@@ -190,9 +186,7 @@ def set_metadata(
 
 @command(app, writes=True)
 def transfer(
-    invocation: Invocation,
-    agent: Agent,
-    new_owner: Annotated[str, argument("ADDRESS", "The new owner.")],
+    invocation: Invocation, agent: Agent, new_owner: Annotated[str, argument("ADDRESS", "The new owner.")]
 ) -> None:
     """Transfer an agent to another owner."""
     invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
@@ -247,11 +241,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 
 
 @command(app)
-def can_act(
-    invocation: Invocation,
-    account: Annotated[str, argument("ADDRESS", "The account.")],
-    agent: Agent,
-) -> None:
+def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", "The account.")], agent: Agent) -> None:
     """Show if an account may act for an agent. Such an account may not rate it."""
     with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)

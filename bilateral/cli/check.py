@@ -123,12 +123,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
     if nodes.live or question.agent_id.startswith("solana:"):
-        of_index = (question.model_fields_set | as_of.model_fields_set) - {
-            "agent_id",
-            "pay_to",
-            "amount",
-            "findings",
-        }
+        of_index = (question.model_fields_set | as_of.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
         if of_index or repeat is not None or database is not None:
             options = [f"--{name.replace('_', '-')}" for name in sorted(of_index)]
             options += ["--repeat"] * (repeat is not None)

@@ -79,7 +79,10 @@ def run(
     with open_index(database or settings.database, creates=True) as engine:
         with monitor.answering(engine, settings.shards, needs_analysis=settings.analyses):
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
-        show_all(invocation, engine, settings, is_strict=is_done)
+        if settings.shards:
+            show_shards(invocation, settings, is_strict=is_done)
+        else:
+            show_status(invocation, engine)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])
 
@@ -233,9 +236,7 @@ def shards(
 
 @command(app, is_local=True)
 def move(
-    invocation: Invocation,
-    settings_file: _Settings,
-    chain_id: Annotated[int, typer.Option(help="The chain.")],
+    invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
     """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
     require_extra()
@@ -282,14 +283,6 @@ def indexes_with_rows(
         for engine in engines:
             require_rows(engine)
         yield engines
-
-
-def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *, is_strict: bool = True) -> None:
-    """Show the status of all chains: of the database, or of each shard that the settings name."""
-    if settings.shards:
-        show_shards(invocation, settings, is_strict=is_strict)
-    else:
-        show_status(invocation, engine)
 
 
 def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: bool = True) -> None:

@@ -47,8 +47,7 @@ def _removed(option: str, instead: str) -> Any:
 
 
 _Tables = Annotated[
-    str,
-    option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables", callback=_refuse_databases),
+    str, option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables", callback=_refuse_databases)
 ]
 _Out = Annotated[Path, option("DIR", "The folder of the results.", "--out", show_default=False)]
 
@@ -194,9 +193,7 @@ def decide(
 
 @command(app, "seeds", is_local=True)
 def propose_seeds(
-    invocation: Invocation,
-    tables: _Tables,
-    count: int = option(None, "The most proposals.", default=20, min=1),
+    invocation: Invocation, tables: _Tables, count: int = option(None, "The most proposals.", default=20, min=1)
 ) -> None:
     """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra

@@ -79,9 +79,7 @@ def add_webhook(
 
 @command(app, "list", is_local=True)
 def list_webhooks(
-    invocation: Invocation,
-    owner: str | None = optional("NAME", "Those of this owner only."),
-    database: Database = None,
+    invocation: Invocation, owner: str | None = optional("NAME", "Those of this owner only."), database: Database = None
 ) -> None:
     """List webhooks, with their state and the last problem."""
     require_api()
