@@ -260,7 +260,11 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
     """Return what counts as one client: its IPv4 address, or the network of its IPv6 address."""
-    return _network(client_address(scope, proxies))
+    address = client_address(scope, proxies)
+    if ":" not in address:
+        return address
+    plain = _plain(address)
+    return str(plain) if isinstance(plain, IPv4Address) else str(ip_network((plain, _IPV6_PREFIX), strict=False))
 
 
 def _is_address(text: str) -> bool:
@@ -279,10 +283,3 @@ def _plain(text: str) -> IPv4Address | IPv6Address:
     """Return an address, as that of IPv4 if IPv6 carries one: so a socket of both shows its clients."""
     address = ip_address(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
-
-
-def _network(address: str) -> str:
-    if ":" not in address:
-        return address
-    plain = _plain(address)
-    return str(plain) if isinstance(plain, IPv4Address) else str(ip_network((plain, _IPV6_PREFIX), strict=False))
