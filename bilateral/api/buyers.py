@@ -152,13 +152,7 @@ _MOST_BUYERS: Final = 100
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A message that is signed by EIP-712.
-
-    Attributes:
-        primaryType: The name of the struct.
-        types: The struct.
-        message: Its values.
-    """
+    """A message that is signed by EIP-712."""
 
     domain: dict[str, Any]
     primaryType: str

@@ -74,9 +74,13 @@ class AnchoredState:
 
 @dataclass(frozen=True)
 class Credential(buyers.SignedMessage):
-    """A tier credential, as `verifyCredential` takes it, signed by the attestor of the registry.
+    """A tier credential (EIP-712), as `verifyCredential` takes it.
 
     Attributes:
+        primaryType: The name of the struct.
+        types: The struct.
+        message: Its values.
+        signer: The attestor of the registry.
         scoringPolicy: The name whose hash the message has.
     """
 
