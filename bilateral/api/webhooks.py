@@ -1,4 +1,4 @@
-"""Sends changes of the feed to subscribers: in order for each, again until each was taken."""
+"""Webhooks: subscriptions to changes of the feed, their signed deliveries, and the retries of what fails."""
 
 from __future__ import annotations
 

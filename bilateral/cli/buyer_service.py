@@ -1,4 +1,4 @@
-"""`bilateral buyer discount` and `bilateral buyer feedback`: what a service for buyers answers, and takes."""
+"""`bilateral buyer discount`, `feedback`, `publish`, `send-review`, `dispute` and further messages to a service."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ _LIVE: Final = columns(
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),
 )
-"""What people see of answers, by label."""
+"""The fields of live answers that people see, by label. Those of other answers are above."""
 
 
 def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`bilateral index …`: events of all registries in SQL."""
+"""`bilateral index …`: events of all registries in SQL, on one server or on several."""
 
 from __future__ import annotations
 
