@@ -1,4 +1,4 @@
-"""Webhooks: subscriptions to changes of the feed, their signed deliveries, and the retries of what fails."""
+"""Webhooks: subscriptions to changes of the feed, and their signed deliveries, which are tried again."""
 
 from __future__ import annotations
 
