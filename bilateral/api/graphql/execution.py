@@ -1,4 +1,4 @@
-"""Validation and execution of queries: the selection of each root field becomes one statement, whose JSON is the answer."""
+"""Validation and execution of queries: each selected root field becomes one statement, whose JSON is the answer."""
 
 from __future__ import annotations
 
