@@ -169,7 +169,6 @@ def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> by
 
 @cache
 def _is_number(kind: Any, name: str) -> bool:
-    """Check that a field is a number, also where JSON has it as text."""
     schema = adapter(kind).json_schema(mode="validation")["properties"][name]
     options = schema.get("anyOf", [schema])
     return any(option.get("type") in ("integer", "number") for option in options)
@@ -190,7 +189,6 @@ def _cell(value: Any, *, is_number: bool) -> str:
 
 
 def _not_computed(beginning: re.Match[str]) -> str:
-    """Return the beginning of a cell, with an apostrophe at each place where a formula would begin."""
     text = beginning[0]
     if not text or text[-1] not in _SIGNS:
         return text

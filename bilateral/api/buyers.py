@@ -108,7 +108,6 @@ def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[
 
 
 def _inlined(schema: Any, name: str, definition: Any) -> Any:
-    """Return a schema with a definition in place of its references."""
     if isinstance(schema, dict):
         if schema.get("$ref") == f"#/$defs/{name}":
             return _inlined(definition, name, {})
@@ -138,7 +137,6 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 
 def _require_depth(value: Any, depth: int = 0) -> None:
-    """Refuse JSON that is nested deeply."""
     if depth > _MOST_DEPTH:
         raise RecursionError("it is nested too deeply")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -154,13 +152,7 @@ _MOST_BUYERS: Final = 100
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A message that is signed by EIP-712.
-
-    Attributes:
-        primaryType: The name of the struct.
-        types: The struct.
-        message: Its values.
-    """
+    """A message that is signed by EIP-712."""
 
     domain: dict[str, Any]
     primaryType: str

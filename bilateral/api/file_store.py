@@ -95,7 +95,6 @@ class OperatorStore:
         return FolderStore(pending, self.url).put(content)
 
     def _require_place(self, pending: Path) -> None:
-        """Make room for a file, and count it for its account."""
         instead = "leave `keep` out, and the chain keeps the file"
         paths = list(pending.glob("*.json"))
         if len(paths) >= self.most and len(paths) - self._make_room(paths) >= self.most:
@@ -106,7 +105,6 @@ class OperatorStore:
             raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_files", detail)
 
     def _make_room(self, paths: Sequence[Path]) -> int:
-        """Move files that agents name out of the pending ones, remove old others, and return the number of both."""
         end, removed = time.time() - _UNCLAIMED_SECONDS, 0
         for begin in range(0, len(paths), _AT_ONCE):
             some = {f"{self.url.rstrip('/')}/{path.name}": path for path in paths[begin : begin + _AT_ONCE]}
@@ -124,5 +122,4 @@ class OperatorStore:
 
 
 def _claimed(connection: Connection, uris: Sequence[str]) -> tuple[str, ...]:
-    """Return those of some URIs that agents name as those of their files."""
     return tuple(connection.execute(select(agent.c.uri).where(agent.c.uri.in_(uris)).distinct()).scalars())

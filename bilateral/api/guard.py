@@ -114,7 +114,6 @@ class Guard:
             raise ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail)
 
     async def _count(self, scope: Scope, address: str) -> None:
-        """Refuse a request of an address that sent too many."""
         if self._rate is None or scope["path"] in _FREE:
             return
         if await self._limiter.hit(self._rate, address):
@@ -178,7 +177,6 @@ class _Body:
         _require_parsable(self._whole)
 
     def _take(self, part: bytes) -> None:
-        """Keep a part."""
         if self._size + len(part) > self._limit:
             raise _too_large(self._limit)
         self._stored.take(self._address, len(part))
@@ -220,7 +218,6 @@ def _require_parsable(body: bytes) -> None:
 
 
 def _too_large(limit: int) -> ProblemError:
-    """Return the problem of a body that is too large."""
     detail = f"the body has more than {limit} bytes: send less"
     headers = {"Connection": "close"}
     return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers=headers)
@@ -263,7 +260,11 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
     """Return what counts as one client: its IPv4 address, or the network of its IPv6 address."""
-    return _network(client_address(scope, proxies))
+    address = client_address(scope, proxies)
+    if ":" not in address:
+        return address
+    plain = _plain(address)
+    return str(plain) if isinstance(plain, IPv4Address) else str(ip_network((plain, _IPV6_PREFIX), strict=False))
 
 
 def _is_address(text: str) -> bool:
@@ -282,11 +283,3 @@ def _plain(text: str) -> IPv4Address | IPv6Address:
     """Return an address, as that of IPv4 if IPv6 carries one: so a socket of both shows its clients."""
     address = ip_address(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
-
-
-def _network(address: str) -> str:
-    """Return an IPv4 address as it is, and the network of an IPv6 address."""
-    if ":" not in address:
-        return address
-    plain = _plain(address)
-    return str(plain) if isinstance(plain, IPv4Address) else str(ip_network((plain, _IPV6_PREFIX), strict=False))

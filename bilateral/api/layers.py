@@ -120,7 +120,6 @@ class IndexState:
 
 
 def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
-    """Choose the server of a client's request, and return what tells the state of the server that answered it."""
     visit = Visit(crc32(client.encode()))
     VISIT.set(visit)
     states = {copy: copy.states for copy in copies.all}
@@ -196,6 +195,5 @@ class Shortcuts:
 
 
 def _tags_of_client(scope: Scope) -> str | None:
-    """Return the tags of the answers that the client has."""
     values = [value for name, value in scope["headers"] if name == b"if-none-match"]
     return b",".join(values).decode("latin-1") if values else None

@@ -65,7 +65,6 @@ class HourlyLimit:
 
 
 P = ParamSpec("P")
-T = TypeVar("T")
 
 AT_ONCE: Final = 16
 """Requests that may ask a node at once. Twice as many as questions to nodes: half of them are checked without one."""

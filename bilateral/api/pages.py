@@ -121,14 +121,12 @@ async def problem_page(request: Request, problem: ProblemError) -> Response | No
 
 
 def _frame(request: Request) -> rendering.Frame:
-    """Return the place of a page."""
     settings = service_of(request).settings
     acts = frozenset(map(int, settings.nodes))
     return rendering.Frame(request.url.path, request.url.query, origin_of(request.scope, settings), acts)
 
 
 def _problem(request: Request, problem: ProblemError) -> Response:
-    """Return a problem as a page."""
     # The footer reads the database, which a busy or broken service must not do again.
     progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)
     body = rendering.render_problem(_frame(request), problem.status, problem.detail, progress)
@@ -191,7 +189,6 @@ def compressed(request: Request, response: Response) -> Response:
 
 
 def _takes_gzip(accepted: str) -> bool:
-    """Check that the header Accept-Encoding lists gzip with a weight above 0."""
     for entry in accepted.split(","):
         name, _, weight = entry.replace(" ", "").lower().partition(";q=")
         if name == "gzip":

@@ -104,14 +104,9 @@ class ProblemError(Exception):
 
     def response(self) -> Response:
         """Return the answer."""
-        content = {
-            "type": f"{TYPE_PREFIX}{self.code}",
-            "title": self.code.replace("_", " ").capitalize(),
-            "status": int(self.status),
-            "detail": self.detail,
-            "code": self.code,
-            **self.members,
-        }
+        title = self.code.replace("_", " ").capitalize()
+        problem = Problem(f"{TYPE_PREFIX}{self.code}", title, int(self.status), self.detail, self.code)
+        content = {**vars(problem), **self.members}
         headers = {"Cache-Control": "no-store", **self.headers}
         return Response(msgspec.json.encode(content), self.status, headers, MEDIA_TYPE)
 
@@ -168,7 +163,6 @@ def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable
 
 
 def _problem_of_any(error: Exception) -> ProblemError:
-    """Return the problem of an error that has a handler."""
     if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
         return ProblemError(status, _CODES.get(status, status.name.lower()), status.phrase, headers=error.headers)

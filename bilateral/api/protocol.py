@@ -121,7 +121,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def _refuse(self, problem: ProblemError) -> None:
-        """Answer with a problem, and close the connection."""
         response = problem.response()
         headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
@@ -140,7 +139,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._reader_timer = None
 
     def _look_at_reader(self, before: int) -> None:
-        """Give up a client that reads too slowly."""
         self._reader_timer = None
         if self.transport.get_write_buffer_size() > max(0, before - READ_BYTES):
             self.give_up()
@@ -156,7 +154,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _close(self) -> None:
-        """Close a connection whose request did not arrive in time."""
         self._timer = None
         if not self.transport.is_closing():
             self.transport.close()

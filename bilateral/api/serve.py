@@ -88,7 +88,6 @@ def serve(
 
 
 def _create_tables(settings: ApiSettings) -> None:
-    """Create the tables of a new database, and refuse one of another version."""
     from bilateral.index.log.database import open_database  # noqa: PLC0415  # slow to import
 
     open_database(settings.database).dispose()

@@ -129,7 +129,6 @@ class Service:
 
 
 def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
-    """Return what reads the database, or its replicas."""
     seconds, connections = settings.query_seconds, settings.connections
     if not settings.readers:
         return Reader(settings.database, seconds=seconds, connections=connections), None

@@ -1,4 +1,4 @@
-"""Sends changes of the feed to subscribers: in order for each, again until each was taken."""
+"""Webhooks: subscriptions to changes of the feed, and their signed deliveries, which are tried again."""
 
 from __future__ import annotations
 
@@ -146,7 +146,6 @@ class Deliverer:
             threads.submit(self._serve, row)
 
     def _serve(self, row: Any) -> None:
-        """Send what a subscription has to learn, in a thread."""
         try:
             batch = self._next(row)
             if batch is not None:
@@ -195,7 +194,6 @@ class Deliverer:
         self._note(row, **progress, next_at=int(time.time()), delivered=row.delivered + 1)
 
     def _fail(self, row: Any, problem: BilateralError) -> None:
-        """Store a failure, and when to try again."""
         now = int(time.time())
         since = now if row.failing_since is None else row.failing_since
         is_final = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE

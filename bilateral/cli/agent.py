@@ -164,11 +164,7 @@ def unset_wallet(invocation: Invocation, agent: Agent) -> None:
 
 
 @command(app)
-def metadata(
-    invocation: Invocation,
-    agent: Agent,
-    key: Annotated[str, argument("KEY", "The metadata's key.")],
-) -> None:
+def metadata(invocation: Invocation, agent: Agent, key: Annotated[str, argument("KEY", "The metadata's key.")]) -> None:
     """Show a metadata value of an agent."""
     with invocation.reading() as client:
         value = client.get_metadata(agent, key)
@@ -190,9 +186,7 @@ def set_metadata(
 
 @command(app, writes=True)
 def transfer(
-    invocation: Invocation,
-    agent: Agent,
-    new_owner: Annotated[str, argument("ADDRESS", "The new owner.")],
+    invocation: Invocation, agent: Agent, new_owner: Annotated[str, argument("ADDRESS", "The new owner.")]
 ) -> None:
     """Transfer an agent to another owner."""
     invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
@@ -247,11 +241,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 
 
 @command(app)
-def can_act(
-    invocation: Invocation,
-    account: Annotated[str, argument("ADDRESS", "The account.")],
-    agent: Agent,
-) -> None:
+def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", "The account.")], agent: Agent) -> None:
     """Show if an account may act for an agent. Such an account may not rate it."""
     with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)
@@ -267,7 +257,6 @@ def hexadecimal(text: str) -> bytes:
 
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:
-    """Return the metadata by its keys."""
     fields: dict[str, str] = {}
     for entry in entries:
         key, equals, value = entry.partition("=")
@@ -280,7 +269,6 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
 
 
 def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile | None:
-    """Read the registration file that the user names."""
     from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
     from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
 

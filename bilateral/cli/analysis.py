@@ -83,7 +83,6 @@ def tables_of_index(engine: Engine) -> dict[int, Tables]:
 
 
 def _keys(engines: Sequence[Engine], chain_id: int | None) -> list[tuple[Engine, AnalysisKey]]:
-    """Return the identity registries of a chain, or of all, each after the database that has it."""
     keys = []
     for engine in engines:
         with engine.connect().execution_options(bilateral_reader=True) as connection:

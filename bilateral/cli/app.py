@@ -113,7 +113,6 @@ def _is_text(argument: str) -> bool:
 
 
 def _usage_message(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line, and the command that shows its help."""
     context = getattr(error, "ctx", None)
     hint = f" See {context.command_path} --help." if context else ""
     return f"{error.format_message()}{hint}"

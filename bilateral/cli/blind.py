@@ -161,7 +161,6 @@ def relay(
 
 
 def _own(signed: SignedEnvelope, vault: Path | None) -> Opening:
-    """Return the opening of an envelope from the vault."""
     opening = _stored(vault_at(vault), signed)
     if opening is None:
         raise InvalidArgumentError("envelope: the vault has no opening of it: name its file with --vault")
@@ -178,7 +177,6 @@ def read_envelopes(invocation: Invocation, paths: Sequence[Path]) -> list[Signed
 def _openings(
     invocation: Invocation, envelopes: Sequence[SignedEnvelope], paths: Sequence[Path] | None, vault: Path | None
 ) -> list[Opening]:
-    """Return the openings of the files, and those that the vault has of the other envelopes."""
     from bilateral.core.signatures.blind_messages import read_opening  # noqa: PLC0415  # slow to import
 
     listed = [read_opening(invocation.read_file(path)) for path in paths or ()]
@@ -200,7 +198,6 @@ def _stored(vault: BlindVault, signed: SignedEnvelope) -> Opening | None:
 
 
 def _row(client: Client, sealed: Sealed) -> dict[str, Any]:
-    """Describe a sealed rating, with the state of its pair on chain."""
     from bilateral.core.signatures.blind_messages import FeedbackOpening  # noqa: PLC0415  # slow to import
     from bilateral.core.values.times import chain_time  # noqa: PLC0415
 

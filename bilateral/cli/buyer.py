@@ -142,8 +142,7 @@ def anchor(
 
 @command(app, "root")
 def show_root(
-    invocation: Invocation,
-    epoch: int | None = argument("[EPOCH]", "The epoch; the latest if left out.", default=None),
+    invocation: Invocation, epoch: int | None = argument("[EPOCH]", "The epoch; the latest if left out.", default=None)
 ) -> None:
     """Show the Merkle root of an epoch, and the epoch that comes next."""
     with invocation.reading() as client:
@@ -195,10 +194,7 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     with invocation.signing() as client:
         deployment = client.get_deployment()
         begin = int(client.runner.run(registries.block_time()).timestamp())  # the registry compares with this clock
-        use = {
-            "scope": place.on(deployment.chain_id),
-            "pseudonym": bytes_of(pseudonym, "--pseudonym"),
-        }
+        use = {"scope": place.on(deployment.chain_id), "pseudonym": bytes_of(pseudonym, "--pseudonym")}
         issued = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.BUYERS))  # type: ignore[arg-type]
         signature = sign_credential(issued, domain, invocation.signer)

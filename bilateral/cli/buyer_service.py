@@ -1,4 +1,4 @@
-"""`bilateral buyer discount` and `bilateral buyer feedback`: what a service for buyers answers, and takes."""
+"""`bilateral buyer discount`, `feedback`, `publish`, `send-review`, `dispute` and further messages to a service."""
 
 from __future__ import annotations
 
@@ -141,7 +141,6 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
 
 
 def _read(invocation: Invocation, place: str) -> bytes:
-    """Read a file that the user names, or load the document of a stranger behind a URI."""
     if _URI.match(place):
         return invocation.loader().load(place).content
     return invocation.read_file(Path(place))
@@ -178,7 +177,6 @@ def _source_of_service(service: str, policy: Any, block: Any) -> dict[str, Any]:
 def _by_policy(
     invocation: Invocation, buyer: str, place: str, service: str | None, policy: str | None
 ) -> dict[str, Any]:
-    """Apply a seller's policy, in a file or behind a URI, to a buyer as a service or the records on chain show it."""
     require_extra()
     from bilateral.buyers.discounts import discount_by, facts_of, facts_of_profile, incentives_of  # noqa: PLC0415
     from bilateral.buyers.records import standing_of  # noqa: PLC0415  # slow, and an extra

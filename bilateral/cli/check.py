@@ -123,12 +123,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
     if nodes.live or question.agent_id.startswith("solana:"):
-        of_index = (question.model_fields_set | as_of.model_fields_set) - {
-            "agent_id",
-            "pay_to",
-            "amount",
-            "findings",
-        }
+        of_index = (question.model_fields_set | as_of.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
         if of_index or repeat is not None or database is not None:
             options = [f"--{name.replace('_', '-')}" for name in sorted(of_index)]
             options += ["--repeat"] * (repeat is not None)
@@ -198,7 +193,6 @@ def _answer(
     database: str | None,
     **options: Any,
 ) -> None:
-    """Answer a question from an index, and end with the exit code of the verdict."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
 
     chosen = policy.chosen()
@@ -212,7 +206,6 @@ def _answer(
 
 
 def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> tuple[OfServer | OfClient, Snapshot]:
-    """Return a question, and the moment of an earlier answer."""
     side = "server" if isinstance(question, OfServer) else "client"
     source = _SOURCES[side]
     if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", source}:
@@ -249,7 +242,7 @@ _LIVE: Final = columns(
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),
 )
-"""What people see of answers, by label."""
+"""The fields of live answers that people see, by label. Those of other answers are above."""
 
 
 def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
@@ -261,14 +254,12 @@ _EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline"
 
 
 def _conclude(invocation: Invocation, answer: Any, title: str, view: Mapping[str, Any]) -> None:
-    """Show an answer, and end with the exit code of its verdict."""
     invocation.output.result(answer, title=title, view=view)
     if code := _EXITS[answer.verdict.value]:
         raise typer.Exit(code)
 
 
 def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: Any) -> None:
-    """Check a server by nodes, show the answer, and end with the exit code of its verdict."""
     from bilateral.checks import check_live_server  # noqa: PLC0415  # slow to import
 
     if not nodes.live:

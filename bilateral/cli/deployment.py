@@ -67,7 +67,6 @@ def list_deployments(invocation: Invocation) -> None:
 
 
 def _view(report: RegistryReport) -> dict[str, Any]:
-    """Return what people see of a registry."""
     return {
         "address": report.address,
         "origin": None if report.origin is None else str(report.origin),

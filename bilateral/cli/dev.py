@@ -68,7 +68,6 @@ def dev(
 
 
 def _require_free(ports: Ports) -> None:
-    """Check that nobody else listens at the ports."""
     for name, port in vars(ports).items():
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,7 +80,6 @@ def _require_free(ports: Ports) -> None:
 
 
 def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> None:
-    """Serve the index of a market until the process is asked to end."""
     from bilateral.api.serve import serve  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import ApiSettings  # noqa: PLC0415
     from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
@@ -126,7 +124,6 @@ def _await_agents(world: World, url: str) -> None:
 
 
 def _show(invocation: Invocation, world: World, url: str, environment: Path) -> None:
-    """Show addresses, keys and URLs."""
     deployment = world.deployment
     agents = {account: f"agent {world.agents[role]}" for role, account in world.keys.items() if role in world.agents}
     view = {

@@ -171,7 +171,6 @@ def give(invocation: Invocation, agent: Agent, feedback: FeedbackOptions, offer:
 
 
 def _seal(invocation: Invocation, agent: str, feedback: FeedbackOptions, offer: Path, vault: Path | None) -> None:
-    """Seal feedback for the server's envelope in a file, and write the client's envelope."""
     content = feedback.content(invocation)
     (theirs,) = read_envelopes(invocation, [offer])
     with invocation.signing() as client:
@@ -195,8 +194,7 @@ def sign(
 
 @command(app, writes=True)
 def submit(
-    invocation: Invocation,
-    signed: Annotated[Path, argument("FILE", "The output of sign; - is the standard input.")],
+    invocation: Invocation, signed: Annotated[Path, argument("FILE", "The output of sign; - is the standard input.")]
 ) -> None:
     """Send a feedback that its client signed, and pay for it."""
     from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
@@ -207,8 +205,7 @@ def submit(
 
 @command(app, writes=True)
 def void(
-    invocation: Invocation,
-    through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")],
+    invocation: Invocation, through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")]
 ) -> None:
     """Void the signer's signed feedback with a deadline up to a time. This is final."""
     deadline = parse_time(through)
@@ -217,10 +214,7 @@ def void(
 
 
 @command(app)
-def voided(
-    invocation: Invocation,
-    client: Annotated[str, argument("CLIENT", "The client's address.")],
-) -> None:
+def voided(invocation: Invocation, client: Annotated[str, argument("CLIENT", "The client's address.")]) -> None:
     """Show the latest deadline whose signed feedback a client voided."""
     with invocation.reading() as reading:
         invocation.output.result({"client": client, "voided_through": reading.get_voided_deadline(client)})

@@ -1,4 +1,4 @@
-"""The help of commands and groups, which ends with examples to paste."""
+"""The help of commands and groups, which ends with examples to paste, and the groups and commands of the root."""
 
 from __future__ import annotations
 

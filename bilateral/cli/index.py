@@ -1,4 +1,4 @@
-"""`bilateral index …`: events of all registries in SQL."""
+"""`bilateral index …`: events of all registries in SQL, on one server or on several."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ def run(
         look = partial(statuses_of_shards, settings.shards) if settings.shards else None
         with monitor.answering(engine, look, needs_analysis=settings.analyses):
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
-        show_all(invocation, engine, settings, is_strict=is_done)
+        if settings.shards:
+            show_shards(invocation, settings, is_strict=is_done)
+        else:
+            show_status(invocation, engine)
     if not is_done:
         raise typer.Exit(SIGNAL_EXIT + signals[0])
 
@@ -235,9 +238,7 @@ def shards(
 
 @command(app, is_local=True)
 def move(
-    invocation: Invocation,
-    settings_file: _Settings,
-    chain_id: Annotated[int, typer.Option(help="The chain.")],
+    invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
     """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
     require_extra()
@@ -286,14 +287,6 @@ def indexes_with_rows(
         yield engines
 
 
-def show_all(invocation: Invocation, engine: Engine, settings: IndexSettings, *, is_strict: bool = True) -> None:
-    """Show the status of all chains: of the database, or of each shard that the settings name."""
-    if settings.shards:
-        show_shards(invocation, settings, is_strict=is_strict)
-    else:
-        show_status(invocation, engine)
-
-
 def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: bool = True) -> None:
     """Show the status of each shard's chains."""
     from bilateral.index.errors import DatabaseUnavailableError  # noqa: PLC0415  # slow to import
@@ -320,5 +313,4 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
 
 
 def _show(invocation: Invocation, placed: Sequence[Placed]) -> None:
-    """Show the place of each chain."""
     invocation.output.results(placed, columns("chain_id", "shard"))

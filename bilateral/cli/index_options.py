@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -63,11 +63,20 @@ class MonitorOptions:
     )
     metrics_host: str = option("ADDRESS", "The address to answer monitors at.", default="127.0.0.1")
 
+    @contextmanager
     def answering(
         self, engine: Engine, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
-    ) -> AbstractContextManager[None]:
+    ) -> Iterator[None]:
         """Answer monitors meanwhile, if there is a port."""
-        return monitored_index(engine, self.metrics_host, self.metrics_port, look, needs_analysis=needs_analysis)
+        if self.metrics_port is None:
+            yield
+            return
+        from bilateral.index.operating.monitoring import monitored  # noqa: PLC0415  # slow to import
+
+        host = self.metrics_host
+        with monitored(engine, host, self.metrics_port, look, needs_analysis=needs_analysis) as actual:
+            logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
+            yield
 
 
 @dataclass(frozen=True)
@@ -164,26 +173,6 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
             yield engine
         finally:
             engine.dispose()
-
-
-@contextmanager
-def monitored_index(
-    engine: Engine,
-    host: str,
-    port: int | None,
-    look: Callable[[], IndexStatus] | None = None,
-    *,
-    needs_analysis: bool = True,
-) -> Iterator[None]:
-    """Answer monitors meanwhile, if a port is named."""
-    if port is None:
-        yield
-        return
-    from bilateral.index.operating.monitoring import monitored  # noqa: PLC0415  # slow to import
-
-    with monitored(engine, host, port, look, needs_analysis=needs_analysis) as actual:
-        logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
-        yield
 
 
 def show_status(invocation: Invocation, engine: Engine) -> None:

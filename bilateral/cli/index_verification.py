@@ -64,7 +64,6 @@ def verify_index(invocation: Invocation, engine: Engine, settings: ChainSettings
 def _compare(
     invocation: Invocation, engine: Engine, settings: ChainSettings, endpoint: Endpoint, choice: Choice
 ) -> dict[str, Any]:
-    """Compare the rows of a chain with one endpoint, and return what differs."""
     rows = 0
     missing: list[str] = []
     stale: list[str] = []

@@ -56,7 +56,6 @@ def info(invocation: Invocation) -> None:
 
 
 def _read(address: str | None) -> Operation[tuple[int, Any, int | None]]:
-    """Read the chain id, the last block, and the balance of an account."""
     from bilateral.node import answers  # noqa: PLC0415  # slow to import
     from bilateral.node.steps import Rpc  # noqa: PLC0415
 

@@ -196,7 +196,6 @@ class Invocation:
         return Deployment.from_record(self.read_file(path)) if path else None
 
     def _store(self) -> Store | None:
-        """Return the store that the options name."""
         from bilateral.documents import (  # noqa: PLC0415  # slow to import
             FolderStore,
             HttpPutStore,
@@ -232,7 +231,6 @@ class Invocation:
 
 
 def _require_whole(settings: Settings) -> None:
-    """Refuse options that name a part of a store."""
     if settings.store_url and not settings.store_folder:
         raise errors.InvalidArgumentError("--store-url is the URL of --store-folder: name that too")
     if settings.store_folder and not settings.store_url:
@@ -254,7 +252,6 @@ def _require_whole(settings: Settings) -> None:
 
 
 def _token(variable: str) -> str:
-    """Return the access token of a service, from an environment variable."""
     token = os.environ.get(variable, "").strip()
     if not token:
         raise KeyUnavailableError("no_token", f"the access token is missing: set {variable}")
@@ -270,7 +267,6 @@ def _host_of(url: str) -> str:
 
 
 def _is_web_folder(url: str) -> bool:
-    """Return whether a URL is a public folder, to which a file name can be appended."""
     try:
         parts = urlsplit(url)
         is_place = bool(parts.hostname) and parts.port != 0

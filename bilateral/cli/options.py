@@ -67,7 +67,6 @@ def parse_time(unix: int | None) -> datetime | None:
 
 
 def _require_agent(text: str) -> None:
-    """Refuse an invalid AGENT before a node is asked for anything."""
     from bilateral.core.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
 
     try:
@@ -254,7 +253,6 @@ def _metavar(name: str, parts: list[Any]) -> str:
 
 
 def _parts(kind: Any) -> list[Any]:
-    """Return a type, and the types that it is made of."""
     return [kind, *(part for inner in get_args(kind) for part in _parts(inner))]
 
 

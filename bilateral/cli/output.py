@@ -285,7 +285,6 @@ def _label(name: str) -> str:
 
 
 def _on_one_line(text: Text, room: int) -> Text:
-    """Shorten an address or a hash that does not fit into a line."""
     if len(text.plain) <= room or not _IDENTIFIER.fullmatch(text.plain):
         return text
     half = max(6, (room - 1) // 2)
@@ -300,7 +299,6 @@ def _cut(text: Text, longest: int | None) -> Text:
 
 
 def _is_list_of_objects(value: Any) -> bool:
-    """Return whether a value is a list whose entries have parts of their own."""
     return isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value)
 
 
@@ -320,7 +318,6 @@ def _write(text: str) -> None:
 
 
 def _discard(stream: TextIO | None) -> None:
-    """Drop what a stream still holds, which the interpreter could not write at its end."""
     if stream is not None:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -335,7 +332,6 @@ class _Console(Console):
 
 
 def _console(*, is_error: bool) -> Console:
-    """Return a console that shows text as it is."""
     stream = sys.stderr if is_error else sys.stdout
     is_terminal = stream is not None and stream.isatty()
     return _Console(stderr=is_error, width=None if is_terminal else _WIDTH, highlight=False, markup=False, emoji=False)

@@ -185,7 +185,6 @@ def verify(
 
 
 def _tier(name: str) -> BuyerTier:
-    """Return a tier that has a group."""
     from bilateral.core.contracts.buyer_terms import BuyerTier  # noqa: PLC0415  # slow to import
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
@@ -195,5 +194,4 @@ def _tier(name: str) -> BuyerTier:
 
 
 def _require_private() -> None:
-    """Check that the extra is installed."""
     require_modules("private", "py_ecc", "rfc8785")

@@ -129,13 +129,11 @@ def show(
 
 
 def _expected(invocation: Invocation, options: RatingOptions | RatingsOptions) -> dict[str, Any]:
-    """Return the facts that a rating depends on, as the client's methods name them."""
     timeout = invocation.settings.timeout
     return {"server_id": options.server_id, "confirmations": options.confirmations, "timeout": timeout}
 
 
 def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, sealing: SealingOptions) -> None:
-    """Seal a rating of a client, and write its envelope."""
     from bilateral.client.inputs import hash_bytes  # noqa: PLC0415  # slow to import
 
     account = sealing.client_account

@@ -78,8 +78,6 @@ def search(
 
 
 def _of_rating(name: str) -> Callable[[FoundAgent], Any]:
-    """Return the column of a figure of the ratings that passed the first gate."""
-
     def read(agent: FoundAgent) -> Any:
         value = None if agent.rating is None else getattr(agent.rating, name)
         return f"{value:.2f}" if isinstance(value, float) else value

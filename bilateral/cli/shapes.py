@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from bilateral.cli.columns import Reader, columns, marked_tag, tag_at
 from bilateral import client as results
+from bilateral.cli.columns import Reader, columns, marked_tag, tag_at
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
 from bilateral.core.text import ChainText
@@ -48,7 +48,6 @@ def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    """Return the fields and public properties of a class, in the order of declaration."""
     properties = [
         name
         for base in reversed(kind.__mro__)
@@ -94,7 +93,9 @@ def _average(summary: Any) -> Any:
 
 
 def _services(agent: results.Agent) -> list[str] | None:
-    return agent.file and [f"{service.name}  {service.endpoint}" for service in agent.file.all_services]
+    if agent.file is None:
+        return None
+    return [f"{service.name}  {service.endpoint}" for service in agent.file.all_services]
 
 
 def _reviewers(summary: results.ReputationSummary) -> Any:

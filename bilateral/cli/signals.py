@@ -60,7 +60,6 @@ def publish(
 
 
 def _signals(content: bytes) -> Sequence[Signal]:
-    """Return the measurements in a file."""
     from bilateral.client import Signal  # noqa: PLC0415  # slow to import
 
     try:

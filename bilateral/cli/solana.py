@@ -109,7 +109,6 @@ _REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
 
 
 def _chain(text: str) -> Any:
-    """Return the chain that a user names."""
     from bilateral.core.identifiers.caip import ChainId  # noqa: PLC0415  # slow
 
     return ChainId.parse(CHAINS.get(text, text))

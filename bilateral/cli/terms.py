@@ -61,7 +61,6 @@ def bytes_of(value: Any, place: str) -> bytes:
 
 
 def _fields(value: Any, place: str, names: Sequence[str]) -> Mapping[str, Any]:
-    """Check that a value is an object with exactly some fields."""
     if not isinstance(value, dict):
         raise InvalidArgumentError(f"{place} must be an object with the fields {', '.join(names)}")
     for name in names:
@@ -74,7 +73,6 @@ def _fields(value: Any, place: str, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _value(value: Any, kind: type, place: str) -> Any:
-    """Return the value of a field."""
     if kind is bytes:
         return bytes_of(value, place)
     if issubclass(kind, StrEnum):

@@ -39,8 +39,6 @@ def _refuse_databases(tables: Any) -> Any:
 
 
 def _removed(option: str, instead: str) -> Any:
-    """Return an option that is no more, and is refused with the new way."""
-
     def refuse(value: str | None) -> None:
         if value is not None:
             raise UsageProblemError(f"{option} is no longer an option: {instead}")
@@ -49,8 +47,7 @@ def _removed(option: str, instead: str) -> Any:
 
 
 _Tables = Annotated[
-    str,
-    option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables", callback=_refuse_databases),
+    str, option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables", callback=_refuse_databases)
 ]
 _Out = Annotated[Path, option("DIR", "The folder of the results.", "--out", show_default=False)]
 
@@ -132,7 +129,6 @@ class _Pace:
 
 
 def _folders(tables: list[str]) -> _Source:
-    """Return the source of an analysis of one folder, or of one for each chain."""
     from bilateral.trust.tables.schema import Tables  # noqa: PLC0415  # pyarrow is heavy, and an extra
 
     if (chains := _chains(tables)) is not None:
@@ -153,7 +149,6 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
 
 @contextmanager
 def _indexed(database: str | None) -> Iterator[_Source]:
-    """Open an index, to analyse its chains together."""
     from bilateral.cli.analysis import tables_of_index  # noqa: PLC0415  # slow to import
     from bilateral.cli.index_options import open_index  # noqa: PLC0415
 
@@ -162,7 +157,6 @@ def _indexed(database: str | None) -> Iterator[_Source]:
 
 
 def _together(read: Callable[[], dict[int, Tables]]) -> _Source:
-    """Return the source of an analysis of several chains."""
     from bilateral.trust.chains import Chains  # noqa: PLC0415  # pyarrow is heavy, and an extra
 
     @cache
@@ -199,9 +193,7 @@ def decide(
 
 @command(app, "seeds", is_local=True)
 def propose_seeds(
-    invocation: Invocation,
-    tables: _Tables,
-    count: int = option(None, "The most proposals.", default=20, min=1),
+    invocation: Invocation, tables: _Tables, count: int = option(None, "The most proposals.", default=20, min=1)
 ) -> None:
     """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra

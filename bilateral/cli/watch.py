@@ -79,7 +79,6 @@ def watch_accounts(
 def _watch(
     invocation: Invocation, options: WatchOptions, agents: Iterable[str] = (), accounts: Iterable[str] = ()
 ) -> None:
-    """Print changes as they come."""
     require_extra()
     from bilateral.index.changes.queries import last_cursor, read_feed  # noqa: PLC0415  # slow to import
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415

@@ -79,9 +79,7 @@ def add_webhook(
 
 @command(app, "list", is_local=True)
 def list_webhooks(
-    invocation: Invocation,
-    owner: str | None = optional("NAME", "Those of this owner only."),
-    database: Database = None,
+    invocation: Invocation, owner: str | None = optional("NAME", "Those of this owner only."), database: Database = None
 ) -> None:
     """List webhooks, with their state and the last problem."""
     require_api()
@@ -94,7 +92,6 @@ def list_webhooks(
 
 
 def _row_of(row: Any) -> dict[str, Any]:
-    """Return a webhook as it is shown."""
     state = "stopped" if row.stopped_at is not None else "failing" if row.failures else "active"
     counts = {"delivered": row.delivered, "failed": row.failed, "next_at": row.next_at, "problem": row.problem or ""}
     fields = {"id": row.id, "owner": row.owner, "url": row.url, "wanted": json.loads(row.wanted), "since": row.since}
@@ -136,7 +133,6 @@ def show_key(invocation: Invocation, key_file: KeyFile) -> None:
 
 
 def _show_key(invocation: Invocation, key: Any) -> None:
-    """Show the public half of a key."""
     fields = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
     invocation.output.result(fields, title="Key")
 

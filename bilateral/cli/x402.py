@@ -82,8 +82,9 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
     with invocation.reading("Loading the agent") as client:
         listed = list_signers(client, agent)
     fields = columns(public_key="publicKey", algorithm="algorithm", role="role", comment="comment")
-    for title, name in (("valid from", "validFrom"), ("valid until", "validUntil")):
-        fields[title] = lambda row, name=name: _date(row.get(name))
+    fields |= columns(
+        valid_from=lambda row: _date(row.get("validFrom")), valid_until=lambda row: _date(row.get("validUntil"))
+    )
     invocation.output.results([entry.to_object() for entry in listed], fields)
 
 
@@ -148,7 +149,6 @@ def retire(
 
 
 def _matching(signers: list[Signer], digits: str) -> str:
-    """Return the listed key that begins with some digits."""
     digits = digits.lower().removeprefix("0x")
     if len(digits) < _MIN_DIGITS:
         raise InvalidArgumentError(f"{quoted(digits)} has fewer than {_MIN_DIGITS} digits of a public key")
@@ -159,7 +159,6 @@ def _matching(signers: list[Signer], digits: str) -> str:
 
 
 def _signing_key(invocation: Invocation, keystore: Path | None, algorithm: str) -> InteractionKey:
-    """Return the key to add."""
     from bilateral.x402.proof.errors import InvalidKeyError  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.proof.keys import key_from_environment, key_from_keystore  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
 from bilateral.buyers.records import profile_of, read_cursors, read_standing
 from bilateral.explorer.agent_figures import Activity, money_by_day
-from bilateral.explorer.named import LabelledFinding, labelled_findings
+from bilateral.explorer.named import FindingRow, findings_of
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Account
 from bilateral.index.agents.queries import account as read_account
@@ -88,7 +88,7 @@ class AccountPage:
     buyers: tuple[BuyerRecord, ...]
     validations: tuple[Validation, ...]
     suspicions: tuple[AccountSuspicion, ...]
-    findings: tuple[LabelledFinding, ...]
+    findings: tuple[FindingRow, ...]
     evidence: dict[str, Evidence]
     names: dict[str, str]
     doubts: dict[str, Doubt]
@@ -152,7 +152,6 @@ def account_page(connection: Connection, registries: Registries, address: str) -
 
 
 def _ratings(connection: Connection, keys: Sequence[AgentKey], direction: Direction) -> list[Rating]:
-    """Return the newest ratings of agents, or by them."""
     return [rating for key in keys for rating in ratings_of(connection, key, direction, limit=_ROWS).items]
 
 
@@ -164,17 +163,15 @@ def _for_sides(summaries: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
     return tuple(best[side] for side in ("server", "client", "validator") if side in best)
 
 
-def _findings(connection: Connection, registries: Registries, address: str) -> tuple[LabelledFinding, ...]:
-    """Return the findings that name the account."""
+def _findings(connection: Connection, registries: Registries, address: str) -> tuple[FindingRow, ...]:
     return tuple(
         finding
         for chain_id in registries.by_chain
-        for finding in labelled_findings(connection, chain_id, registries.identity_of(chain_id), {address})
+        for finding in findings_of(connection, chain_id, registries.identity_of(chain_id), {address})
     )
 
 
 def _suspicions(connection: Connection, registries: Registries, address: str) -> tuple[AccountSuspicion, ...]:
-    """Return the suspicion of the account on each chain whose analysis ranks it."""
     suspects = (
         (chain_id, suspect(connection, chain_id, registries.identity_of(chain_id), address))
         for chain_id in registries.by_chain

@@ -77,7 +77,6 @@ class Form:
 
 
 def _scale(name: str) -> str:
-    """Return the meaning of values under a standard tag."""
     tag = STANDARD_TAGS[name]
     if tag.binary:
         return f"{tag.measures}: 1 for yes, 0 for no"
@@ -214,7 +213,6 @@ def act_page(
 def _facts(
     deployment: Deployment, action: str, key: AgentKey | None, query: Mapping[str, str], offers: Offers
 ) -> dict[str, Any]:
-    """Return the facts by which the page checks what the service asks a wallet to sign."""
     facts = signing_facts(deployment, action) | {"files": offers.files}
     if key is not None:
         facts["agent"] = str(key.agent_id)
@@ -241,7 +239,6 @@ def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tu
 
 
 def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
-    """Return the fields of an agent's present file, as the form shows them."""
     agent = read_agent(connection, key)
     file = None if agent is None else agent.registration
     if file is None:
@@ -271,7 +268,6 @@ def _present_file(connection: Connection, key: AgentKey) -> str | None:
 
 
 def _place(form: Form, chain_id: int, agent: str | None, query: Mapping[str, str]) -> str:
-    """Return the path where the result is shown."""
     network = f"/{slug_of(chain_id)}"
     row = _PLACE.fullmatch(query.get("at", ""))
     if form.shows == "row" and row is not None:

@@ -101,7 +101,6 @@ def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
 
 
 def _outside(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str) -> float | None:
-    """Return the share of ratings that come from others than the raters with the most."""
     total = sum(summary.count for summary in summaries if summary.side == side)
     by_rater: Counter[str | None] = Counter()
     for edge in edges:

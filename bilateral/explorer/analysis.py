@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from bilateral.explorer.named import MAX_FINDINGS, LabelledFinding, agents_of, labelled_findings, times_of, with_members
+from bilateral.explorer.named import MAX_FINDINGS, FindingRow, agents_of, findings_of, times_of, with_members
 from bilateral.explorer.records import progress_of
 from bilateral.explorer.words import words_of
 from bilateral.index.files.queries import names_of
@@ -68,7 +68,7 @@ class AnalysisPage:
     chain_id: int
     run: standing_findings.AnalysisRun | None
     findings: tuple[Finding, ...]
-    parties: dict[str, LabelledFinding]
+    parties: dict[str, FindingRow]
     names: dict[str, str]
     doubts: dict[str, Doubt]
     clusters: tuple[standing_findings.Cluster, ...]
@@ -118,7 +118,7 @@ class ClusterPage:
     chain_id: int
     cluster: int
     accounts: tuple[Suspect, ...]
-    findings: tuple[LabelledFinding, ...]
+    findings: tuple[FindingRow, ...]
     names: dict[str, str]
     doubts: dict[str, Doubt]
     progress: ChainProgress
@@ -151,10 +151,10 @@ def cluster_page(
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
-    detailed = labelled_findings(connection, chain_id, identity, {suspect.account for suspect in suspects})
+    detailed = findings_of(connection, chain_id, identity, {suspect.account for suspect in suspects})
     ids = {about for finding in detailed for about in finding.agents}
-    names, doubts = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
-    return ClusterPage(chain_id, cluster, suspects, detailed, names, doubts, progress_of(connection, chain_id))
+    names, caveats = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
+    return ClusterPage(chain_id, cluster, suspects, detailed, names, caveats, progress_of(connection, chain_id))
 
 
 def finding_page(

@@ -12,7 +12,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from bilateral.explorer.agent_figures import Moment, Neighbour
+from bilateral.explorer.agent_figures import Neighbour, Point
 from bilateral.explorer.text import day, figure, plain, rounded, timestamp
 
 _WIDTH: Final = 470  # half of a page, in pixels
@@ -85,7 +85,6 @@ def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Ne
 
 
 def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
-    """Return the lines to one side, and the counterparts at their ends."""
     parts = []
     centre_x, centre_y = _FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14
     x = centre_x + sign * 218
@@ -175,7 +174,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
 
 
 def over_time(
-    points: Sequence[Moment], scale: tuple[int, int], after: tuple[float, float, float] | None = None
+    points: Sequence[Point], scale: tuple[int, int], after: tuple[float, float, float] | None = None
 ) -> Markup:
     """Return a rating over time: a line, a band of its uncertainty, and behind them the rating after the analysis."""
     width, height, right = 400, 150, 40 if after else 8

@@ -72,7 +72,7 @@ class ComparePage:
 def compare_page(
     connection: Connection,
     registries: Registries,
-    wanted: tuple[str, str],
+    ids: tuple[str, str],
     keys: Sequence[AgentKey],
     problem: str | None,
 ) -> ComparePage:
@@ -85,8 +85,8 @@ def compare_page(
         else:
             as_server, as_client = (side_view(connection, key, details, side) for side in ("server", "client"))
             compared.append(Compared(details, as_server, as_client, standings_of(connection, key)))
-    doubts = doubts_of(connection, registries, [compared_agent.agent.id for compared_agent in compared])
-    return ComparePage(wanted, tuple(compared), _tags(compared), doubts, problem, chains(connection))
+    caveats = doubts_of(connection, registries, [compared_agent.agent.id for compared_agent in compared])
+    return ComparePage(ids, tuple(compared), _tags(compared), caveats, problem, chains(connection))
 
 
 def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:

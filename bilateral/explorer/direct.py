@@ -107,14 +107,12 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
 
 
 def _exists(connection: Connection, key: AgentKey) -> bool:
-    """Check that the index has an agent."""
     columns = agent_tables.agent.c
     query = select(columns.agent_id).where(*key.of(columns))
     return connection.execute(query).first() is not None
 
 
 def _validations(connection: Connection, registries: Registries, request: str) -> tuple[Direct, ...]:
-    """Return the validations with a name."""
     return tuple(
         Direct("validation", request, None, f"/{slug_of(chain_id)}/validations/{request}")
         for chain_id in registries.by_chain
@@ -123,7 +121,6 @@ def _validations(connection: Connection, registries: Registries, request: str) -
 
 
 def _of_transaction(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
-    """Return the pages of the payments and events of a transaction."""
     transaction = bytes.fromhex(text[2:])
     direct = []
     for chain_id in registries.by_chain:
@@ -141,7 +138,6 @@ def _of_transaction(connection: Connection, registries: Registries, text: str) -
 
 
 def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
-    """Return the searches for agents that are rated with a tag."""
     if not text:
         return ()
     columns, tag = rating_tables.summary.c, key_text(storable(text))

@@ -172,7 +172,6 @@ def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
 def _selection(
     connection: Connection, registries: Registries, key: AgentKey, agent: Agent, fields: Mapping[str, str]
 ) -> _Selection:
-    """Return the ratings that a path asks for."""
     side = fields.get("side", SIDES[0])
     if side not in SIDES:
         raise InvalidArgumentError(f"side {quoted(side)} is not one of {', '.join(SIDES)}")
@@ -226,44 +225,36 @@ def _reviewers(connection: Connection, registries: Registries, chain_id: int, si
 
 
 def _rows(
-    connection: Connection, displayed: _Selection, limit: int = _ROWS
+    connection: Connection, query: _Selection, limit: int = _ROWS
 ) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
-    """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
-    if displayed.side == "server" and displayed.reviewers is None and displayed.payment is None:
-        chosen = FeedbackFilter(displayed.tag, None, displayed.client, include_revoked=True, blind=displayed.blind)
-        page = feedback_of(connection, displayed.key, chosen, limit=limit, cursor=displayed.cursor)
+    if query.side == "server" and query.reviewers is None and query.payment is None:
+        chosen = FeedbackFilter(query.tag, None, query.client, include_revoked=True, blind=query.blind)
+        page = feedback_of(connection, query.key, chosen, limit=limit, cursor=query.cursor)
         return page.items, (), (), page.next
-    if displayed.side in _FILTERS["client"]:
-        clients = displayed.reviewers
-        if displayed.client is not None:
-            clients = (displayed.client,) if clients is None or displayed.client in clients else ()
-        if displayed.side == "authorized":
+    if query.side in _FILTERS["client"]:
+        clients = query.reviewers
+        if query.client is not None:
+            clients = (query.client,) if clients is None or query.client in clients else ()
+        if query.side == "authorized":
             allowed = authorized_feedback_of(
-                connection, displayed.key, tag=displayed.tag, clients=clients, limit=limit, cursor=displayed.cursor
+                connection, query.key, tag=query.tag, clients=clients, limit=limit, cursor=query.cursor
             )
             return (), allowed.items, (), allowed.next
         counted = counted_feedback(
             connection,
-            displayed.key,
-            tag=displayed.tag,
+            query.key,
+            tag=query.tag,
             clients=clients,
-            payment=displayed.payment,
-            blind=displayed.blind,
+            payment=query.payment,
+            blind=query.blind,
             limit=limit,
-            cursor=displayed.cursor,
+            cursor=query.cursor,
         )
         return counted.items, (), (), counted.next
-    direction = Direction.GIVEN if displayed.side == "given" else Direction.RECEIVED
-    side = None if displayed.side == "given" else RatedSide(displayed.side)
-    servers = None if displayed.reviewers is None else tuple(map(int, displayed.reviewers))
+    direction = Direction.GIVEN if query.side == "given" else Direction.RECEIVED
+    side = None if query.side == "given" else RatedSide(query.side)
+    servers = None if query.reviewers is None else tuple(map(int, query.reviewers))
     rated = ratings_of(
-        connection,
-        displayed.key,
-        direction,
-        side,
-        servers=servers,
-        sealed=displayed.blind,
-        limit=limit,
-        cursor=displayed.cursor,
+        connection, query.key, direction, side, servers=servers, sealed=query.blind, limit=limit, cursor=query.cursor
     )
     return (), (), rated.items, rated.next

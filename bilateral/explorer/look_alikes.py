@@ -67,10 +67,8 @@ def shape(name: str) -> str:
 
 @cache
 def _stands_for() -> dict[str, str]:
-    """Return the character or characters that each character looks like.
-
-    The library's table links each character with its model in both directions. A model has several links.
-    """
+    """Return the character or characters that each character looks like."""
+    # The library's table links each character with its model in both directions. A model has several links.
     # The table takes 0.3 s to load: only pages with names need it.
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
 

@@ -34,7 +34,7 @@ _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledFinding:
+class FindingRow:
     """A finding that names an account, with who acted and when.
 
     Attributes:
@@ -67,9 +67,9 @@ class LabelledFinding:
         return before, after
 
 
-def labelled_findings(
+def findings_of(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
-) -> tuple[LabelledFinding, ...]:
+) -> tuple[FindingRow, ...]:
     """Return the strongest findings that name one of some accounts."""
     return with_members(
         connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:MAX_FINDINGS]
@@ -78,7 +78,7 @@ def labelled_findings(
 
 def with_members(
     connection: Connection, chain_id: int, identity: str, about: Sequence[tuple[Finding, str]]
-) -> tuple[LabelledFinding, ...]:
+) -> tuple[FindingRow, ...]:
     """Return findings with who acted, about whom, and when."""
     ids = [finding.id for finding, _ in about]
     by_finding = members_of(connection, chain_id, identity, ids)
@@ -95,7 +95,7 @@ def with_members(
         )
         targets = tuple(agent for agent in targets if agent not in gained)[:_MAX_NAMES]
         firsts = tuple(acting[:_MAX_NAMES]), len(acting), gained[:_MAX_NAMES], targets
-        detailed.append(LabelledFinding(chain_id, finding, part, *firsts, times[finding.id]))
+        detailed.append(FindingRow(chain_id, finding, part, *firsts, times[finding.id]))
     return tuple(detailed)
 
 

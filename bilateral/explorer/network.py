@@ -106,8 +106,8 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
     identity = registries.identity_of(chain_id)
     links = newest_links(connection, chain_id, identity, limit)
     flagged = flagged_accounts(connection, chain_id, identity)
-    nodes, doubts = _nodes(connection, registries, links, flagged)
-    return NetworkPage(chain_id, None, nodes, links, doubts, progress_of(connection, chain_id))
+    nodes, caveats = _nodes(connection, registries, links, flagged)
+    return NetworkPage(chain_id, None, nodes, links, caveats, progress_of(connection, chain_id))
 
 
 def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
@@ -118,8 +118,8 @@ def neighbourhood_page(connection: Connection, registries: Registries, key: Agen
         links |= _links_of(connection, registries.key(key.chain_id, int(other.partition(":")[2])), _AROUND)
     ordered = tuple(sorted(links, key=lambda link: (-link.count, link.source, link.target, link.side)))
     flagged = flagged_accounts(connection, key.chain_id, key.identity_registry)
-    nodes, doubts = _nodes(connection, registries, ordered, flagged)
-    return NetworkPage(key.chain_id, key.id, nodes, ordered, doubts, progress_of(connection, key.chain_id))
+    nodes, caveats = _nodes(connection, registries, ordered, flagged)
+    return NetworkPage(key.chain_id, key.id, nodes, ordered, caveats, progress_of(connection, key.chain_id))
 
 
 def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
@@ -150,7 +150,7 @@ def _nodes(
     servers = {link.target for link in links if link.side == "server"}
     order = [name for name, _ in sorted(ratings.items(), key=lambda rating: (-rating[1], rating[0]))][:MAX_NODES]
     names = names_of(connection, registries, (node for node in order if ":" in node))
-    doubts = doubts_of(connection, registries, (node for node in order if ":" in node))
+    caveats = doubts_of(connection, registries, (node for node in order if ":" in node))
     label = _communities(order, links)
     members: dict[int, list[str]] = defaultdict(list)
     for name, of in zip(order, label, strict=True):
@@ -158,7 +158,7 @@ def _nodes(
     groups = sorted(members.values(), key=lambda member: (-len(member), member[0]))
     number = {member: place for place, group in enumerate(groups, 1) for member in group}
     places = _places(groups)
-    marks = {node: MARKS[Status(doubt.status)] for node, doubt in doubts.items()}
+    marks = {node: MARKS[Status(caveat.status)] for node, caveat in caveats.items()}
     nodes = tuple(
         Node(
             *(node, names.get(node), *places[node], ratings[node]),
@@ -169,7 +169,7 @@ def _nodes(
         )
         for node in order
     )
-    return nodes, doubts
+    return nodes, caveats
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:

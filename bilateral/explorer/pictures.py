@@ -92,7 +92,6 @@ def _mark(size: int) -> Image.Image:
 
 
 def _canvas() -> tuple[Image.Image, ImageDraw.ImageDraw]:
-    """Return an empty picture with the mark of the site."""
     image = Image.new("RGB", _SIZE, _PAPER)
     draw = ImageDraw.Draw(image)
     draw.pieslice([(80, 40), (120, 80)], 90, 270, _SERVER)
@@ -103,7 +102,6 @@ def _canvas() -> tuple[Image.Image, ImageDraw.ImageDraw]:
 
 
 def _words(standing: Standing | None) -> tuple[str, str]:
-    """Return the rating of one side, or its status, and the words below it."""
     if standing is None:
         return "\N{EN DASH}", "no standing yet"
     words = f"{standing.raters:,} rater{'s' if standing.raters != 1 else ''}"
@@ -113,7 +111,6 @@ def _words(standing: Standing | None) -> tuple[str, str]:
 
 
 def _face(image: Image.Image, seed: str, place: tuple[int, int]) -> None:
-    """Draw the picture of an id."""
     draw = ImageDraw.Draw(image)
     background, squares = cells(seed)
     x, y = place

@@ -114,8 +114,8 @@ def validation_page(
     if not records:
         return None
     ids = [record.agent for record in records]
-    names, doubts = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
-    return ValidationPage(records, chain_id, names, doubts, progress_of(connection, chain_id))
+    names, caveats = names_of(connection, registries, ids), doubts_of(connection, registries, ids)
+    return ValidationPage(records, chain_id, names, caveats, progress_of(connection, chain_id))
 
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
@@ -158,7 +158,6 @@ def evidence_of(connection: Connection, registries: Registries, entries: Iterabl
 
 
 def _people(connection: Connection, chain_id: int, ids: set[int]) -> dict[tuple[str, int], set[str]]:
-    """Return the owner and the wallet of agents."""
     columns = agent_tables.agent.c
     rows = connection.execute(
         select(columns.identity_registry, columns.agent_id, columns.owner, columns.wallet).where(

@@ -130,9 +130,9 @@ class Frame:
 
 def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = None, **values: Any) -> str:
     """Return a page as HTML."""
-    twins, doubts = look_alikes(names or {}), getattr(values.get("page"), "doubts", {})
+    twins, caveats = look_alikes(names or {}), getattr(values.get("page"), "doubts", {})
     template = _environment().get_template(f"{name}.html.j2")
-    return template.render(frame=frame, names=names, twins=twins, doubts=doubts, **values)
+    return template.render(frame=frame, names=names, twins=twins, doubts=caveats, **values)
 
 
 def template(name: str) -> Callable[[Frame, Any], str]:
@@ -147,10 +147,10 @@ def render_home(frame: Frame, page: HomePage) -> str:
     return render("home", frame, {**leaders, **page.names}, page=page)
 
 
-def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str], doubts: Mapping[str, Doubt]) -> str:
+def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str], caveats: Mapping[str, Doubt]) -> str:
     """Return the table of the latest ratings as HTML, to replace that of a page."""
     template = _environment().get_template("latest.html.j2")
-    return template.render(rows=rows, names=names, doubts=doubts, twins=look_alikes(names))
+    return template.render(rows=rows, names=names, doubts=caveats, twins=look_alikes(names))
 
 
 def render_agent(frame: Frame, page: AgentPage) -> str:
@@ -248,7 +248,6 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
 
 
 def _histogram(page: AgentPage | Compared) -> Markup:
-    """Return the histogram of both sides."""
     return charts.butterfly(page.as_server.distribution, page.as_client.distribution)
 
 

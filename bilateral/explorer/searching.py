@@ -120,11 +120,11 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     order = {"order": Order.MEANING.value} if is_closest else {}
     following = None if page.next is None else path_of({**fields, **order, "cursor": page.next})
     ids = {agent.id for agent in page.items} | {page_.name for page_ in direct if page_.kind == "agent"}
-    doubts = doubts_of(connection, registries, ids)
+    caveats = doubts_of(connection, registries, ids)
     # By meaning no word made a row match: a snippet would name an "and".
     text = "" if search.ranking is Order.MEANING else search.text
     details = row_details(connection, registries, page.items, text, side.value)
-    return SearchPage(fields, page.items, details, facets, side, following, None, is_closest, doubts, direct, indexed)
+    return SearchPage(fields, page.items, details, facets, side, following, None, is_closest, caveats, direct, indexed)
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
@@ -183,12 +183,10 @@ def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
 
 
 def _listed(name: str, fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the entries of a list, which commas part."""
     return tuple(entry for part in fields.get(name, "").split(",") if (entry := part.strip()))
 
 
 def _chains(fields: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the chains of a form."""
     chain_ids = []
     for name in _listed("chain", fields):
         chain_id = chain_of(name)
@@ -199,7 +197,6 @@ def _chains(fields: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int | None:
-    """Return the first or the last second of a day (UTC)."""
     text = fields.get(name)
     if text is None:
         return None

@@ -58,19 +58,16 @@ def mixes_alphabets(text: str | None) -> bool:
 
 
 def _is_unseen(character: str) -> bool:
-    """Check for a character that a person would not see."""
     return unicodedata.category(character) in UNSEEN
 
 
 def _shortened(run: list[str]) -> list[str]:
-    """Return the words of the marks of unseen characters in a row."""
     if len(run) > _MOST_MARKS:
         return [f"U+{ord(run[0]):04X} and {len(run) - 1} more"]
     return [f"U+{ord(character):04X}" for character in run]
 
 
 def _mark(word: str) -> Markup:
-    """Return the mark of characters that a person would not see."""
     return Markup('<mark class="code" title="invisible character">{}</mark><wbr>').format(word)
 
 

@@ -15,7 +15,7 @@ from bilateral.explorer import agent_figures
 from bilateral.explorer.accounts import BuyerRecord, buyer_records
 from bilateral.explorer.agent_figures import activity, shares
 from bilateral.explorer.listing import authorizing
-from bilateral.explorer.named import LabelledFinding, labelled_findings
+from bilateral.explorer.named import FindingRow, findings_of
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.queries import ForeignIdentity, OtherIdentity, foreign_identities, names_of, other_identities
@@ -54,7 +54,7 @@ _LEADERS: Final = 5  # of each side, so that both fit on the first screen
 _OF_ONE_RATER: Final = 3
 """The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
 
-_MAX_INSPECTED: Final = 8
+_READS: Final = 8
 """The latest ratings that are read for each one that is shown: a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
@@ -163,13 +163,13 @@ class AgentPage:
     authorizing: tuple[str, ...]
     tags: tuple[agent_figures.TagValues, ...]
     activity: agent_figures.Activity
-    over_time: tuple[agent_figures.Moment, ...]
+    over_time: tuple[agent_figures.Point, ...]
     raters: tuple[agent_figures.RaterGroup, ...]
     money: agent_figures.Activity | None
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[ForeignIdentity, ...]
-    findings: tuple[LabelledFinding, ...]
+    findings: tuple[FindingRow, ...]
     scores: tuple[TrustScore, ...]
     buyers: tuple[BuyerRecord, ...]
     standings: tuple[Standing, ...]
@@ -190,10 +190,10 @@ def home_page(connection: Connection, side: str | None = None) -> HomePage:
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses, side)
     ids = {agent for row in latest for agent in (row.agent, row.by_agent)}
-    held_back = leaderboard(connection, _BOARDS[0][1], board=Board.HELD_BACK, limit=_LEADERS).items
-    listed = {leader.id for leaders in (held_back, *(board.leaders for board in boards)) for leader in leaders}
-    doubts = doubts_of(connection, registries, ids | listed)
-    return HomePage(progresses, latest, boards, held_back, names_of(connection, registries, ids), doubts, side or "")
+    withheld = leaderboard(connection, _BOARDS[0][1], board=Board.HELD_BACK, limit=_LEADERS).items
+    listed = {leader.id for leaders in (withheld, *(board.leaders for board in boards)) for leader in leaders}
+    caveats = doubts_of(connection, registries, ids | listed)
+    return HomePage(progresses, latest, boards, withheld, names_of(connection, registries, ids), caveats, side or "")
 
 
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
@@ -209,19 +209,17 @@ def latest_of_all(
 ) -> tuple[LatestRating, ...]:
     """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater."""
     latest = [
-        rating
-        for chain in indexed
-        for rating in latest_ratings(connection, chain.chain_id, _ROWS * _MAX_INSPECTED, side)
+        rating for chain in indexed for rating in latest_ratings(connection, chain.chain_id, _ROWS * _READS, side)
     ]
     latest.sort(key=lambda rating: (rating.time, rating.block, rating.log_index), reverse=True)
     of_rater: Counter[str | None] = Counter()
-    shown = []
+    displayed = []
     for rating in latest:
         rater = rating.by_agent or rating.by_account
         of_rater[rater] += 1
         if of_rater[rater] <= _OF_ONE_RATER:
-            shown.append(rating)
-    return tuple(shown[:_ROWS])
+            displayed.append(rating)
+    return tuple(displayed[:_ROWS])
 
 
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
@@ -231,7 +229,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         return None
     (progress,) = chains(connection, key.chain_id)
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
-    ratings_given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
+    outgoing = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
     sealed = tuple(pair for pair in sealed_pairs_of(connection, key, limit=_ROWS).items if pair.missing)
     edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
     feedback = feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items
@@ -240,9 +238,9 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     place = (connection, key.chain_id, key.identity_registry)
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
     owned = authorizing(registries, key)
-    ids = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in ratings_given}
+    ids = {edge.agent for edge in edges} | {edge.server for edge in received} | {edge.agent for edge in outgoing}
     ids |= {side for pair in sealed for side in (pair.client, pair.server)}
-    findings = labelled_findings(*place, accounts)
+    findings = findings_of(*place, accounts)
     ids |= {about for finding in findings for about in finding.agents}
     as_server = side_view(connection, key, agent, "server")
     payments = payment_states(connection, key, recent)
@@ -257,7 +255,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         evidence=evidence_of(connection, registries, feedback),
         authorized=authorized_feedback_of(connection, key, limit=_ROWS).items,
         received=received,
-        given=ratings_given,
+        given=outgoing,
         sealed=sealed,
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payments, edges, agent.ratings, scores),
@@ -281,7 +279,6 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
 
 
 def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> agent_figures.Activity | None:
-    """Return the cents that an agent received on each day, and those that its accounts paid to agents."""
     received = [
         payment
         for account in accounts
@@ -294,7 +291,6 @@ def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> ag
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
-    """Return edges with those of the newest ratings by servers, which many raters with more ratings hide."""
     rated = {(edge.side, edge.agent) for edge in edges if edge.direction == Direction.RECEIVED}
     missing = (rating for rating in received if (rating.side, rating.server) not in rated)
     return (

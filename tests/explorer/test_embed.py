@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from bilateral.core.values.standing import Standing
-from bilateral.explorer.agent_figures import Moment
+from bilateral.explorer.agent_figures import Point
 from bilateral.explorer.charts import over_time
 from bilateral.explorer.pictures import badge
 
@@ -78,7 +78,7 @@ def test_rating_over_time_ends_at_the_figures_of_the_summary(api):
 
 
 def test_chart_shows_the_rating_before_and_after_the_analysis():
-    points = (Moment(0, 40, 60, 80, 2), Moment(86_400, 70, 80, 90, 5))
+    points = (Point(0, 40, 60, 80, 2), Point(86_400, 70, 80, 90, 5))
     before, both = over_time(points, (0, 100)), over_time(points, (0, 100), (10.0, 20.0, 30.0))
     assert "after the analysis" not in before
     assert "60 on 1 Jan, 80 on 2 Jan, between 70 and 90" in both

@@ -34,7 +34,6 @@ class ServiceEntry(BaseModel):
 
 
 def _services(value: Any) -> Any:
-    """Split a text with a service a line, as `MCP https://agent.example/mcp 2025-06-18`."""
     if not isinstance(value, str):
         return value
     services = []
@@ -47,7 +46,6 @@ def _services(value: Any) -> Any:
 
 
 def _words(value: Any) -> Any:
-    """Split a text at commas."""
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
@@ -76,7 +74,6 @@ class _Keepable(Action):
     signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None
 
     def _stored_uri(self, client: Client, file: RegistrationFile) -> str:
-        """Store a file, and return its URI."""
         account, content = str(self.account), file.to_bytes()
         now = int(client.runner.run(wallet_deadline())[0].timestamp())
         until = now if self.deadline is None else self.deadline
@@ -94,7 +91,6 @@ class _Keepable(Action):
 
 
 def _fields_of(action: BaseModel) -> dict[str, Any]:
-    """Return the fields of a registration file that a form has, by their names in JSON."""
     names = {"x402": "x402Support", "trust": "supportedTrust"}
     included = ("name", "description", "image", "services", "x402", "active", "trust")
     values = action.model_dump(include=set(included), exclude_none=True)

@@ -15,7 +15,6 @@ from bilateral.core.identifiers import checksummed
 
 
 def _address(text: str) -> str:
-    """Return an address in checksum form."""
     try:
         return checksummed(text)
     except MalformedIdentifierError as problem:

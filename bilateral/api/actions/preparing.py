@@ -60,7 +60,6 @@ def prepare(service: Service, action: Action) -> Prepared:
 
 
 def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared:
-    """Return an action with its transaction or signature."""
     account, chain_id = str(action.account), prepared.chain_id
     node = service.settings.nodes.get(str(chain_id))
     if node is None:
@@ -125,7 +124,6 @@ def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -
 
 
 def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any], deployment: Deployment) -> Prepared:
-    """Return an action with the transaction for the wallet, its cost, and the contract that it calls in words."""
     transaction = handle.transaction
     called = next(name for name in REGISTRY_ATTRIBUTES if getattr(deployment, name) == transaction["to"])
     chain = slug_of(prepared.chain_id)

@@ -33,7 +33,6 @@ _TAG2 = "x402"
 
 
 def _object(value: Any) -> Any:
-    """Read a text of JSON."""
     if not isinstance(value, str):
         return value
     if len(value) > _LONGEST:

@@ -321,7 +321,6 @@ async def _take(request: Request, submit: Callable[[bytes], tuple[Any, bool]]) -
 
 
 def _receipt(aggregator: Aggregator, accepted: Sponsored) -> Receipt:
-    """Return the answer for a feedback."""
     chain = next(chain for chain in aggregator.settings.chains if chain.chain_id == accepted.chain_id)
     status = accepted.state.value
     if accepted.state is State.SENT:

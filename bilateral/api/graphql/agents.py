@@ -113,7 +113,6 @@ class AgentRows(Rows):
         return {name: partial(self._listed, entity) for name, entity in types.items()}
 
     def _listed(self, entity: str) -> Rows:
-        """Return the rows of an entity that are about the agent."""
         return ENTITIES[entity](self.scope).of(self.agent)
 
     def of(self, rows: FromClause) -> AgentRows:
@@ -141,7 +140,6 @@ class AgentRows(Rows):
         return self._activity.c
 
     def _events(self, table: FromClause, kind: str) -> list[Condition]:
-        """Return the conditions that events of a registry are about the agent."""
         return [
             self.scope.same_chain(table, self.agent),
             table.c.registry == self.scope.registry(kind, self.agent.c.chain_id),
@@ -158,7 +156,6 @@ class AgentRows(Rows):
         return cast(func.coalesce(names_of.scalar_subquery(), 0), BigInteger)
 
     def _operators(self) -> Value:
-        """Return the accounts that were ever approved for the agent, as the public subgraph keeps them."""
         table = schema.EVENT_TABLES[Approval].alias()
         about = [*self._events(table, "identity"), table.c.account != _ZERO_ADDRESS]
         page = (
@@ -194,7 +191,8 @@ class RowsOfAgents(Rows):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.source = self.table = table = self.of_entity.alias()
+        table: FromClause = self.of_entity.alias()
+        self.source = self.table = table
         self.conditions = self._with_parent(self.kind, table, AgentRows(scope).of(table), self.registry)
         self.key = tuple(table.c[column.name] for column in self.of_entity.primary_key)
 
@@ -286,6 +284,5 @@ class StandingRows(RowsOfAgents):
 
 
 def _figure(column: ColumnElement[float]) -> Value:
-    """Return a figure, rounded."""
     units = cast(func.round(column * literal_column(str(10**_DECIMALS))), BigInteger)
     return values.FixedPoint(units, literal_column(str(_DECIMALS)))

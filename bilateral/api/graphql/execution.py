@@ -1,30 +1,160 @@
-"""Execution of queries: what is selected becomes one statement for each root field, and its JSON the answer."""
+"""Validation and execution of queries: each selected root field becomes one statement, whose JSON is the answer."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from graphql import GraphQLError, execute, validate
+from graphql import ASTValidationRule, GraphQLError, execute, specified_rules, type_from_ast, validate
 from graphql import language as ast
 from graphql.execution.values import get_argument_values, get_directive_values, get_variable_values
-from graphql.type import GraphQLIncludeDirective, GraphQLObjectType, GraphQLSkipDirective, get_named_type
+from graphql.type import (
+    GraphQLID,
+    GraphQLIncludeDirective,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLSkipDirective,
+    GraphQLString,
+    GraphQLType,
+    get_named_type,
+)
+from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
+from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
 from sqlalchemy import Connection
 
 from bilateral.api.graphql import limits
-from bilateral.api.graphql.limits import MAX_CONDITIONS, MAX_FIRST, MAX_SKIP
+from bilateral.api.graphql.limits import (
+    MAX_CONDITIONS,
+    MAX_FIRST,
+    MAX_SKIP,
+    Fragments,
+    LimitError,
+    fields_by_key,
+    fragments_of,
+)
 from bilateral.api.graphql.roots import Constant, Many, Meta, One, Root
 from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.rules import RULES, Deadline, refuse_repetitions
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.api.graphql.statements import Page, Selected
-from bilateral.index.errors import LargeAnswerError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.readers import MOST_BYTES
 from bilateral.index.reading.registries import Registries
+
+
+class Deadline:
+    """The end of the processor time that a thread has for a query. All are equal, as keys of remembered answers.
+
+    Args:
+        seconds: The time from now on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = time.thread_time() + seconds
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for every deadline."""
+        return isinstance(other, Deadline)
+
+    def __hash__(self) -> int:
+        """Return the same for every deadline."""
+        return hash(Deadline)
+
+    def require(self) -> None:
+        """End the query if its time is over."""
+        if time.thread_time() >= self._until:
+            raise QueryTimeoutError(self._seconds)
+
+    def rule(self) -> type[ASTValidationRule]:
+        """Return a rule that no query breaks in time: it looks at the clock at each node."""
+        require = self.require
+
+        class InTimeRule(ASTValidationRule):
+            """Validation ends in time."""
+
+            def enter(self, *_args: Any) -> None:
+                """Look at the clock."""
+                require()
+
+        return InTimeRule
+
+
+class ExistingFieldsRule(FieldsOnCorrectTypeRule):
+    """Fields exist. The words are those of graph-node, which published SDKs look for."""
+
+    def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
+        """Check one field."""
+        parent = self.context.get_parent_type()
+        if parent and not self.context.get_field_def():
+            self.report_error(GraphQLError(f"Type `{parent.name}` has no field `{node.name.value}`", node))
+
+
+class VariablesAsIdsRule(VariablesInAllowedPositionRule):
+    """Variables have the types of their places. A `String` may stand for an `ID`: a published SDK declares it so."""
+
+    def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
+        """Check the variables of one operation."""
+        schema = self.context.schema
+        for usage in self.context.get_recursive_variable_usages(operation):
+            node, expected = usage.node, usage.type
+            definition = self.var_def_map.get(node.name.value)
+            type_ = None if definition is None else type_from_ast(schema, definition.type)
+            if definition is None or type_ is None or expected is None:
+                continue
+            as_id = _with_ids(type_) if get_named_type(expected) is GraphQLID else type_
+            default = definition.default_value
+            if not allowed_variable_usage(schema, as_id, default, expected, usage.default_value):
+                message = (
+                    f"Variable '${node.name.value}' of type '{type_}' used in position expecting type '{expected}'."
+                )
+                self.report_error(GraphQLError(message, [definition, node]))
+
+
+def _with_ids(kind: GraphQLType) -> Any:
+    if isinstance(kind, GraphQLNonNull):
+        return GraphQLNonNull(_with_ids(kind.of_type))
+    if isinstance(kind, GraphQLList):
+        return GraphQLList(_with_ids(kind.of_type))
+    return GraphQLID if kind is GraphQLString else kind
+
+
+_OWN: Final[dict[Any, Any]] = {
+    FieldsOnCorrectTypeRule: ExistingFieldsRule,
+    VariablesInAllowedPositionRule: VariablesAsIdsRule,
+}
+
+RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
+"""The rules by which queries are validated."""
+
+
+MAX_REPETITIONS: Final = 30
+"""Fields of one name in the answer, in one selection. 30 make 435 pairs; published SDKs repeat none."""
+
+
+def refuse_repetitions(document: ast.DocumentNode) -> None:
+    """Refuse a query that repeats a field too often; repeated selections of one field count as one."""
+    fragments = fragments_of(document)
+    for definition in document.definitions:
+        if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):
+            _check([definition.selection_set], fragments)
+
+
+def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
+    for key, fields in fields_by_key(sets, fragments).items():
+        if len(fields) > MAX_REPETITIONS:
+            raise LimitError(
+                f"a selection has the field {key[:80]} {len(fields)} times, and {MAX_REPETITIONS} are allowed: "
+                "select each field once"
+            )
+        if inner := [field.selection_set for field in fields if field.selection_set is not None]:
+            _check(inner, fragments)
+
 
 _MAX_ERRORS: Final = 5
 """Errors of one answer: enough to mend a query by, and no more work for a hostile one."""
@@ -68,7 +198,6 @@ class Checked:
             raise limits.LimitError("the query is nested too deeply: nest fragments less") from None
 
     def _check(self, request: GraphqlRequest, deadline: Deadline) -> None:
-        """Parse and validate a request."""
         limits.check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
         self._document = (_cached_document if is_short else limits.parsed)(request.query)
@@ -133,7 +262,6 @@ class Checked:
         return Many(key, block, type_.name, selection, self._page(arguments))
 
     def _names(self, sets: list[ast.SelectionSetNode], type_: Any) -> dict[str, Any]:
-        """Return names of fields by response keys, nested."""
         answer: dict[str, Any] = {}
         for key, nodes in self._collected(sets, type_).items():
             name = nodes[0].name.value
@@ -143,7 +271,6 @@ class Checked:
         return answer
 
     def _selected(self, nodes: list[ast.FieldNode], type_: GraphQLObjectType) -> tuple[Selected, ...]:
-        """Return what fields of one response key select of an entity."""
         sets = [node.selection_set for node in nodes if node.selection_set]
         selected = []
         for key, same in self._collected(sets, type_).items():
@@ -165,8 +292,6 @@ class Checked:
     def _collected(
         self, sets: Sequence[ast.SelectionSetNode], type_: GraphQLObjectType
     ) -> dict[str, list[ast.FieldNode]]:
-        """Return the fields of selections by response key, with those of fragments."""
-
         def applies(node: Any) -> bool:
             condition = getattr(node, "type_condition", None)
             return (condition is None or condition.name.value == type_.name) and self._is_included(node)
@@ -182,7 +307,6 @@ class Checked:
         return not (skip and skip["if"]) and (include is None or bool(include["if"]))
 
     def _page(self, arguments: Mapping[str, Any]) -> Page:
-        """Return the part of a list that arguments ask for."""
         first, skip = arguments.get("first"), arguments.get("skip")
         first, skip = FIRST if first is None else first, 0 if skip is None else skip
         if not 1 <= first <= MAX_FIRST:
@@ -199,7 +323,6 @@ class Checked:
         return Page(where, arguments.get("orderBy"), arguments.get("orderDirection") == "desc", first, skip)
 
     def _introspected(self, nodes: list[ast.FieldNode]) -> Mapping[str, Any]:
-        """Return what the schema says about itself, by response key."""
         queried = tuple(node for node in nodes if node.name.value in ("__schema", "__type"))
         if not queried:
             return {}
@@ -226,7 +349,6 @@ class InvalidQueryError(GraphQLError):
 
 
 def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLError, ...]:
-    """Return the first errors of a document."""
     rules = (*RULES, deadline.rule())
     return tuple(validate(graphql_schema(), document, rules, max_errors=_MAX_ERRORS, hide_suggestions=True))
 
@@ -244,7 +366,6 @@ def _cached_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
 
 
 def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDefinitionNode:
-    """Return the operation that is asked for."""
     operations = [node for node in document.definitions if isinstance(node, ast.OperationDefinitionNode)]
     if name is not None:
         operations = [node for node in operations if node.name is not None and node.name.value == name]

@@ -30,7 +30,6 @@ def _place(rows: FromClause) -> ColumnElement[Any]:
 
 
 def _same(scope: Scope, rows: FromClause, other_rows: FromClause) -> list[Condition]:
-    """Return the conditions that two events are about the same feedback."""
     return [scope.same_chain(rows, other_rows), *(rows.c[name] == other_rows.c[name] for name in _KEY)]
 
 
@@ -238,7 +237,6 @@ class ValidationRows(RowsOfAgents):
         }
 
     def _find(self, ids: Sequence[str]) -> Condition:
-        """Return the condition that the request has one of some hashes."""
         hashes = []
         for text in ids:
             try:

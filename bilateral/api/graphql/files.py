@@ -120,7 +120,6 @@ class RegistrationFileRows(Rows):
         }
 
     def _list_field(self, kind: str, column: ColumnElement[str]) -> Callable[[], Value]:
-        """Return a list of capabilities."""
         table = files.registration_capability
 
         def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
@@ -133,7 +132,6 @@ class RegistrationFileRows(Rows):
         )
 
     def _event(self, name: str) -> ColumnElement[Any]:
-        """Return a column of the event that named the file."""
         queries = []
         for event in (Registered, URIUpdated):
             table, reference = schema.EVENT_TABLES[event].alias(), self.reference
@@ -231,7 +229,6 @@ class FeedbackFileRows(Rows):
         return [self.feedback.c.block_number, self.feedback.c.log_index] if is_by_block else None
 
     def _list_field(self, column: ColumnElement[str]) -> Callable[[], Value]:
-        """Return a list that the file's row holds as JSON."""
         dialect, text = self.scope.dialect, func.coalesce(column, "[]")
 
         def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`

@@ -174,7 +174,6 @@ class SizeOfQuery:
             raise LimitError(f"the lists of the query have {self._items} entries, and {MAX_ITEMS} are allowed")
 
     def _refuse(self, size: _Size, root_fields: int) -> None:
-        """Refuse a size that exceeds a limit."""
         for counted, count, allowed in (
             ("levels", size.depth, MAX_DEPTH),
             ("selected fields", size.selections, MAX_SELECTIONS),
@@ -234,7 +233,6 @@ class SizeOfQuery:
         return _Size(1 + inner.depth, objects, 1 + inner.selections, aliases + inner.aliases)
 
     def _first(self, node: ast.FieldNode) -> int:
-        """Return the number of entries of a list that a query declares."""
         for argument in node.arguments or ():
             if argument.name.value == "first":
                 value: Any = argument.value
@@ -247,7 +245,6 @@ class SizeOfQuery:
         return FIRST
 
     def _count_items(self, value: ast.ValueNode) -> None:
-        """Count the entries of lists in a literal."""
         if isinstance(value, ast.ListValueNode):
             self._items += len(value.values)
             for inner in value.values:

@@ -136,12 +136,10 @@ class Meta(_AtBlock):
 
 
 def _picked(values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are asked for."""
     return {key: _picked(values[name], inner) if inner else values[name] for key, (name, inner) in names.items()}
 
 
 def _heads(connection: Connection, chains: Sequence[ChainRegistries]) -> list[Row[Any]]:
-    """Return the last indexed block of each chain."""
     columns = schema.chain.c
     query = select(columns.chain_id, columns.block_number, columns.block_hash, columns.block_time)
     ordered = query.where(columns.chain_id.in_([chain.chain_id for chain in chains])).order_by(columns.chain_id)

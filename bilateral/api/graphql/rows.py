@@ -128,12 +128,10 @@ class Rows(ABC):
             ENTITIES[cls.entity] = cls
 
     def _with_parent(self, kind: str, table: FromClause, parent: Rows, registry: str = "registry") -> list[Condition]:
-        """Return the conditions of rows of a table in registries of a kind, whose parent is a row of its entity."""
         of_kind = self.scope.of(kind, table.c.chain_id, table.c[registry])
         return [of_kind, exists().where(*parent.conditions).correlate(table)]
 
     def _about_agent(self, kind: str, table: FromClause, rows: FromClause, registry: str = "registry") -> Self:
-        """Keep the rows of a table that are about the agent of a row, in a registry of a kind."""
         address = self.scope.registry(kind, rows.c.chain_id)
         self.conditions += [table.c.chain_id == rows.c.chain_id, table.c[registry] == address]
         self.conditions += [table.c.agent_id == rows.c.agent_id]

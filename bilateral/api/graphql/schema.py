@@ -120,13 +120,11 @@ def schema_text() -> str:
 
 
 def _arguments(entity: str) -> str:
-    """Return the arguments of a list."""
     order = f"orderBy: {entity}_orderBy, orderDirection: OrderDirection"
     return f"skip: Int = 0, first: Int = {FIRST}, {order}, where: {entity}_filter"
 
 
 def _object(entity: GraphQLObjectType) -> str:
-    """Return an entity's type."""
     lines = []
     for name, field in entity.fields.items():
         arguments = f"({_arguments(get_named_type(field.type).name)})" if is_derived(field) else ""
@@ -135,14 +133,12 @@ def _object(entity: GraphQLObjectType) -> str:
 
 
 def _filter(entity: GraphQLObjectType) -> str:
-    """Return the input type that filters an entity."""
     lines = [line for name, field in entity.fields.items() for line in _filter_lines(name, field)]
     lines += ["_change_block: BlockChangedFilter", f"and: [{entity.name}_filter]", f"or: [{entity.name}_filter]"]
     return f"input {entity.name}_filter {{\n  " + "\n  ".join(lines) + "\n}"
 
 
 def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
-    """Yield the entries of a filter for one field."""
     kind = get_named_type(field.type)
     type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
     is_list = isinstance(type_, GraphQLList)
@@ -158,7 +154,6 @@ def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
 
 
 def _operators(kind: object) -> tuple[str, ...]:
-    """Return the ends of the names of a scalar's or enum's filters."""
     if isinstance(kind, GraphQLEnumType):
         return _EQUALITY
     name = str(kind)
@@ -168,12 +163,10 @@ def _operators(kind: object) -> tuple[str, ...]:
 
 
 def _operand(type_name: str, end: str) -> str:
-    """Return the type of a filter's operand."""
     return f"[{type_name}!]" if end in ("_in", "_not_in") else type_name
 
 
 def _orders(entity: GraphQLObjectType) -> str:
-    """Return the fields that sort an entity."""
     names = list(_sortable(entity))
     for name, field in entity.fields.items():
         kind = get_named_type(field.type)
@@ -185,7 +178,6 @@ def _orders(entity: GraphQLObjectType) -> str:
 
 
 def _sortable(entity: GraphQLObjectType) -> Iterator[str]:
-    """Yield the fields with one value."""
     for name, field in entity.fields.items():
         type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
         if not isinstance(type_, GraphQLList | GraphQLObjectType):

@@ -189,7 +189,6 @@ def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
 
 
 def _leaves(source: Any) -> list[Any]:
-    """Return the tables of a join, and the join."""
     if not hasattr(source, "left"):
         return [source]
     return [source, *_leaves(source.left), *_leaves(source.right)]
@@ -219,7 +218,6 @@ class _Assembly:
         return select(self._scope.dialect.json_list(item)).select_from(numbered).scalar_subquery()
 
     def _entries(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> tuple[Any, Any]:
-        """Return the JSON of an entry of a list, and the keys of the page, in its order."""
         keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
         # Filters and orders come first: they may join tables to the rows.
         condition, order = _condition(rows, page.where), _order(rows, page)
@@ -233,11 +231,9 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects that all entries of a list link to, by their places in the selection; None without any.
-
-        They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
-        Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
-        """
+        """Return the objects that all entries of a list link to, by their places in the selection; None without any."""
+        # They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
+        # Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
         if self._is_apart(level):
             return None  # what is written apart sees nothing around it
         objects = [
@@ -264,7 +260,6 @@ class _Assembly:
     def _by_key(
         self, rows: Rows, key: Sequence[Any], selection: Sequence[Selected], level: int, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
-        """Return the row with a key, among rows that are known to be of the entity, as a JSON object."""
         own = type(rows)(self._scope)
         # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
         own.conditions = own.conditions[:1]
@@ -283,7 +278,6 @@ class _Assembly:
     def _members(
         self, rows: Rows, selection: Sequence[Selected], level: int, shared: Subquery | None = None
     ) -> ColumnElement[Any]:
-        """Return a row as a JSON object."""
         dialect = self._scope.dialect
         computed = {} if shared is None else {column.name: dialect.embedded(column) for column in shared.c}
         return dialect.members(
@@ -297,7 +291,6 @@ class _Assembly:
         )
 
     def _member(self, rows: Rows, selected: Selected, level: int) -> ColumnElement[Any]:
-        """Return one field of a JSON object."""
         if selected.name == "__typename":
             return literal_column(f"'{rows.entity}'", Text)
         if selected.page is not None:
@@ -308,12 +301,10 @@ class _Assembly:
 
 
 def _height(selection: Sequence[Selected]) -> int:
-    """Return the levels of entities from a selection on."""
     return 1 + max((_height(selected.selection) for selected in selection if selected.selection), default=0)
 
 
 def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:
-    """Return an expression over the row that a row names."""
     return _rows_of(rows, select(expression)).where(*rows.conditions).limit(1).scalar_subquery()
 
 
@@ -350,7 +341,6 @@ def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
 
 
 def _test(rows: Rows, name: str, operand: Any) -> Condition:
-    """Return the condition of one entry of a filter."""
     if name == "and":
         return and_(true(), *(_condition(rows, inner or {}) for inner in operand or ()))
     if name == "or":
@@ -376,7 +366,6 @@ def _has(children: Rows, where: Mapping[str, Any]) -> Condition:
 
 
 def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condition:
-    """Return the condition of a filter on the id of the entity that a row names."""
     linked = rows.links[name]()
     if operand is None:
         rows_of_link: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))

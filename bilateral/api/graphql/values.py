@@ -291,5 +291,4 @@ def checksum_address(text: str) -> str | None:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes of a text that the scalar `Bytes` accepted."""
     return bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text)

@@ -99,7 +99,6 @@ class Listening:
         by_name: Mapping[str, list[str]],
         cursor: str,
     ) -> types.SubscriptionsListenResult:
-        """Acknowledge a subscription, and send a notification for each resource that changed."""
         is_bounded = getattr(context, "request", None) is not None  # over HTTP
         request_id = context.request_id
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: request_id}
@@ -119,7 +118,6 @@ class Listening:
 
 
 def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """Return the resources by the agent or account that they are of, as changes name it."""
     if len(uris) > MOST_RESOURCES:
         raise MCPError(
             types.INVALID_PARAMS, f"invalid_argument: {len(uris)} resources are given, and {MOST_RESOURCES} are allowed"

@@ -114,7 +114,6 @@ def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
 
 
 async def _resource(kind: Any, read: Callable[..., Any], *arguments: Any) -> str:
-    """Read in a thread, and return the answer as JSON, in which the words of strangers are marked."""
     try:
         answer = await to_thread.run_sync(read, *arguments)
     except BilateralError as error:
@@ -177,7 +176,6 @@ class StrictServer(MCPServer[Any]):
 
 
 def _require_arguments(tool: Tool, arguments: dict[str, Any]) -> None:
-    """Refuse arguments that a tool does not have."""
     properties = tool.input_schema["properties"]
     for name in arguments:
         if name not in properties:
@@ -203,7 +201,6 @@ def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shortened(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a shorter schema, with references replaced by what they name."""
     whole = dict(schema)
     if "$ref" in whole:
         definition = dict(definitions[whole.pop("$ref").rpartition("/")[2]])

@@ -35,7 +35,6 @@ def act(request: Request, action: str) -> ActPage:
 
 
 def _prepare(request: Request, action: Action) -> Prepared:
-    """Prepare an action, and refuse before a signature what this service would refuse after it."""
     prepared = prepare(service_of(request), action)
     if isinstance(action, PublishReview) and prepared.signature is not None:
         request.app.state.buyer_messages.check_review(prepared.signature.body)

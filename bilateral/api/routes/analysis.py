@@ -66,7 +66,6 @@ class ExplainedAccount:
 
 
 def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
-    """Return a chain with the identity registry whose agents its analysis is about."""
     return chain_id, service.registries().identity_of(chain_id)
 
 

@@ -77,17 +77,14 @@ def _feedback(entry: Feedback) -> _Entry:
 
 
 def _change(key: AgentKey, entry: Change) -> _Entry:
-    """Return a change of an agent as an entry."""
     title = f"{_VERBS[entry.kind]} {entry.account or 'taken away'}"
     text = f"{plain(entry.text, _TEXT)}\nTransaction {entry.transaction}".strip()
     return entry.time, f"{key.chain_id}:{entry.block}:{entry.log_index}", title, text, agent_path(key.id)
 
 
 def _answer(request: Request, title: str, name: str, path: str, entries: Iterable[_Entry]) -> Response:
-    """Answer with a feed. Titles and texts are plain text, so that nothing of a stranger is markup.
-
-    Links are relative to the feed: behind a proxy, a service may not know its own address.
-    """
+    """Answer with a feed. Titles and texts are plain text, so that nothing of a stranger is markup."""
+    # Links are relative to the feed: behind a proxy, a service may not know its own address.
     newest = sorted(entries, reverse=True)[:ENTRIES]
     feed = Element("feed", xmlns=_NAMESPACE)
     _add(feed, "id", f"urn:bilateral:{name}")

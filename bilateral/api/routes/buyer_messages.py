@@ -75,7 +75,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _secret(variable: str) -> bytes:
-    """Return a private key from the environment."""
     try:
         secret = bytes.fromhex(os.environ.get(variable, "").removeprefix("0x"))
     except ValueError:
@@ -103,16 +102,14 @@ async def submit_feedback(request: Request) -> Response:
 async def submit_review(request: Request) -> Response:
     """Take a review of a seller by its buyer. It counts if the buyer signed it."""
     accepted = await _take(request, "review", _messages(request).take_review)
-    return _accepted(
-        accepted, f"rv_{accepted.id[:8]}", "Review recorded.", "Review has no signature, so it does not count."
-    )
+    return _accepted(accepted, "rv", "Review recorded.", "Review has no signature, so it does not count.")
 
 
 @router.post("/api/agent/enrichment", **described_body(EnrichmentBody, MessageTaken))
 async def submit_enrichment(request: Request) -> Response:
     """Take a service of a seller and its policy for buyers, signed by the agent's wallet, owner or operator."""
     accepted = await _take(request, "enrichment", _messages(request).take_enrichment)
-    return _accepted(accepted, f"en_{accepted.id[:8]}", "Service recorded.", "")
+    return _accepted(accepted, "en", "Service recorded.")
 
 
 @router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
@@ -121,18 +118,17 @@ async def submit_dispute(request: Request, address: BuyerPath) -> Response:
     buyer = parse_buyer(address)[1]
     take = _messages(request).take_dispute
     accepted = await _take(request, "dispute", lambda value: take(buyer, value))
-    return _accepted(accepted, f"dp_{accepted.id[:8]}", "Dispute recorded.", "")
+    return _accepted(accepted, "dp", "Dispute recorded.")
 
 
 @router.post("/api/buyer/replies", **described_body(ReplyBody, MessageTaken, 404))
 async def submit_reply(request: Request) -> Response:
     """Take the reply of a buyer to feedback or a dispute, signed by the buyer."""
     accepted = await _take(request, "reply", _messages(request).take_reply)
-    return _accepted(accepted, f"rp_{accepted.id[:8]}", "Reply recorded.", "")
+    return _accepted(accepted, "rp", "Reply recorded.")
 
 
 async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Accepted]) -> Accepted:
-    """Read a message and take it."""
     counter: Counter = request.app.state.buyer_counter
     try:
         accepted = await service_of(request).buyer_work.run(take, await json_body(request))
@@ -148,14 +144,10 @@ def _messages(request: Request) -> BuyerMessages:
     return buyer_messages
 
 
-def _accepted(message: Accepted, short_id: str, text: str, uncounted: str) -> Response:
-    """Answer a message that was taken."""
-    sentence = text if message.is_counted else uncounted
-    return _answer(
-        MessageTaken(
-            True, short_id, message.seller.global_id, sentence, message.is_counted, message.is_new, message.warnings
-        )
-    )
+def _accepted(message: Accepted, prefix: str, text: str, uncounted: str = "") -> Response:
+    sentence, agent = text if message.is_counted else uncounted, message.seller.global_id
+    status = message.is_counted, message.is_new, message.warnings
+    return _answer(MessageTaken(True, f"{prefix}_{message.id[:8]}", agent, sentence, *status))
 
 
 def _answer(value: Any) -> Response:

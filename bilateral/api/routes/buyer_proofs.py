@@ -73,9 +73,13 @@ class AnchoredState:
 
 @dataclass(frozen=True)
 class Credential(buyers.SignedMessage):
-    """A tier credential, as `verifyCredential` takes it, signed by the attestor of the registry.
+    """A tier credential (EIP-712), as `verifyCredential` takes it.
 
     Attributes:
+        primaryType: The name of the struct.
+        types: The struct.
+        message: Its values.
+        signer: The attestor of the registry.
         scoringPolicy: The name whose hash the message has.
     """
 
@@ -115,7 +119,6 @@ def read_anchor(
 
 
 def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor, tuple[int, str]]:
-    """Return the last root of this service on any chain, and the chain and the registry that have it."""
     for chain_id, registry in buyers.buyer_registries(service.registries(), ALL_CHAINS):
         posted = read_last_anchor(connection, chain_id, registry)
         if posted is not None:
@@ -124,7 +127,6 @@ def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor
 
 
 def _fields_of(state: BuyerState) -> dict[str, Any]:
-    """Return a state as JSON, with the names of the contract."""
     names = (
         *("buyer", "chainId", "score", "tier", "payments", "volume", "firstPaymentAt", "lastPaymentAt", "reviews"),
         *("reviewSum", "feedbackSellers", "feedbackSum", "disputes", "policy", "blockNumber"),
@@ -144,7 +146,6 @@ async def issue(request: Request, address: buyers.BuyerPath) -> Response:
 
 
 def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
-    """Check the wish of a buyer, and sign a credential of its tier."""
     service, signer, now = service_of(request), signer_of(request), int(time.time())
     settings = service.settings.buyers
     body = parse_body(CredentialBody, value)
@@ -174,7 +175,6 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
 
 
 def _attested_by(service: Service, connection: Connection, chain_id: int, key: str) -> str:
-    """Return the registry of buyers whose attestor is this service."""
     for _, registry in buyers.buyer_registries(service.registries(), chain_id):
         if read_attestor(connection, chain_id, registry) == key:
             return registry
@@ -253,7 +253,6 @@ async def join(request: Request, address: buyers.BuyerPath) -> Response:
 
 
 def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
-    """Check the wish of a buyer, and store it."""
     service, now = service_of(request), int(time.time())
     settings = service.settings.buyers
     body = parse_body(TierMemberBody, value)

@@ -160,7 +160,6 @@ def _result(agent: FoundAgent, offer: Offer | None, standing: Standing | None, *
 
 
 def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerContext:
-    """Return what the answer says about the buyer."""
     tier: BuyerTier = tier_of(standing.weighed.metrics)
     most: Any = tier.discount_eligibility
     note = (

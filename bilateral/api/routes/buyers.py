@@ -90,7 +90,6 @@ async def read_profile(
 
 
 def _with_records(connection: Connection, standing: Standing, registries: Registries) -> buyers.Profile:
-    """Return the profile of a buyer with the records of registries."""
     places = buyer_registries(registries, standing.chain_id)
     records = read_registry_records(connection, standing.buyer, places) if places else ()
     return buyers.Profile(**vars(profile_of(standing)), registryRecords=records)
@@ -290,7 +289,6 @@ def read_incentives(request: Request) -> Response:
 
 
 def _cached(request: Request, body: bytes) -> Response:
-    """Answer with a public document that may be kept for some minutes."""
     response = tagged(request, body, JSON)
     response.headers["Cache-Control"] = f"public, max-age={_MAX_AGE}"
     return response

@@ -105,7 +105,6 @@ del _ANSWERS[304]
 
 
 def _values(alias: str, about: str) -> Any:
-    """Return the parameter of a filter's values."""
     return Query(alias=alias, max_length=_MOST_VALUES, description=about)
 
 
@@ -180,13 +179,11 @@ async def read_changes(
 
 
 def _feed_of(request: Request) -> Feed:
-    """Return the feed of a request's application."""
     feed: Feed = request.app.state.feed
     return feed
 
 
 def _answer(page: FeedPage, list_format: FeedFormat) -> Response:
-    """Answer with a part of the feed."""
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     if list_format is FeedFormat.JSON:
         body = adapter(Changes).dump_json(Changes(page.items, page.cursor, page.is_end))
@@ -198,7 +195,6 @@ def _answer(page: FeedPage, list_format: FeedFormat) -> Response:
 async def _events(
     feed: Feed, page: FeedPage, chosen: FeedFilter, limit: int, reset: Reset | None
 ) -> AsyncIterator[bytes]:
-    """Yield changes as server-sent events, until the stream has its length or the database fails."""
     end = time.monotonic() + STREAM_SECONDS
     yield b"retry: 1000\n\n"
     if reset is not None:

@@ -23,7 +23,10 @@ router = APIRouter(prefix="/v1/checks", tags=["checks"], default_response_class=
 
 M = TypeVar("M", bound=BaseModel)
 
-_Texts = Annotated[list[Text], Field(max_length=200)]
+
+def _texts(about: str, alias: str | None = None) -> tuple[Any, list[str]]:
+    """Return a parameter that may be repeated, as `create_model` takes it."""
+    return Annotated[list[Text], Field(max_length=200, alias=alias, description=about)], []
 
 
 _OF_SERVERS: Final = (
@@ -41,31 +44,16 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "policy": (Annotated[PolicyName | None, Field(description="The policy that counts for fields left out.")], None)
     },
     "trust": {
-        "trust_account": (
-            Annotated[_Texts, Field(description="An account whose feedback counts; may be repeated.")],
-            [],
-        ),
-        "trust_agent": (Annotated[_Texts, Field(description="An agent whose ratings count; may be repeated.")], []),
+        "trust_account": _texts("An account whose feedback counts; may be repeated."),
+        "trust_agent": _texts("An agent whose ratings count; may be repeated."),
         "own_experience": (bool, False),
         "minimum_lower_bound": (Decimal | None, None),
     },
     "blind": {
         "blind": (Annotated[Blind | None, Field(description="`only` counts ratings that were sealed before.")], None)
     },
-    "validators": {
-        "validators": (
-            Annotated[
-                _Texts, Field(alias="validator", description="A validator whose answers count; may be repeated.")
-            ],
-            [],
-        )
-    },
-    "severities": {
-        "severity": (
-            Annotated[_Texts, Field(description="code:severity, such as inactive:decline; may be repeated.")],
-            [],
-        )
-    },
+    "validators": {"validators": _texts("A validator whose answers count; may be repeated.", "validator")},
+    "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
 """The fields of a policy that a query writes in another way. All others are parameters as they are."""
 
@@ -167,7 +155,6 @@ def _answer(
 
 
 def _severity(text: str) -> tuple[str, str]:
-    """Split `code:severity`."""
     code, colon, severity = text.partition(":")
     if not colon:
         raise InvalidArgumentError("a severity is written as code:severity, such as inactive:decline")

@@ -87,7 +87,6 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
 
 
 def _posted(body: bytes) -> _Posted:
-    """Return the request that a body is."""
     try:
         return msgspec.json.decode(body, type=_Posted)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
@@ -96,6 +95,5 @@ def _posted(body: bytes) -> _Posted:
 
 
 def _errors(problem: GraphQLError) -> bytes:
-    """Return the answer that says what is wrong with a query."""
     errors = problem.errors if isinstance(problem, InvalidQueryError) else (problem,)
     return msgspec.json.encode({"errors": [error.formatted for error in errors]})

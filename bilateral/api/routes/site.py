@@ -105,7 +105,6 @@ class Site:
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
-    """Open an archive."""
     try:
         return zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as problem:

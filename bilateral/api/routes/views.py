@@ -57,7 +57,6 @@ def compare(request: Request, first: _Id = "", second: _Id = "") -> ComparePage:
 
 
 def _key(service: Service, text: str) -> AgentKey:
-    """Return the agent of an id, or of the path of its page."""
     network, slash, number = text.strip("/").partition("/")
     key = service.agent_key(f"{indexed_chain(service, network)}:{number}" if slash else text)
     if key.chain_id in service.reader.missing:
@@ -78,7 +77,6 @@ def first_analysis(request: Request) -> Response:
 
 
 def _first_chain(request: Request, name: str) -> Response:
-    """Lead to a page of the first chain."""
     chains = list(service_of(request).registries().by_chain)
     return RedirectResponse(f"/{slug_of(chains[0])}/{name}" if chains else "/", 303)
 
@@ -116,7 +114,6 @@ def agent_network(request: Request, network: str, agent_id: int, number: _Number
 
 
 def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
-    """Return the function that renders a page of a network's table."""
     return lambda frame, page: rendering.render_network(frame, page, number)
 
 
@@ -146,7 +143,6 @@ def chain_analysis(request: Request, network: str) -> analysis.AnalysisPage:
 
 
 def _analysed(service: Service, network: str) -> tuple[int, str]:
-    """Return a chain, and the identity registry whose agents its analysis is about."""
     chain_id = indexed_chain(service, network)
     return chain_id, service.registries().identity_of(chain_id)
 

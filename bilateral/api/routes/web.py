@@ -161,7 +161,6 @@ def icon_of_phones() -> Response:
 
 
 def _shared(request: Request, body: str, media_type: str) -> Response:
-    """Answer with a body that other sites show, and that caches keep for five minutes."""
     response = tagged(request, body.encode(), media_type)
     response.headers.update(_SHARED)
     return response

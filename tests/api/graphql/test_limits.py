@@ -8,8 +8,7 @@ import pytest
 from graphql import GraphQLError, get_introspection_query, parse, validate
 
 from bilateral.api.graphql import limits
-from bilateral.api.graphql.execution import Checked, GraphqlRequest
-from bilateral.api.graphql.rules import MAX_REPETITIONS, RULES, Deadline
+from bilateral.api.graphql.execution import MAX_REPETITIONS, RULES, Checked, Deadline, GraphqlRequest
 from bilateral.api.graphql.schema import graphql_schema
 from bilateral.index.errors import QueryTimeoutError
 

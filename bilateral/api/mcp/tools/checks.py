@@ -73,7 +73,6 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 async def _judged(
     reader: Reader, question: Any, policy: str | dict[str, Any], reviewers: list[str], **options: Any
 ) -> Judged:
-    """Answer a question."""
     accounts = [reviewer for reviewer in reviewers if is_account(reviewer)]
     agents = [reviewer for reviewer in reviewers if not is_account(reviewer)]
     chosen = policy_of(with_reviewers(policy, accounts, agents))

@@ -16,7 +16,6 @@ from bilateral.index.search.queries import FoundAgents, search_indexed
 
 
 def _only(is_sealed: object) -> object:
-    """Return the filter of sealed ratings for true, and none for false."""
     return (Blind.ONLY if is_sealed else None) if isinstance(is_sealed, bool) else is_sealed
 
 

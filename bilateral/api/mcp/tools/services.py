@@ -61,13 +61,11 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
 
 
 def _deployments(connection: Connection, nodes: Mapping[str, str]) -> dict[str, Deployment]:
-    """Return the deployments on the indexed chains with a node, by the chain's id in digits."""
     registries = read_registries(connection)
     return {chain: indexed_deployment(registries, int(chain)) for chain in nodes if int(chain) in registries.by_chain}
 
 
 def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deployment], network: Network) -> ServiceCheck:
-    """Ask the service for its price, and a node of one of its chains for the rest."""
     try:
         from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # another extra
         from bilateral.x402.clients.service_check import judge_service, networks_of  # noqa: PLC0415
