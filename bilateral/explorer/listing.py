@@ -23,7 +23,7 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_fe
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Direction, RatedSide, Rating, RatingSummary, ratings_of
 from bilateral.index.reading.registries import AgentKey, Registries
-from bilateral.index.search.feedback import feedback_behind, speakers
+from bilateral.index.search.feedback import counted_feedback, speakers
 from bilateral.index.search.filters import Payment, address, require_short, storable
 from bilateral.index.standing.queries import Doubt, doubts_of
 
@@ -239,7 +239,7 @@ def _rows(
                 connection, shown.key, tag=shown.tag, clients=clients, limit=limit, cursor=shown.cursor
             )
             return (), allowed.items, (), allowed.next
-        counted = feedback_behind(
+        counted = counted_feedback(
             connection,
             shown.key,
             tag=shown.tag,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -137,14 +136,8 @@ MAX_VALUE: Final = 1_024
 """The bytes that an answer shows of a value of metadata."""
 
 _COLUMNS: Final = (
-    "owner",
-    "wallet",
-    "uri",
-    "domain",
-    "registered_block",
-    "registered_at",
-    "updated_block",
-    "updated_at",
+    *("owner", "wallet", "uri", "domain"),
+    *("registered_block", "registered_at", "updated_block", "updated_at"),
 )
 _FILE_COLUMNS: Final = (
     *("state", "integrity", "reason", "checked_at", "is_confirmed"),
@@ -167,10 +160,13 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
         return None
     *own_and_file, services, capabilities, metadata = row
     own, file = own_and_file[: len(_COLUMNS)], own_and_file[len(_COLUMNS) :]
-    values: tuple[Any, ...] = (
-        *(key.id, key.global_id, key.chain_id, key.identity_registry, key.agent_id),
-        *own,
-        None if file[0] is None else _registration(file, services, capabilities),
+    *state, is_confirmed, name, description, image, active, x402_support = file
+    flags = (None if flag is None else bool(flag) for flag in (active, x402_support))
+    lists = tuple(Service(**entry) for entry in services), tuple(Capability(**entry) for entry in capabilities)
+    registration: Any = (*state, bool(is_confirmed), name, description, image, *flags, *lists)
+    values: Any = (
+        *(key.id, key.global_id, key.chain_id, key.identity_registry, key.agent_id, *own),
+        None if file[0] is None else Registration(*registration),
         tuple(AgentMetadata(**entry) for entry in metadata),
         summaries(connection, key),
         feedback_of(connection, key, limit=newest).items if newest else (),
@@ -178,40 +174,16 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     return Agent(*values)
 
 
-def _registration(
-    file: Sequence[Any], services: Sequence[dict[str, Any]], capabilities: Sequence[dict[str, Any]]
-) -> Registration:
-    """Return a registration file by its row of `_FILE_COLUMNS` and its lists."""
-    state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = file
-    values: tuple[Any, ...] = (
-        *(state, integrity, reason, checked_at, bool(is_confirmed), *texts),
-        *(None if flag is None else bool(flag) for flag in (active, x402_support)),
-        tuple(Service(**service) for service in services),
-        tuple(Capability(**capability) for capability in capabilities),
-    )
-    return Registration(*values)
-
-
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
-    """Return the statement for an agent, its registration file, and the file's and the agent's entries as lists.
-
-    On PostgreSQL each statement is a way to the server and back. The summaries have a statement of their own: SQLite
-    rounds the numbers of JSON.
-    """
+    """Read an agent with all of its lists at once: on PostgreSQL each statement is a way to the server and back."""
     agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
-    services = (
-        select(service.name, service.endpoint, service.version)
-        .where(service.content_hash == view.c.content_hash)
-        .order_by(service.position)
-        .correlate(view)
-    )
-    capabilities = (
-        select(capability.kind, capability.value)
-        .where(capability.content_hash == view.c.content_hash)
-        .order_by(capability.kind, capability.position)
-        .correlate(view)
+    services = select(service.name, service.endpoint, service.version).order_by(service.position)
+    capabilities = select(capability.kind, capability.value).order_by(capability.kind, capability.position)
+    of_file = (
+        entries.where(column_of.content_hash == view.c.content_hash).correlate(view)
+        for entries, column_of in ((services, service), (capabilities, capability))
     )
     entry = agent_tables.agent_metadata.c
     value = expressions.hexadecimal(func.substr(entry.metadata_value, 1, MAX_VALUE), is_nullable=False)
@@ -222,7 +194,8 @@ def _statement(expressions: EntityDialect) -> Prepared:
         .order_by(entry.metadata_key)
         .limit(MAX_ENTRIES)
     )
-    lists = (_listed(query, expressions) for query in (services, capabilities, metadata))
+    # The summaries have a statement of their own: SQLite rounds the numbers of JSON.
+    lists = (_listed(query, expressions) for query in (*of_file, metadata))
     return Prepared(
         select(*(agent[name] for name in _COLUMNS), *(view.c[name] for name in _FILE_COLUMNS), *lists)
         .select_from(agent_tables.agent.outerjoin(view, and_(*_is(view.c))))
@@ -231,7 +204,6 @@ def _statement(expressions: EntityDialect) -> Prepared:
 
 
 def _listed(query: Select[Any], expressions: EntityDialect) -> ColumnElement[Any]:
-    """Return the rows of a query as one list of objects."""
     rows = query.subquery()
     objects = expressions.members([(name, rows.c[name]) for name in rows.c.keys()])  # noqa: SIM118  # columns, no dict
     return type_coerce(select(expressions.json_list(objects)).scalar_subquery(), JSON)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from hashlib import sha256
+from operator import eq, ge, le
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tuple_
@@ -22,12 +23,13 @@ from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, newest_page
 from bilateral.index.reading.prepared import plan_by_values
 from bilateral.index.reading.registries import AgentKey
-from bilateral.index.search.filters import Payment, address, require_short, storable
+from bilateral.index.search.filters import Payment, address, require_in_range, require_short, storable
 
-_CLAIM_PLACE: Final = ("chain_id", "block_number", "log_index")
+_PLACE: Final = ("chain_id", "block_number", "log_index")
+_ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
-def feedback_behind(  # noqa: PLR0913  # one a filter
+def counted_feedback(  # noqa: PLR0913  # one a filter
     connection: Connection,
     key: AgentKey,
     *,
@@ -50,13 +52,12 @@ def feedback_behind(  # noqa: PLR0913  # one a filter
     if blind is not None:
         conditions.append(columns.is_blind.is_(True))
     kind = f"feedback behind a figure of {key.global_id}"
-    place = (columns.block_number, columns.log_index)
     statement = SELECTION.where(*conditions)
-    return newest_page(connection, statement, place, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
+    return newest_page(connection, statement, _ORDER, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts that speak as an agent: those of its owner and wallet that named it as theirs."""
+    """Return the accounts that speak as an agent: its owner and its wallet, if they chose it as their agent."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     accounts = sorted({account for account in row or () if account is not None})
@@ -70,20 +71,13 @@ def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
 
 
 def _claims(key: AgentKey, payment: Payment) -> ColumnElement[bool]:
-    """Return the condition that the file of a feedback claims a payment, or names its payer and payee."""
     claim: Any = payment_claim.c
-    conditions = [claim[name] == VIEW.c[name] for name in _CLAIM_PLACE]
+    conditions = [claim[name] == VIEW.c[name] for name in _PLACE]
     if payment is Payment.MATCHING:
         columns = agent.c
         is_payee = exists().where(*key.of(columns), or_(columns.owner == claim.payee, columns.wallet == claim.payee))
         conditions += [claim.is_bound, claim.payer == claim.account, is_payee.correlate(payment_claim)]
     return exists().where(*conditions).correlate(VIEW)
-
-
-_RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
-_ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
-_PLACE: Final = ("chain_id", "block_number", "log_index")
-_NAMES_FEEDBACK: Final = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
 
 
 @dataclass(frozen=True)
@@ -129,9 +123,7 @@ class FeedbackSearch:
     def __post_init__(self) -> None:
         for name in ("agents", "reviewers", "tags"):
             require_short(name, getattr(self, name))
-        for value in (self.chain_id, self.given_from, self.given_to):
-            if value is not None and not 0 <= value < 2**63:
-                raise InvalidArgumentError(f"{value} is out of range 0..2^63-1")
+        require_in_range(self.chain_id, self.given_from, self.given_to)
         for name in ("minimum", "maximum"):
             value = getattr(self, name)
             if value is not None and not (Decimal(value).is_finite() and abs(value) <= MAX_VALUE):
@@ -156,41 +148,38 @@ def search_feedback(
     return newest_page(connection, statement, _ORDER, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
-def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter
-    columns = VIEW.c
+def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[bool]]:
+    columns, place = VIEW.c, tuple_(*_ORDER)
     conditions = [columns.chain_id == search.chain_id]
     if search.agents:
         registries = sorted({registry for key in search.agents for registry in key.registries})
-        same = [
-            and_(columns.agent_id == agent.agent_id, columns.registry.in_(agent.registries)) for agent in search.agents
-        ]
+        same = [and_(columns.agent_id == key.agent_id, columns.registry.in_(key.registries)) for key in search.agents]
         ids = sorted({key.agent_id for key in search.agents})
         conditions += [columns.registry.in_(registries), columns.agent_id.in_(ids), or_(*same)]
     if search.reviewers:
         conditions.append(columns.client_address.in_(search.reviewers))
-    conditions += [
-        columns[name] == getattr(search, name) for name in ("tag1", "tag2") if getattr(search, name) is not None
-    ]
+    tags = (columns.tag1, search.tag1), (columns.tag2, search.tag2)
+    conditions += [column == tag for column, tag in tags if tag is not None]
     if search.tags:
         conditions.append(or_(columns.tag1.in_(search.tags), columns.tag2.in_(search.tags)))
-    if search.minimum is not None:
-        conditions.append(_compared(dialect, search.minimum, is_least=True))
-    if search.maximum is not None:
-        conditions.append(_compared(dialect, search.maximum, is_least=False))
-    if search.given_from is not None:
-        conditions.append(columns.block_time >= search.given_from)
-    if search.given_to is not None:
-        conditions.append(columns.block_time <= search.given_to)
-    if search.tool is not None:
-        conditions.append(feedback_file.c.mcp_tool == search.tool)
+    values = (search.minimum, True), (search.maximum, False)
+    conditions += [_compared(dialect, limit, is_least=is_least) for limit, is_least in values if limit is not None]
+    rest = (
+        (ge, columns.block_time, search.given_from),
+        (le, columns.block_time, search.given_to),
+        (eq, feedback_file.c.mcp_tool, search.tool),
+    )
+    conditions += [compare(column, value) for compare, column, value in rest if value is not None]
     if not search.include_revoked:
         conditions.append(columns.is_revoked.is_(False))
     if search.blind is not None:
         opened = schema.EVENT_TABLES[RatingsOpened].c
         # Blind feedback may be rare, so begin with the openings and not with all feedback of the chain.
         places = select(opened.block_number, opened.log_index - 1).where(opened.chain_id == search.chain_id)
-        conditions += [tuple_(columns.block_number, columns.log_index).in_(places), columns.is_blind.is_(True)]
-    answered = exists().where(*(_RESPONSE.c[name] == columns[name] for name in _NAMES_FEEDBACK))
+        conditions += [place.in_(places), columns.is_blind.is_(True)]
+    response = schema.EVENT_TABLES[ResponseAppended].c
+    names = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
+    answered = exists().where(*(response[name] == columns[name] for name in names))
     paid = exists().where(*(payment_claim.c[name] == columns[name] for name in _PLACE))
     for requested, condition in ((search.is_answered, answered), (search.has_payment, paid)):
         if requested is not None:
@@ -199,7 +188,7 @@ def _conditions(search: FeedbackSearch, dialect: Dialect) -> list[ColumnElement[
 
 
 def _compared(dialect: Dialect, limit: Decimal, *, is_least: bool) -> ColumnElement[bool]:
-    """Return the condition that an exact value is at least, or at most, a limit, whatever its decimals are."""
+    """Compare exact values with a limit, whatever their decimals are."""
     parts = []
     with localcontext(prec=100):
         for decimals in range(MAX_DECIMALS + 1):

@@ -240,10 +240,7 @@ class AgentSearch:
             )
         if self.order in _OF_TEXT and not self.words:
             raise InvalidArgumentError(f"the order {self.order} needs a text")
-        times = ("registered_from", "registered_to", "updated_from", "updated_to")
-        for value in (*(getattr(self, name) for name in times), *self.chains):
-            if value is not None and not 0 <= value < 2**63:
-                raise InvalidArgumentError(f"{value} is out of range 0..2^63-1")
+        require_in_range(self.registered_from, self.registered_to, self.updated_from, self.updated_to, *self.chains)
         for field, entries in (
             ("capabilities", tuple((Capability(kind), storable(value)) for kind, value in self.capabilities)),
             ("services", tuple(storable(name) for name in self.services)),
@@ -317,6 +314,17 @@ def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object])
     """
     if len(entries) > MAX_LISTED:
         raise InvalidArgumentError(f"{len(entries)} {name}: a filter has at most {MAX_LISTED}")
+
+
+def require_in_range(*values: int | None) -> None:
+    """Check times and ids of chains.
+
+    Raises:
+        InvalidArgumentError: One is negative, or larger than the tables hold.
+    """
+    for value in values:
+        if value is not None and not 0 <= value < 2**63:
+            raise InvalidArgumentError(f"{value} is out of range 0..2^63-1")
 
 
 def storable(text: str) -> str:

@@ -22,14 +22,16 @@ _HEX: Final = "hex:"
 
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
 _Count = Annotated[int | None, Field(ge=1, lt=2**63)]
+_Time = Annotated[int | None, Field(ge=0, lt=2**63)]
+_Address = Annotated[str | None, Field(max_length=42)]
+_Text = Annotated[str | None, Field(max_length=1_000)]
+_Texts = Annotated[list[str] | None, Field(max_length=MAX_LISTED)]
 
 
 class GateFilters(BaseModel):
     """The conditions of one gate: on the ratings of one side and tag."""
 
-    tag: Annotated[
-        str | None, Field(max_length=1_000, description="Rated under this tag, exactly; under any if left out.")
-    ] = None
+    tag: Annotated[_Text, Field(description="Rated under this tag, exactly; under any if left out.")] = None
     side: Annotated[Side, Field(description="Rated on this side.")] = Side.SERVER
     minimum: Annotated[_Number, Field(description="The least mean.")] = None
     maximum: Annotated[_Number, Field(description="The greatest mean.")] = None
@@ -40,10 +42,7 @@ class GateFilters(BaseModel):
         None
     )
     reviewers: Annotated[
-        list[str] | None,
-        Field(
-            alias="reviewer", max_length=MAX_LISTED, description="Count only ratings by this account; may be repeated."
-        ),
+        _Texts, Field(alias="reviewer", description="Count only ratings by this account; may be repeated.")
     ] = None
     payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
     blind: Annotated[
@@ -110,39 +109,27 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     return key, hash_bytes if equals else None
 
 
-_Time = Annotated[int | None, Field(ge=0, lt=2**63)]
-
-
 class AgentFilters(BaseModel):
     """The conditions of a search of agents but those on ratings, in texts and numbers."""
 
     model_config = ConfigDict(populate_by_name=True)
 
-    text: Annotated[
-        str | None,
-        Field(alias="q", max_length=1_000, description="Words of names, descriptions, services, capabilities."),
-    ] = None
+    text: Annotated[_Text, Field(alias="q", description="Words of names, descriptions, services, capabilities.")] = None
     chains: Annotated[
         list[Annotated[int, Field(ge=1, lt=2**63)]] | None,
         Field(alias="chain", max_length=MAX_LISTED, description="On this chain; may be repeated."),
     ] = None
-    owner: Annotated[str | None, Field(max_length=42, description="Of this owner.")] = None
-    wallet: Annotated[str | None, Field(max_length=42, description="With this wallet.")] = None
+    owner: Annotated[_Address, Field(description="Of this owner.")] = None
+    wallet: Annotated[_Address, Field(description="With this wallet.")] = None
     capabilities: Annotated[
-        list[str] | None,
+        _Texts,
         Field(
             alias="capability",
-            max_length=MAX_LISTED,
             description="With this capability, by kind and exact value: mcp_tool:get_weather; may be repeated.",
         ),
     ] = None
     services: Annotated[
-        list[str] | None,
-        Field(
-            alias="service",
-            max_length=MAX_LISTED,
-            description="With a service of this kind, such as mcp; may be repeated.",
-        ),
+        _Texts, Field(alias="service", description="With a service of this kind, such as mcp; may be repeated.")
     ] = None
     metadata: Annotated[
         list[Annotated[str, Field(max_length=2_000)]] | None,

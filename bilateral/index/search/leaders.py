@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, exists, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Float, Select, and_, exists, func, literal, or_, select, tuple_
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import global_agent_id
@@ -115,7 +115,9 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     for chain_id in requested:
         walks_ranks = order is Board.STANDING and _is_common(connection, chain_id, side, stored)
         parts.append(_best_of_chain(chain_id, stored, side, order, place, limit + 1, walks_ranks=walks_ranks))
-    rows = sorted((row for part in parts for row in connection.execute(part)), key=lambda row: (-row.place, *row[:3]))
+    rows: list[Any] = sorted(
+        (row for part in parts for row in connection.execute(part)), key=lambda row: (-row.place, *row[:3])
+    )
     leaders = _leaders(connection, rows[:limit])
     if len(rows) <= limit:
         return Page(leaders, None)
@@ -181,7 +183,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
     return query.order_by(ranked.desc(), *key[1:]).limit(limit)
 
 
-def _leaders(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Leader, ...]:
+def _leaders(connection: Connection, rows: Sequence[Any]) -> tuple[Leader, ...]:
     """Return the leaders of some rows, with their owners and names."""
     if not rows:
         return ()
@@ -190,7 +192,8 @@ def _leaders(connection: Connection, rows: Sequence[Row[Any]]) -> tuple[Leader, 
     leaders = []
     for key, (_, _, _, *ratings, status, lower, reasons, rating, _) in zip(keys, rows, strict=True):
         ids = f"{key[0]}:{key[2]}", global_agent_id(*key)
-        leaders.append(Leader(*ids, *key, *names[key], *ratings, status, lower, first_code(reasons), rating))
+        values: Any = *ids, *key, *names[key], *ratings, status, lower, first_code(reasons), rating
+        leaders.append(Leader(*values))
     return tuple(leaders)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.index.agents.tables import agent
@@ -163,7 +163,7 @@ def search_with_facets(
     plan = plan_of(connection, search)
     if plan is None:
         return pages.Page((), None), none
-    rows: list[Row[Any]] = []
+    rows: list[Any] = []
     requested = max(limit, sample) + 1
     for step in steps(plan, place):
         rows += rows_of(plan, step, requested - len(rows))

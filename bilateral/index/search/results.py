@@ -62,9 +62,7 @@ def is_listed(columns: Any, *names: str) -> list[sa.ColumnElement[bool]]:
     return [columns[name].in_(sa.bindparam(name, expanding=True)) for name in names]
 
 
-def rows_about(
-    connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any
-) -> list[sa.Row[Any]]:
+def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any) -> list[Any]:
     """Return the rows of a statement with `is_listed` that are about some agents: the lists also fit a few others."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
@@ -151,10 +149,11 @@ def found_agents(connection: sa.Connection, search: AgentSearch, rows: Sequence[
     agents = []
     for key, row in zip(keys, rows, strict=True):
         owner, wallet, registered_at, updated_at, *texts = details[key]
-        ids = f"{key[0]}:{key[2]}", global_agent_id(*key)
-        times = registered_at, updated_at
-        ranks = row.relevance, ratings_of.get(key), *standings.get(key, ())
-        agents.append(FoundAgent(*ids, *key, owner, wallet, *texts, *times, *ranks))
+        values: Any = (
+            *(f"{key[0]}:{key[2]}", global_agent_id(*key), *key, owner, wallet, *texts),
+            *(registered_at, updated_at, row.relevance, ratings_of.get(key), *standings.get(key, ())),
+        )
+        agents.append(FoundAgent(*values))
     return tuple(agents)
 
 

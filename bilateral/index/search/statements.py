@@ -347,11 +347,11 @@ def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
     ]
     bound = sa.literal(0.0, _REAL) if is_by_key else sa.cast(columns.lower_bound, _REAL)
     fixed = sa.literal(float(part.relevance or 0), _REAL)
-    ranks = (bound, fixed) if part.relevance is None else (fixed, bound)
+    first, second = (bound, fixed) if part.relevance is None else (fixed, bound)
     if part.place is not None:
         rank = part.place[part.relevance is not None]
         where += [_comes_after(agent.c, part.place)] if is_by_key else _from(columns.lower_bound, rank, part.place)
-    query = statement.select(*ranks, [*where, *statement.without_standing()]).where(*_among(part, columns))
+    query = statement.select(first, second, [*where, *statement.without_standing()]).where(*_among(part, columns))
     order = [] if is_by_key else [columns.lower_bound.desc()]
     return query.order_by(*order, registry.c.identity_registry, agent.c.agent_id)
 
