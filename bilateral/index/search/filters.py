@@ -1,12 +1,20 @@
-"""Filters of searches for agents. Each is checked when it is made, so that a query never meets an invalid one."""
+"""Filters of searches for agents. Each is checked when it is made, so that a query never meets an invalid one.
+
+A word of a text is a run of letters and digits, in lower case and without accents: one definition for both engines, so
+that a search finds the same on SQLite and PostgreSQL. Each sign of Chinese or Japanese writing is a word of its own,
+because these languages put no spaces between words.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
@@ -14,7 +22,6 @@ from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import BLIND_SIDES, Blind
 from bilateral.index.log.text import key_text
-from bilateral.index.search.words import words_of
 
 MAX_TEXT: Final = 1_000
 """Characters of a query's text."""
@@ -27,6 +34,21 @@ MAX_LISTED: Final = 200
 
 MAX_GATES: Final = 5
 """Gates of one search."""
+
+
+MAX_WORD: Final = 40
+"""Characters of a word. The rest of a longer one is left out."""
+
+MAX_WORDS: Final = 2_000
+"""Different words of one text that count."""
+
+SIMILAR_LENGTHS: Final = range(4, 25)
+"""The lengths of words that may be found by a similar word."""
+
+_ASCII_WORD: Final = re.compile("[a-z0-9]+")
+
+# Kana, and Chinese characters, whose words no space parts (the blocks of Unicode).
+_UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x32000))
 
 
 class Side(StrEnum):
@@ -330,3 +352,37 @@ def require_in_range(*values: int | None) -> None:
 def storable(text: str) -> str:
     """Return a text as the index stores it: without NUL and lone surrogates, which no database holds."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def words_of(texts: Iterable[str | None]) -> list[str]:
+    """Return the different words of some texts, in the order in which they first appear."""
+    every = (word for text in texts if text for word in _words(text))
+    return list(islice(dict.fromkeys(every), MAX_WORDS))
+
+
+def trigrams(word: str) -> set[str]:
+    """Return the parts of three characters of a word, with two spaces before it and one behind, as `pg_trgm` does."""
+    padded = f"  {word} "
+    return {padded[at : at + 3] for at in range(len(padded) - 2)}
+
+
+def _words(text: str) -> Iterator[str]:
+    if text.isascii():  # as below, in a tenth of the time
+        yield from (word[:MAX_WORD] for word in _ASCII_WORD.findall(text.lower()))
+        return
+    letters: list[str] = []
+    for character in unicodedata.normalize("NFKD", text.casefold()).casefold():
+        if unicodedata.category(character) == "Mn":  # an accent, which ends no word
+            continue
+        if any(ord(character) in signs for signs in _UNSPACED):
+            if letters:
+                yield "".join(letters)[:MAX_WORD]
+            letters = []
+            yield character
+        elif character.isalnum():
+            letters.append(character)
+        elif letters:
+            yield "".join(letters)[:MAX_WORD]
+            letters = []
+    if letters:
+        yield "".join(letters)[:MAX_WORD]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bilateral.core.contracts import Registry
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.core.values import STANDARD_TAGS
 from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
@@ -20,10 +21,13 @@ from bilateral.index.log.tables import EVENT_TABLES, registry
 from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.blind import is_blind_feedback
 from bilateral.index.ratings.tables import counterpart, summary
-from bilateral.index.search.conditions import KEY, RATED_IN
 from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side
+from bilateral.index.search.tables import KEY
 
 _REAL: Final = sa.Float(53)
+RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
+"""The kinds of registries that have summaries. An agent is looked up in each of them."""
+
 _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound: after all others."""
 

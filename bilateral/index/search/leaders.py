@@ -21,10 +21,10 @@ from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.index.reading.values import Wide as WideValue
-from bilateral.index.search.conditions import KEY, WITH_FILES
 from bilateral.index.search.filters import Side, storable
 from bilateral.index.search.gates import figures, has_better
 from bilateral.index.search.results import is_listed, rows_about
+from bilateral.index.search.tables import KEY, WITH_FILES
 from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 

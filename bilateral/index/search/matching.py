@@ -12,9 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from bilateral.index.reading.prepared import Prepared, at_most
-from bilateral.index.search.filters import AgentSearch, Order
+from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, trigrams
 from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
-from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
 
 _SHORTEST_BEGINNING: Final = 2
 """Characters of a word from which on it also stands for the words that begin with it."""
@@ -272,7 +271,7 @@ def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int
 
 def _similar_words(connection: sa.Connection, word: str) -> list[str]:
     """Return the words of names that are most similar to a word, the most similar first."""
-    if len(word) not in LEARNT_LENGTHS:
+    if len(word) not in SIMILAR_LENGTHS:
         return []
     parts = trigrams(word)
     common = sa.func.count().label("common")

@@ -22,13 +22,13 @@ from bilateral.index.log.tables import registry
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading import pages
 from bilateral.index.reading.registries import read_registries
-from bilateral.index.search.conditions import KEY, has_verified_domain
 from bilateral.index.search.filters import AgentSearch, Order
-from bilateral.index.search.plans import plan_of
+from bilateral.index.search.plans import has_verified_domain, plan_of
 from bilateral.index.search.reader import has_model
 from bilateral.index.search.results import FoundAgent as FoundAgent  # noqa: PLC0414  # public here
 from bilateral.index.search.results import Key, found_agents, is_listed, rows_about
 from bilateral.index.search.statements import rows_of, steps
+from bilateral.index.search.tables import KEY
 
 FACET_SAMPLE: Final = 50
 """The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""

@@ -19,8 +19,8 @@ from bilateral.core.errors import MissingExtraError
 from bilateral.index.files import tables as files
 from bilateral.index.files.readers import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
+from bilateral.index.search.filters import SIMILAR_LENGTHS, trigrams, words_of
 from bilateral.index.search.tables import MODEL, registration_vector, registration_words, vocabulary, word_trigram
-from bilateral.index.search.words import LEARNT_LENGTHS, trigrams, words_of
 
 if TYPE_CHECKING:
     from bilateral.index.search.nearest import Embedder
@@ -95,7 +95,7 @@ class SearchReader(Reader):
 
 
 def _store_words(connection: Connection, words: Iterable[str]) -> None:
-    requested = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
+    requested = sorted({word for word in words if len(word) in SIMILAR_LENGTHS})
     if not requested:
         return
     existing = set(connection.execute(select(vocabulary.c.word).where(vocabulary.c.word.in_(requested))).scalars())

@@ -26,10 +26,9 @@ from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, listed, one_of
 from bilateral.index.reading.registries import Registries
 from bilateral.index.reading.values import Wide
-from bilateral.index.search.conditions import KEY, WITH_FILES
-from bilateral.index.search.filters import AgentSearch, Gate, Order
+from bilateral.index.search.filters import AgentSearch, Gate, Order, words_of
 from bilateral.index.search.gates import figures, is_of_summaries, passes, rating_columns, ratings, source
-from bilateral.index.search.words import words_of
+from bilateral.index.search.tables import KEY, WITH_FILES
 from bilateral.index.standing.queries import statuses
 
 Key: TypeAlias = tuple[int, str, int]
@@ -149,11 +148,11 @@ def found_agents(connection: sa.Connection, search: AgentSearch, rows: Sequence[
     agents = []
     for key, row in zip(keys, rows, strict=True):
         owner, wallet, registered_at, updated_at, *texts = details[key]
-        values: Any = (
+        fields: Any = (
             *(f"{key[0]}:{key[2]}", global_agent_id(*key), *key, owner, wallet, *texts),
             *(registered_at, updated_at, row.relevance, ratings_of.get(key), *standings.get(key, ())),
         )
-        agents.append(FoundAgent(*values))
+        agents.append(FoundAgent(*fields))
     return tuple(agents)
 
 

@@ -17,10 +17,9 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.tables import registry
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
-from bilateral.index.search.conditions import KEY, TIMES
 from bilateral.index.search.filters import Order, Side
-from bilateral.index.search.plans import Plan
-from bilateral.index.search.tables import registration_words
+from bilateral.index.search.plans import TIMES, Plan
+from bilateral.index.search.tables import KEY, registration_words
 from bilateral.index.standing.tables import standing, standing_refresh
 
 _Place: TypeAlias = tuple[Any, ...] | None

@@ -9,12 +9,23 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeDecorator
 
+from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
-from bilateral.index.files.tables import agent_file, payment_claim
+from bilateral.index.files.tables import IS_LOADED, IS_READ, agent_file, payment_claim
 from bilateral.index.log.columns import required
-from bilateral.index.search.words import MAX_WORD
+from bilateral.index.search.filters import MAX_WORD
 
 metadata: Final = sa.MetaData()
+
+KEY: Final = ("chain_id", "identity_registry", "agent_id")
+"""The columns of the key of an agent."""
+
+WITH_FILES: Final = (
+    agent.outerjoin(agent_file, sa.and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
+    .outerjoin(files.file, IS_LOADED)
+    .outerjoin(files.registration_file, IS_READ)
+)
+"""Agents, with their loaded registration files."""
 
 
 class Words(TypeDecorator[list[str]]):

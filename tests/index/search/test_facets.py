@@ -12,7 +12,7 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import file_id_of, secure_host, well_known_uri
 from bilateral.index.files.tables import Kind, State, agent_file
-from bilateral.index.search import conditions as domains
+from bilateral.index.search import plans as domains
 from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.queries import search_agents, search_with_facets
 from tests.index.search.random_searches import RandomSearches

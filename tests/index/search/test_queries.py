@@ -15,15 +15,18 @@ from bilateral.index.search.filters import (
     MAX_LISTED,
     MAX_QUERY_WORDS,
     MAX_TEXT,
+    MAX_WORD,
+    MAX_WORDS,
     AgentSearch,
     Capability,
     Gate,
     Order,
     Payment,
     Side,
+    trigrams,
+    words_of,
 )
 from bilateral.index.search.queries import search_agents
-from bilateral.index.search.words import MAX_WORD, MAX_WORDS, trigrams, words_of
 
 HOSTILE = {
     "FTS5 syntax": 'market" OR name_words : "a" NEAR(b c, 2) AND NOT d*',
