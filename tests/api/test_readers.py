@@ -72,7 +72,7 @@ def test_a_reader_cannot_write(make_reader):
 @pytest.fixture
 def unhurried(monkeypatch):
     """A machine that other work makes slow starves no query."""
-    monkeypatch.setattr(readers, "_PATIENCE", 10_000)
+    monkeypatch.setattr(readers, "_CLOCK_FACTOR", 10_000)
 
 
 @pytest.mark.usefixtures("unhurried")
@@ -131,7 +131,7 @@ COUNTED = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 
 
 @pytest.mark.parametrize("api_database", ["sqlite"], indirect=True)  # PostgreSQL does not tell its processor time
 def test_busy_machine_ends_no_query_that_costs_little(make_reader, monkeypatch):
-    monkeypatch.setattr(readers, "_PATIENCE", 10_000)
+    monkeypatch.setattr(readers, "_CLOCK_FACTOR", 10_000)
     reader = make_reader(seconds=0.5)
     before = time.thread_time()
     with starving(), reader.connect() as connection:
@@ -149,7 +149,7 @@ def test_starved_query_is_told_apart_from_a_dear_one(make_reader, monkeypatch):
         time.sleep(0.6)  # the thread has no processor time meanwhile
         connection.execute(text(ENDLESS["sqlite"]))
     assert starved.value.reason == "busy"
-    monkeypatch.setattr(readers, "_PATIENCE", 10_000)  # other work of this machine starves nobody
+    monkeypatch.setattr(readers, "_CLOCK_FACTOR", 10_000)  # other work of this machine starves nobody
     with pytest.raises(QueryTimeoutError) as dear, reader.connect() as connection:
         connection.execute(text(ENDLESS["sqlite"]))
     assert dear.value.reason == "query_timeout"

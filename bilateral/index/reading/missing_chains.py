@@ -59,7 +59,7 @@ class ShardLooks:
         self.missing: frozenset[int] = frozenset()
         self._path = f"{REACHABLE}, {path}"
         self._engine = create_engine(url, poolclass=NullPool)  # a kept connection would not see a shard that is back
-        self._looked_at = 0.0
+        self._checked_at = 0.0
         self._is_over = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -86,13 +86,13 @@ class ShardLooks:
             return MissingChainError(int(driver_error.diag.message_detail))
         failed_at = time.monotonic()
         with self._lock:
-            if self._looked_at < failed_at and not self._look():
+            if self._checked_at < failed_at and not self._look():
                 return failure
         if self.down:
-            self.doubt()
+            self.recheck()
         return ShardFailedError(str(failure))
 
-    def doubt(self) -> None:
+    def recheck(self) -> None:
         """Look at all shards aside, and again each second while one does not answer."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._look_again, name="shards", daemon=True)
@@ -112,7 +112,7 @@ class ShardLooks:
                 return
 
     def _look(self) -> bool:
-        """Note which shards answer, and return True; False if the coordinator itself does not answer."""
+        """Find the shards that do not answer; return False if the coordinator itself does not."""
         try:
             with self._engine.connect() as connection:
                 shards = connection.execute(text(f"SELECT number, name, chains FROM {REACHABLE}.server")).all()  # noqa: S608
@@ -128,11 +128,10 @@ class ShardLooks:
             _LOGGER.warning("the shard %s answers again", name)
         self.missing = frozenset(chain_id for shard in shards if shard.name in failing for chain_id in shard.chains)
         self.down = frozenset(failing)
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
         return True
 
     def _problem(self, number: int) -> str | None:
-        """Return the reason why a shard does not answer; None if it does."""
         try:
             with self._engine.connect() as connection:
                 connection.exec_driver_sql(f"SET LOCAL statement_timeout = {_LOOK_MILLISECONDS}")

@@ -25,9 +25,6 @@ MAX_LIMIT: Final = 1_000
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 _MAX_CURSOR: Final = 1_200  # characters: two texts of `MAX_KEY_BYTES` in base64, and numbers
-_MAX_BITS: Final = 63  # of a positive BIGINT
-_MAX_SMALL_BITS: Final = 31  # of a positive INTEGER
-_MAX_WIDE_BITS: Final = 256  # of an agent's id
 
 
 class Wide(int):
@@ -130,10 +127,10 @@ def _is_of(value: object, expected: type) -> bool:
             return math.isfinite(float(value))
         except OverflowError:
             return False
-    return isinstance(value, int) and value.bit_length() <= _BITS.get(expected, _MAX_BITS)
+    return isinstance(value, int) and value.bit_length() <= _BITS[expected]
 
 
-_BITS: Final[dict[type, int]] = {Wide: _MAX_WIDE_BITS, Small: _MAX_SMALL_BITS}
+_BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # of a positive BIGINT, INTEGER, and an agent's id
 _CONVERSIONS: Final[dict[type, Callable[[Any], Any]]] = {
     **dict.fromkeys((int, Wide, Small), int), float: float, str: str, bytes: bytes.fromhex,
 }  # fmt: skip

@@ -29,7 +29,7 @@ _BRIEF: Final = "bilateral_is_brief"
 _STEPS: Final = 5_000
 """The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
 
-_PATIENCE: Final = 5
+_CLOCK_FACTOR: Final = 5
 """The clock's part of a time limit, in limits of processor time. Eight threads on two cores take four times as long."""
 
 _CANCELED: Final = "57014"
@@ -63,29 +63,19 @@ _MAPPED_BYTES: Final = 64 * 1024**3
 
 
 class _Limit:
-    """The time that a visit has left, of its thread and by the clock.
+    """The processor time that a visit has left, and the time by the clock, a multiple of it."""
 
-    Args:
-        seconds: The processor time.
-        patience: The time by the clock, in these.
-
-    Attributes:
-        by_clock: The seconds by the clock.
-    """
-
-    def __init__(self, seconds: float, patience: int) -> None:
-        self.by_clock = seconds * patience
+    def __init__(self, seconds: float, clock_factor: int) -> None:
+        self.by_clock = seconds * clock_factor
         self._until = time.thread_time() + seconds
         self._until_by_clock = time.monotonic() + self.by_clock
 
     @property
     def is_used_up(self) -> bool:
-        """True if the thread has used its processor time."""
         return time.thread_time() >= self._until
 
     @property
     def is_over(self) -> bool:
-        """True if there is no time left."""
         return self.is_used_up or time.monotonic() > self._until_by_clock
 
 
@@ -98,7 +88,7 @@ class Reader:
         url: The SQLAlchemy URL of the database; the default database if left out.
         seconds: The time limit of a visit: of all its statements together.
         connections: The largest number of connections at once.
-        is_brief: True if visits hold up other requests, see `require_patience`.
+        is_brief: True if visits hold up other requests, see `refuse_if_brief`.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
@@ -165,7 +155,7 @@ class Reader:
         """
         seconds = self.seconds - spent
         deadline = time.monotonic() + seconds
-        limit = _Limit(seconds, 1 if self._is_brief else _PATIENCE)
+        limit = _Limit(seconds, 1 if self._is_brief else _CLOCK_FACTOR)
         try:
             with self._engine.connect() as connection:
                 connection.connection.info.update(deadline=deadline, limit_of_thread=limit)
@@ -181,11 +171,11 @@ class Reader:
                 raise LargeAnswerError(MOST_BYTES) from None
             if words == "interrupted" and not limit.is_used_up:
                 raise StarvedError(limit.by_clock) from None
-            # The reason of the server is lost if it came together with the former answer.
+            # The reason of the server is lost if it came together with the previous answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
                 if self._shards is not None:
-                    self._shards.doubt()
+                    self._shards.recheck()
                 raise QueryTimeoutError(self.seconds) from None
             failure = unavailable(problem)
             raise failure if self._shards is None else self._shards.failure(problem, failure) from None
@@ -225,7 +215,7 @@ class Reader:
         self._engine.dispose()
 
 
-def require_patience(connection: Connection) -> None:
+def refuse_if_brief(connection: Connection) -> None:
     """End a brief visit before work whose length strangers choose.
 
     Raises:
@@ -236,7 +226,6 @@ def require_patience(connection: Connection) -> None:
 
 
 def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
-    """Make an engine whose connections only read."""
     parsed = parsed_url(url)
     require_file(parsed)
     options = {_BRIEF: is_brief}
@@ -246,7 +235,6 @@ def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool
 
 
 def _prepare_sqlite(engine: Engine, seconds: float) -> None:
-    """Forbid writing, and end what takes too long."""
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
@@ -269,17 +257,17 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
 
 
 def _postgresql_settings(seconds: float) -> tuple[str, str]:
-    """Return the statements that set up a session, and those for one transaction in the session of a pooler."""
+    """Return what sets up a session, and a transaction in the session of a pooler."""
     milliseconds = max(1, int(seconds * 1000))
     mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-    settings = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds, **_SHORT}
-    of_session = [f"SET SESSION CHARACTERISTICS AS {mode}", *(f"SET {name} = {settings[name]}" for name in settings)]
-    of_transaction = [f"SET {mode}", *(f"SET LOCAL {name} = {settings[name]}" for name in settings)]
+    timeouts = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds}
+    settings = [f"{name} = {value}" for name, value in (timeouts | _SHORT).items()]
+    of_session = [f"SET SESSION CHARACTERISTICS AS {mode}", *(f"SET {setting}" for setting in settings)]
+    of_transaction = [f"SET {mode}", *(f"SET LOCAL {setting}" for setting in settings)]
     return "; ".join(of_session), "; ".join(of_transaction)
 
 
 def _prepare_postgresql(engine: Engine, seconds: float) -> None:
-    """Forbid writing, and let the server end what takes too long."""
     of_session, of_transaction = _postgresql_settings(seconds)
 
     @event.listens_for(engine, "connect")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, select
@@ -88,11 +88,11 @@ class Registries:
     @property
     def chains(self) -> list[int]:
         """The chains with an identity registry."""
-        return [
-            chain
-            for chain, existing in self.by_chain.items()
-            if any(registry.kind == Registry.IDENTITY for registry in existing)
-        ]
+        return [chain for chain in self.by_chain if self._identities(chain)]
+
+    def _identities(self, chain_id: int) -> list[str]:
+        registries = self.by_chain.get(chain_id, ())
+        return [registry.address for registry in registries if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
         """Return the identity registry that an id without one means: the canonical one, or else the oldest.
@@ -100,10 +100,10 @@ class Registries:
         Raises:
             ChainNotIndexedError: The chain is not indexed.
         """
-        identities = [registry for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
+        identities = self._identities(chain_id)
         if not identities:
             raise ChainNotIndexedError(chain_id, self.chains)
-        return canonical_first(chain_id, [registry.address for registry in identities])[0]
+        return canonical_first(chain_id, identities)[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
         """Refuse a question about a chain that is not indexed: it would look as if nothing was there.
@@ -126,15 +126,13 @@ class Registries:
             NotIndexedError: The registry is not indexed.
         """
         address = identity_registry or self.identity_of(chain_id)
-        of_identity = [
-            registry for registry in self.by_chain.get(chain_id, ()) if registry.identity_registry == address
-        ]
-        related = tuple(registry.address for registry in of_identity)
+        registries = self.by_chain.get(chain_id, ())
+        related = {registry.address: registry.kind for registry in registries if registry.identity_registry == address}
         if not related:
             self.require_indexed([chain_id])
             raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
-        reputations = tuple(registry.address for registry in of_identity if registry.kind in _WITH_FEEDBACK)
-        return AgentKey(chain_id, address, agent_id, related, reputations)
+        reputations = tuple(registry for registry, kind in related.items() if kind in _WITH_FEEDBACK)
+        return AgentKey(chain_id, address, agent_id, tuple(related), reputations)
 
 
 def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
@@ -150,13 +148,9 @@ def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
 def read_registries(connection: Connection) -> Registries:
     """Return the registries that are indexed."""
     columns = schema.registry.c
-    rows = connection.execute(
-        select(
-            columns.chain_id, columns.address, columns.kind, columns.identity_registry, columns.first_block
-        ).order_by(columns.chain_id, columns.first_block, columns.address)
-    )
+    query = select(*(columns[field.name] for field in fields(IndexedRegistry)))
     by_chain: dict[int, list[IndexedRegistry]] = {}
-    for row in rows:
+    for row in connection.execute(query.order_by(columns.chain_id, columns.first_block, columns.address)):
         by_chain.setdefault(row.chain_id, []).append(IndexedRegistry(*row))
     return Registries(by_chain)
 
@@ -176,17 +170,13 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
     if "0x" in text:
         registry, colon, agent = text.rpartition(":")
         is_global = "#" not in text and colon and registry.count(":") > 1
-        named = GlobalAgentId(AccountId.parse(registry), agent) if is_global else GlobalAgentId.parse(text)
-        agent_id = named.agent_id
-        return registries.key(_chain_of(agent_id, text), agent_id.token_id, named.registry.address)
-    agent_id = AgentId.parse(text)
-    return registries.key(_chain_of(agent_id, text), agent_id.token_id)
-
-
-def _chain_of(agent_id: AgentId, text: str) -> int:
+        global_id = GlobalAgentId(AccountId.parse(registry), agent) if is_global else GlobalAgentId.parse(text)
+        agent_id, address = global_id.agent_id, global_id.registry.address
+    else:
+        agent_id, address = AgentId.parse(text), None
     if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
         raise MalformedIdentifierError("an agent id with its chain", text, AGENT_FORMS)
-    return agent_id.chain_id
+    return registries.key(agent_id.chain_id, agent_id.token_id, address)
 
 
 def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:

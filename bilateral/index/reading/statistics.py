@@ -83,15 +83,13 @@ def statistics(
 
 
 def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: int) -> list[tuple[int, int]]:
-    """Return the number of a table's events on each day, counted from 1970."""
     first = _block_at(connection, table, chain_id, begin)
     if first is None:
         return []
     after = _block_at(connection, table, chain_id, end)
-    statement = count_by_day(table, chain_id).where(table.c.block_number >= first)
-    if after is not None:
-        statement = statement.where(table.c.block_number < after)
-    return [(int(number), count) for number, count in connection.execute(statement)]
+    within = [table.c.block_number >= first, *([] if after is None else [table.c.block_number < after])]
+    rows = connection.execute(count_by_day(table, chain_id).where(*within))
+    return [(int(number), count) for number, count in rows]
 
 
 def count_by_day(table: Table, chain_id: int) -> Select[Any]:
@@ -105,11 +103,9 @@ def count_by_day(table: Table, chain_id: int) -> Select[Any]:
     return counted.group_by(table.c.chain_id, day)
 
 
-def _block_at(connection: Connection, table: Table, chain_id: int, moment: int) -> int | None:
-    """Return the first block of a table's events at or after a moment; None if all are earlier.
-
-    Times grow with blocks, and the primary key finds the event next to any block: bisection needs no further index.
-    """
+def _block_at(connection: Connection, table: Table, chain_id: int, as_of: int) -> int | None:
+    """Return the first block of a table's events at or after a time; None if all are earlier."""
+    # Times grow with blocks, and the primary key finds the event next to any block: bisection needs no further index.
     columns = table.c
     of_chain = columns.chain_id == chain_id
     ends = (select(find(columns.block_number)).where(of_chain).scalar_subquery() for find in (func.min, func.max))
@@ -121,7 +117,7 @@ def _block_at(connection: Connection, table: Table, chain_id: int, moment: int) 
     while low < high:
         middle = (low + high) // 2
         row = connection.execute(nearest.where(columns.block_number >= middle)).first()
-        if row is None or row.block_time >= moment:
+        if row is None or row.block_time >= as_of:
             high = middle
         else:
             low = row.block_number + 1

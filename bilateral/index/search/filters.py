@@ -371,18 +371,15 @@ def _words(text: str) -> Iterator[str]:
         yield from (word[:MAX_WORD] for word in _ASCII_WORD.findall(text.lower()))
         return
     letters: list[str] = []
-    for character in unicodedata.normalize("NFKD", text.casefold()).casefold():
+    for character in (*unicodedata.normalize("NFKD", text.casefold()).casefold(), " "):
+        is_word = any(ord(character) in signs for signs in _UNSPACED)
         if unicodedata.category(character) == "Mn":  # an accent, which ends no word
             continue
-        if any(ord(character) in signs for signs in _UNSPACED):
-            if letters:
-                yield "".join(letters)[:MAX_WORD]
-            letters = []
-            yield character
-        elif character.isalnum():
+        if character.isalnum() and not is_word:
             letters.append(character)
-        elif letters:
+            continue
+        if letters:
             yield "".join(letters)[:MAX_WORD]
-            letters = []
-    if letters:
-        yield "".join(letters)[:MAX_WORD]
+        letters = []
+        if is_word:
+            yield character

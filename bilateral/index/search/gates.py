@@ -138,11 +138,9 @@ def _passing(gate: Gate, chain_id: int, columns: Any) -> list[sa.ColumnElement[b
 
 
 def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
-    chain_id = source(gate).c.chain_id
+    conditions: list[sa.ColumnElement[bool]] = [source(gate).c.chain_id.in_(chains)]
     if source(gate) is counterpart:
-        conditions = [unindexed(chain_id).in_(chains), *_are_rated_by_reviewers(gate, chains)]
-    else:
-        conditions = [chain_id.in_(chains)]
+        conditions = [unindexed(counterpart.c.chain_id).in_(chains), *_are_rated_by_reviewers(gate, chains)]
     query = ratings(gate, *conditions)
     if is_of_summaries(gate) and gate.lower_bound is not None:
         query = query.where(summary.c.lower_bound >= sa.literal(float(gate.lower_bound), _REAL))
@@ -283,10 +281,9 @@ def _accounts(gate: Gate) -> list[str]:
 def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """Return the ratings with a claimed payment."""
     columns = payment_claim.c
-    view = sa.table("feedback", *(sa.column(name) for name in ("chain_id", "block_number", "log_index", "is_revoked")))
-    revoked = sa.exists().where(
-        *(view.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")), view.c.is_revoked
-    )
+    place = ("chain_id", "block_number", "log_index")
+    view = sa.table("feedback", *(sa.column(name) for name in (*place, "is_revoked"))).c
+    revoked = sa.exists().where(*(view[name] == columns[name] for name in place), view.is_revoked)
     required = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
     if gate.blind is not None:
         required.append(is_blind_feedback(payment_claim, "account"))

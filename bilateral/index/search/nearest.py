@@ -142,10 +142,7 @@ class _State:
         arrays: tuple[NDArray[Any], ...] = self.vectors, self.lengths, self.ids
         if count > len(self.ids):
             size = max(count, 2 * len(self.ids))
-            arrays = tuple(
-                np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
-                for array in arrays
-            )
+            arrays = tuple(np.resize(array, (size, *array.shape[1:])) for array in arrays)
         more = np.frombuffer(vectors, np.int8).reshape(-1, DIMENSIONS)
         for array, values in zip(arrays, (more, lengths, ids), strict=True):
             array[self.count : count] = values
@@ -214,11 +211,9 @@ class Meanings:
         """Load the missing vectors of a range. Those of another model are like nothing."""
         stored = registration_vector.c
         query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
-        rows = [
-            row
-            for row in connection.execute(query.where(stored.vector_id.between(first, last)))
-            if row.vector_id not in self._state.rows
-        ]
+        loaded = self._state.rows
+        in_range = connection.execute(query.where(stored.vector_id.between(first, last)))
+        rows = [row for row in in_range if row.vector_id not in loaded]
         vectors = b"".join(row.vector if row.model == MODEL else bytes(DIMENSIONS) for row in rows)
         self._state = self._state.with_more([row.vector_id for row in rows], [row.words for row in rows], vectors)
 

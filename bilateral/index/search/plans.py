@@ -95,32 +95,14 @@ _JOINED: Final = 4
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The numbers of files by which the ways of a search differ.
-
-    Attributes:
-        few: The files up to which a search begins with them. See `FEW_FILES`.
-        sure: The files up to which it surely does: half of them, if a walk can be told the agents.
-        most: The files up to which a walk gets the agents. See `MOST_LISTED`.
-    """
-
-    few: int
-    sure: int
-    most: int
-
-    @property
-    def most_agents(self) -> int:
-        """The agents of these files up to which a walk gets them."""
-        return self.most * AGENTS_OF_FILE
-
-
-@dataclass(frozen=True)
 class Plan:
     """The parts of the statements of a search, and the way to its first agents.
 
     Attributes:
         search: The search, in the order that it has here.
         words: Its words; none in the order of meaning.
+        few: The files with words in their names up to which a search begins with them. See `FEW_FILES`.
+        most: The files up to which a walk gets their agents. See `MOST_LISTED`.
         tables: The tables of agents and, if the search reads them, of their files.
         where: The conditions on their rows, but for words and gates.
         gates: The gates, as parts of statements.
@@ -134,7 +116,8 @@ class Plan:
     search: AgentSearch
     words: Words
     chains: Sequence[int]
-    sizes: Sizes
+    few: int
+    most: int
     tables: sa.FromClause
     where: Sequence[sa.ColumnElement[bool]]
     gates: Sequence[Ranked]
@@ -149,27 +132,27 @@ class Plan:
         return bool(self.bounds.passing)
 
     @property
-    def few(self) -> int:
-        """The files with words in their names up to which a search begins with them."""
-        return self.sizes.sure if self.walks_bounds else self.sizes.few
+    def most_agents(self) -> int:
+        """The agents of these files up to which a walk gets them."""
+        return self.most * AGENTS_OF_FILE
 
     @property
     def lists_agents(self) -> bool:
         """True if so few files have all words that a walk can be told their agents."""
-        return self.walks_bounds and self.words.files <= self.sizes.most
+        return self.walks_bounds and self.words.files <= self.most
 
 
 def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     """Return the plan of a search; None if it surely finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
-    closest, stood, is_by_meaning = None, list[int](), search.ranking is Order.MEANING
-    sizes = Sizes(0, 0, 0) if is_by_meaning else _sizes(connection)
+    closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
+    few, sure, most = (0, 0, 0) if is_by_meaning else _sizes(connection)
     is_of_account = search.owner is not None or search.wallet is not None
     begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
-    claimed = _claimed_agents(connection) if begins_with_domains else None
+    claimed = claimed_agents(connection) if begins_with_domains else None
     begins_with_agents = is_of_account or claimed is not None
-    words = words_of_search(connection, search, most=None if begins_with_agents else sizes.most)
+    words = words_of_search(connection, search, most=None if begins_with_agents else most)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if words is None or not chains or claimed == []:
         return None
@@ -179,9 +162,8 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
         closest = _closest(connection, words.matcher, search)
         if closest is None:
             return None
-    bounds = Bounds()
-    if _has_bounds(search) and not begins_with_agents and words.files > sizes.sure:
-        within = MOST_SCANNED if words.files <= sizes.few else None
+    if _has_bounds(search) and not begins_with_agents and words.files > sure:
+        within = MOST_SCANNED if words.files <= few else None
         bounds = bounds_of(connection, search.gates[0], chains, most=FEW_RATED, within=within)
     # SQLite begins with the documents or with the ratings, and not with all agents of the chains.
     is_of_chains: sa.ColumnElement[bool] = unindexed(agent.c.chain_id).in_(chains)
@@ -190,17 +172,18 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
         begin = [agent.c.chain_id.in_(chains), *_among(claimed or ()), *words.has]
     elif is_by_meaning:
         begin = [is_of_chains]
-    elif words.files <= sizes.sure or (words.files <= sizes.few and not bounds.passing):
+    elif words.files <= sure or (words.files <= few and not bounds.passing):
         begin = [is_of_chains, *words.begin()]
     elif not bounds.passing and (search.gates or search.ranking not in _OF_AGENTS):
         begin, are_few = [is_of_chains if search.gates else agent.c.chain_id.in_(chains), *words.has], False
     gates = ranked(search.gates, search.ranking, chains, are_few=are_few)
     tables = _tables_of(search, has_words=bool(words.terms), closest=closest)
-    where = _conditions_of(search)
-    return Plan(connection, search, words, chains, sizes, tables, where, gates, begin, bounds, closest, stood)
+    where = [*_on_agent(search), *_on_file(search)]
+    few = sure if bounds.passing else few
+    return Plan(connection, search, words, chains, few, most, tables, where, gates, begin, bounds, closest, stood)
 
 
-def _claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
+def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
     """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many."""
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
@@ -265,11 +248,6 @@ def _tables_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | N
     if reads:
         tables = tables.join(files.registration_file, files.registration_file.c.content_hash == content)
     return tables
-
-
-def _conditions_of(search: AgentSearch) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions of a search on agents and files, but for words and gates."""
-    return [*_on_agent(search), *_on_file(search)]
 
 
 def _is_of_agent(columns: Any) -> sa.ColumnElement[bool]:
@@ -347,13 +325,14 @@ def _has_bounds(search: AgentSearch) -> bool:
     return gate.tag is not None and scale_of_tag(gate.tag) is not None and not gate.is_of_few
 
 
-def _sizes(connection: sa.Connection) -> Sizes:
+def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
+    """Return the files up to which a search may begin with them, surely does, and gives their agents to a walk."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)
     if dialect_of(connection).has_arrays:
         sure, most = few // 2, max(few, int(MOST_LISTED * growth))
-    return Sizes(few, sure, most)
+    return few, sure, most
 
 
 def _closest(connection: sa.Connection, matcher: Matcher, search: AgentSearch) -> sa.Subquery | None:

@@ -26,7 +26,7 @@ from bilateral.index.search.filters import AgentSearch, Order
 from bilateral.index.search.plans import has_verified_domain, plan_of
 from bilateral.index.search.reader import has_model
 from bilateral.index.search.results import FoundAgent as FoundAgent  # noqa: PLC0414  # public here
-from bilateral.index.search.results import Key, found_agents, is_listed, rows_about
+from bilateral.index.search.results import Key, agents_of_rows, is_listed, rows_about
 from bilateral.index.search.statements import rows_of, steps
 from bilateral.index.search.tables import KEY
 
@@ -77,7 +77,7 @@ def search_agents(
     Args:
         search: The conditions.
         limit: The largest number of agents.
-        cursor: The cursor of the former page. It names a rank and an agent, so new blocks shift nothing; an agent whose
+        cursor: The cursor of the previous page. It names a rank and an agent, so new blocks shift nothing; an agent whose
             rank changed meanwhile may come twice, or not.
 
     Raises:
@@ -127,11 +127,10 @@ def search_indexed(
     except pages.InvalidCursorError:
         if closest is None:
             raise
-        page = search_agents(connection, closest, limit=limit, cursor=cursor)  # a further page of the closest
     else:
         if page.items or cursor is not None or closest is None:
             return FoundAgents(page.items, page.next)
-        page = search_agents(connection, closest, limit=limit)
+    page = search_agents(connection, closest, limit=limit, cursor=cursor)  # perhaps a further page of the closest
     return FoundAgents(page.items, page.next, is_closest=bool(page.items))
 
 
@@ -169,8 +168,7 @@ def search_with_facets(
         rows += rows_of(plan, step, requested - len(rows))
         if len(rows) >= requested:
             break
-    agents = found_agents(connection, plan.search, rows[:limit])
-    facets = none
+    agents, facets = agents_of_rows(connection, plan.search, rows[:limit]), none
     if sample:
         counted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows[:sample]]
         facets = _count_facets(connection, counted, plan.search.rated_side.value, has_more=len(rows) > sample)

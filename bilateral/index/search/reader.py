@@ -101,23 +101,18 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
     existing = set(connection.execute(select(vocabulary.c.word).where(vocabulary.c.word.in_(requested))).scalars())
     parts = {word: trigrams(word) for word in requested if word not in existing}
     trigram_rows = [{"word": word, "trigram": trigram} for word, of_word in parts.items() for trigram in of_word]
-    for table, rows in (
-        (vocabulary, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()]),
-        # In one order, so that two transactions do not wait for each other in a circle.
-        (word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word"))),
-    ):
-        insert_new(connection, table, rows)
+    insert_new(connection, vocabulary, [{"word": word, "trigrams": len(of_word)} for word, of_word in parts.items()])
+    # In one order, so that two transactions do not wait for each other in a circle.
+    insert_new(connection, word_trigram, sorted(trigram_rows, key=itemgetter("trigram", "word")))
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
     """Compute the vectors that are missing or of another model."""
-    count = 0
-    while has_model() and not (stop is not None and stop.is_set()):
+    count, filled = 0, _AT_ONCE
+    while filled == _AT_ONCE and has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:
             filled = _fill(connection)
         count += filled
-        if filled < _AT_ONCE:
-            break
     return count
 
 
@@ -142,9 +137,8 @@ def _fill(connection: Connection) -> int:
     for content_hash, value in connection.execute(listed.order_by(capability.content_hash, capability.position)):
         values_of[bytes(content_hash)].append(value)
     connection.execute(delete(registration_vector).where(vector.content_hash.in_(retained), vector.model != MODEL))
-    insert_new(
-        connection,
-        registration_vector,
-        [vector_row(key, rows[key].name, rows[key].description, values_of[key], rows[key].words) for key in retained],
+    vectors = (
+        vector_row(key, rows[key].name, rows[key].description, values_of[key], rows[key].words) for key in retained
     )
+    insert_new(connection, registration_vector, list(vectors))
     return len(rows)

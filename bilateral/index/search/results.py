@@ -136,7 +136,9 @@ class FoundAgent:
     standing_rating: float | None = None
 
 
-def found_agents(connection: sa.Connection, search: AgentSearch, rows: Sequence[sa.Row[Any]]) -> tuple[FoundAgent, ...]:
+def agents_of_rows(
+    connection: sa.Connection, search: AgentSearch, rows: Sequence[sa.Row[Any]]
+) -> tuple[FoundAgent, ...]:
     """Return the agents of rows of a search, with their ratings for the first gate, and their standings."""
     if not rows:
         return ()
@@ -300,12 +302,10 @@ def _entries(
     connection: sa.Connection, table: sa.Table, names: Sequence[str], contents: Sequence[bytes]
 ) -> dict[bytes | None, list[Any]]:
     """Return entries of files by the hash of the file."""
-    columns = table.c
-    query = sa.select(columns.content_hash, *(columns[name] for name in names)).where(
-        columns.content_hash.in_(contents)
-    )
+    content_hash = table.c.content_hash
+    query = sa.select(content_hash, *(table.c[name] for name in names)).where(content_hash.in_(contents))
     entries: dict[bytes | None, list[Any]] = defaultdict(list)
-    for content, *entry in connection.execute(query.order_by(columns.content_hash, columns.position).limit(_MOST)):
+    for content, *entry in connection.execute(query.order_by(content_hash, table.c.position).limit(_MOST)):
         entries[content].append(tuple(entry))
     return entries
 
@@ -319,8 +319,6 @@ def _ratings(
         for id_, (chain_id, identity, agent_id) in agents.items()
         for address in registries.key(chain_id, agent_id, identity).registries
     }
-    if not of_registry:
-        return {}
     columns, key = summary.c, ("chain_id", "registry", "agent_id")
     lists = zip(key, zip(*of_registry, strict=True), strict=True)
     query = sa.select(*(columns[name] for name in (*key, "tag")), *figures(columns)).where(
@@ -331,10 +329,7 @@ def _ratings(
     for chain_id, address, agent_id, tag, count, counterparts, mean, bound in connection.execute(query):
         id_ = of_registry.get((chain_id, address, int(agent_id)))
         if id_ is not None and (id_ not in best or (counterparts, count) > (best[id_].counterparts, best[id_].count)):
-            best[id_] = RatingSummary(
-                registry=address, side=side, tag=tag, count=count, counterparts=counterparts, mean=mean,
-                lower_bound=bound,
-            )  # fmt: skip
+            best[id_] = RatingSummary(address, side, tag, count, counterparts, mean, bound)
     return best
 
 

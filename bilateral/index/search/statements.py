@@ -85,12 +85,12 @@ def _by_names(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
     last = None if place is None else floor(place[0])
     for relevance in range(len(plan.words.terms) if last is None else min(len(plan.words.terms), last), -1, -1):
         here = place if relevance == last else None
-        names = plan.words.names_with(relevance, plan.sizes.most)
+        names = plan.words.names_with(relevance, plan.most)
         if names.begin is not None and names.files <= plan.few:
             yield _by_files(plan, here, names.begin, names.exactly)
             continue
         among: Callable[[], _Listed] = listed
-        if names.begin is not None and names.files <= plan.sizes.most:
+        if names.begin is not None and names.files <= plan.most:
             among = partial(_agents_of, plan, names.begin)
         where = [*plan.words.has, *names.exactly]
         if by_standing and (here is None or here[0] > relevance):
@@ -162,7 +162,7 @@ def _with_words(plan: Plan) -> _Listed:
 
 def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
     """Return the ids of the agents whose files fulfil a condition on their words, by chains; None for too many."""
-    content, most = registration_words.c.content_hash, plan.sizes.most_agents
+    content, most = registration_words.c.content_hash, plan.most_agents
     tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
         agent_file, agent_file.c.file_id == files.file.c.file_id
     )

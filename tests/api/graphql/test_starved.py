@@ -15,7 +15,7 @@ QUERY = {"query": "{ feedbacks(first: 1000) { id value agent { id owner feedback
 
 @pytest.mark.parametrize("api_database", ["sqlite"], indirect=True)  # PostgreSQL does not tell its processor time
 def test_starved_query_is_answered_with_a_status_and_a_time_to_come_again(api, monkeypatch):
-    monkeypatch.setattr(readers, "_PATIENCE", 1e-9)  # the clock's part ends before the processor's
+    monkeypatch.setattr(readers, "_CLOCK_FACTOR", 1e-9)  # the clock's part ends before the processor's
     answer = api.post("/graphql/31337", json=QUERY)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), answer.text
     assert answer.json()["code"] == "busy"
