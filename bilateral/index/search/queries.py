@@ -77,8 +77,8 @@ def search_agents(
     Args:
         search: The conditions.
         limit: The largest number of agents.
-        cursor: The cursor of the previous page. It names a rank and an agent, so new blocks shift nothing; an agent whose
-            rank changed meanwhile may come twice, or not.
+        cursor: The cursor of the previous page. It names a rank and an agent, so new blocks shift nothing; an agent
+            whose rank changed meanwhile may come twice, or not.
 
     Raises:
         InvalidArgumentError: The limit is out of range; or the order is that of meaning, and the extra `semantic` is
