@@ -32,7 +32,7 @@ from bilateral.index.payments import tables
 from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment
 from bilateral.index.reading.prepared import Prepared
-from bilateral.index.reading.readers import refuse_if_brief
+from bilateral.index.reading.readers import require_patience
 
 Seller = tuple[str, int]
 """The identity registry and the id of a paid agent."""
@@ -219,7 +219,7 @@ def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: 
     """
     if not agents:
         return {}
-    refuse_if_brief(connection)
+    require_patience(connection)
     table, paid = payment.c, dict[Seller, Seller]()
     is_paid = (
         (table.chain_id == parameters["chain_id"])

@@ -88,7 +88,7 @@ class Reader:
         url: The SQLAlchemy URL of the database; the default database if left out.
         seconds: The time limit of a visit: of all its statements together.
         connections: The largest number of connections at once.
-        is_brief: True if visits hold up other requests, see `refuse_if_brief`.
+        is_brief: True if visits hold up other requests, see `require_patience`.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
@@ -215,7 +215,7 @@ class Reader:
         self._engine.dispose()
 
 
-def refuse_if_brief(connection: Connection) -> None:
+def require_patience(connection: Connection) -> None:
     """End a brief visit before work whose length strangers choose.
 
     Raises:

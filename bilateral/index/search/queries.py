@@ -27,6 +27,8 @@ from bilateral.index.search.plans import has_verified_domain, plan_of
 from bilateral.index.search.reader import has_model
 from bilateral.index.search.results import FoundAgent as FoundAgent  # noqa: PLC0414  # public here
 from bilateral.index.search.results import Key, agents_of_rows, is_listed, rows_about
+from bilateral.index.search.results import MatchedRating as MatchedRating  # noqa: PLC0414
+from bilateral.index.search.results import matched_ratings as matched_ratings  # noqa: PLC0414
 from bilateral.index.search.statements import rows_of, steps
 from bilateral.index.search.tables import KEY
 

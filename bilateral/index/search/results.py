@@ -145,7 +145,7 @@ def agents_of_rows(
     keys = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
     values, sizes = listed(KEY, zip(*keys, strict=True))
     details = {row[:3]: row[3:] for row in _details(*sizes).all(connection, values)}
-    ratings_of = _matched_ratings(connection, search.gates[0], search.ranking, keys) if search.gates else {}
+    ratings_of = matched_ratings(connection, search.gates[0], search.ranking, keys) if search.gates else {}
     standings = statuses(connection, keys, search.rated_side.value)
     agents = []
     for key, row in zip(keys, rows, strict=True):
@@ -172,7 +172,7 @@ def _details(*sizes: int) -> Prepared:
     )
 
 
-def _matched_ratings(
+def matched_ratings(
     connection: sa.Connection, gate: Gate, order: Order, agents: Sequence[Key]
 ) -> dict[Key, MatchedRating]:
     """Return the best ratings of some agents for a gate, in the order of the search."""
