@@ -121,7 +121,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
     service.require_indexed(search.chains)
     with service.reader.connect() as connection:
         page = search_agents(connection, search, limit=query.limit, cursor=query.cursor)
-        standing, is_withheld = None, False
+        standing, held_back = None, False
         if query.buyerAddress is not None:
             standing = read_buyer(
                 connection, query.buyerAddress, query.chain, query.policy or service.settings.buyers.policy

@@ -69,7 +69,7 @@ class Chains:
         self.deployments: dict[str, Deployment] = {}
         self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
-            state = ClientState(wanted=deployment)
+            state = ClientState(requested=deployment)
             reader = EvmReader(state, terms.confirmations)
             self._add(reader)
             self.states[str(reader.chain)], self.deployments[str(reader.chain)] = state, deployment
