@@ -87,7 +87,7 @@ def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]
     deployment = yield from registries.connect(state)
     to = deployment.address_of(Registry.REPUTATION)
     transaction = {"to": to, "data": "0x" + data.hex(), "chainId": deployment.chain_id, "value": 0, **fees_}
-    return transactions.Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
+    return Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
 
 
 def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[str, int]) -> Operation[Sent[Any]]:
@@ -116,7 +116,7 @@ def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
     gas = answers.quantity(estimate)
     price = yield from fees.quote(state, history)
     transaction = {"chainId": deployment.chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
-    return transactions.Sent(Registry.REPUTATION, {**transaction, **price}, gas, lambda _: True)
+    return Sent(Registry.REPUTATION, {**transaction, **price}, gas, lambda _: True)
 
 
 def outbid(state: ClientState, prepared: Sent[Any], previous: Mapping[str, int]) -> Sent[Any]:
