@@ -17,7 +17,7 @@ from bilateral.api.service import service_of
 from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, best_discount, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, is_withheld, read_offers
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.index.reading.registries import AgentKey
 from bilateral.index.search.filters import AgentSearch, Gate

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Float,
-    Index,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    and_,
-    literal_column,
-)
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Column, Float, Index, MetaData, PrimaryKeyConstraint, Table
 
 from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, key_string, required
@@ -63,12 +53,12 @@ SUMMARY_TABLES: Final = (summary, counterpart)
 """Tables that are computed from feedback and ratings."""
 
 
-def is_plain(side: ColumnElement[Any]) -> ColumnElement[bool]:
+def is_plain(side: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that a summary is of all ratings of its side."""
-    return and_(*(side != literal_column(f"'{name}'") for name in sorted(SEALED_SIDES.values())))
+    return sa.and_(*(side != sa.literal_column(f"'{name}'") for name in sorted(SEALED_SIDES.values())))
 
 
-def event_columns(columns: Any, *names: str) -> list[ColumnElement[Any]]:
+def event_columns(columns: Any, *names: str) -> list[sa.ColumnElement[Any]]:
     """Return some columns of events, and after them those that say where each event stands."""
     return [columns[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash")]
 
