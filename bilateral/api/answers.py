@@ -1,7 +1,5 @@
 """Answers of the routes: JSON, JSON Lines and CSV, with an ETag."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The application: all routes behind their limits."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The parts that the routes of buyers share: their settings, what reads a buyer, and refusals as problems."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

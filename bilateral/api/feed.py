@@ -1,7 +1,5 @@
 """Waits for new steps of the change feed, for long polls and streams."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Limits on requests, before anything reads them: URL, headers, bodies, and requests a minute."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -1,7 +1,5 @@
 """Pages of other origins may read, and may not write (CORS)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

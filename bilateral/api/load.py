@@ -1,7 +1,5 @@
 """Limits of the load on databases and nodes: values read once a moment, acts of accounts, and threads for nodes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

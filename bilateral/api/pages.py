@@ -1,7 +1,5 @@
 """Answers with web pages. The content of each is also JSON, by `.json` at the end of the path or by `Accept`."""
 
-from __future__ import annotations
-
 import gzip
 import inspect
 from collections.abc import Callable

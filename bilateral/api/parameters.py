@@ -1,7 +1,5 @@
 """Parameters that many routes have."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from types import UnionType

@@ -1,7 +1,5 @@
 """Modules that need a part of the index which this installation may lack."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from http import HTTPStatus
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Errors of the service as problem details (RFC 9457): one shape for all of them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

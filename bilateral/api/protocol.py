@@ -1,7 +1,5 @@
 """HTTP on a connection, with limits that hold before a request is complete."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

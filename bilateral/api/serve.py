@@ -1,7 +1,5 @@
 """The service as a process: the index in a thread, the API on the main one, or several processes of the API."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """The parts that all routes share: settings, the database, and the figures of the service."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from functools import partial

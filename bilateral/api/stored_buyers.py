@@ -1,7 +1,5 @@
 """The source of buyers' records for checks: the payments that the index has. The extra `index` is enough for it."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any, Final
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815  # the names of the service
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Collection, Mapping

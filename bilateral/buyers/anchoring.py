@@ -4,8 +4,6 @@ The states of an epoch are stored before its root is sent, in one transaction. A
 root. The registry takes each epoch once, so that the root of an interrupted run is not doubled.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A leaf is the twice hashed ABI encoding of a state. The two hashes of a pair are
 checks a state against a root with `verify_state`, or on chain with `verifyBuyer`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final, Self

@@ -1,7 +1,5 @@
 """Refusals of messages about buyers and of proofs of their tiers, and failures of services for them."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar
 from http import HTTPStatus
 from typing import Any, Final

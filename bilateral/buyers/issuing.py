@@ -5,8 +5,6 @@ The secret is random, shared by all workers through the database, and deleted tw
 buyer a pseudonym was.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from base64 import urlsafe_b64encode

@@ -4,8 +4,6 @@ The domain's name is `BilateralBuyers`, its version `1`, its contract the seller
 `contentHash` are keccak-256 of JSON in its canonical form (RFC 8785); `noteHash` is keccak-256 of the text in UTF-8.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

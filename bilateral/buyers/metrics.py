@@ -1,7 +1,5 @@
 """Dealings of a buyer on one chain, from the index: payments by seller, reviews, votes of sellers, disputes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

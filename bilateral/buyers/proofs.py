@@ -1,7 +1,5 @@
 """Proofs that messages are of whom they claim: payments in the index, and signatures of keys and contracts."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Feedback of sellers is in `bilateral.buyers.remote`. Each function is safe to retry: the same message counts once.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

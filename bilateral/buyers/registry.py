@@ -6,8 +6,6 @@ shown apart and never counted: they may repeat what the service knows already.
 
 # ruff: noqa: N815  # the names of the service
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815  # the specification's names
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal

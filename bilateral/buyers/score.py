@@ -3,8 +3,6 @@
 The library `BuyerScore` of the contracts computes the same. One file of vectors tests both.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction

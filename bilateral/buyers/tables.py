@@ -3,8 +3,6 @@
 Messages come to this service alone: no rebuild of the index can restore them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """Errors of checks: there is no answer. A program that pays or serves only on an answer does neither."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar
 
 from bilateral.core.errors import BilateralError, FormattedError

@@ -4,8 +4,6 @@ An index, a node of an EVM chain and a node of a foreign chain each return the s
 know is `Unknown`, with the reason. `judge` decides by facts and a policy alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Decimal

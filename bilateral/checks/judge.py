@@ -1,7 +1,5 @@
 """The judge: a verdict and its reasons, from facts and a policy alone, and the answers with the figures behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

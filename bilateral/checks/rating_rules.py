@@ -1,7 +1,5 @@
 """Rules about ratings, trust analysis and validations: each yields the reasons that some facts make."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Rules about agents and clients: each yields the reasons that some facts make. `rating_rules` has those of ratings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias

@@ -4,8 +4,6 @@ The index reads no chain of Solana. `bilateral index prove-claims` asks nodes no
 that changed beside a sight of the file that claims. So an answer about an earlier block can be given again.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Verdicts and their reasons, with the evidence that events, files, trust analysis and buyers' records give."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal

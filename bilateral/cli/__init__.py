@@ -1,7 +1,5 @@
 """The command line: `bilateral info`, and `bilateral account|agent|feedback|rate|validation|auth|signals …`."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from io import TextIOWrapper

@@ -1,7 +1,5 @@
 """`bilateral account …`: keystores, in the same format and folder as Ape's accounts."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated

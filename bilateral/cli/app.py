@@ -1,7 +1,5 @@
 """The root of the command line: its groups, and the errors of its commands."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """`bilateral auth …`: feedback that the agent's owner authorises (FeedbackAuth)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Columns of tables, and marks on tags that look like other tags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

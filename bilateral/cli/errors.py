@@ -1,7 +1,5 @@
 """Exit codes by kind of error, and errors as text or JSON."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The help of commands and groups, which ends with examples to paste, and the groups and commands of the root."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

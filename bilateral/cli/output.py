@@ -4,33 +4,26 @@ Strangers write what is on chain. Tables show it through `printable`, as text in
 written in ASCII, with everything else as escapes.
 """
 
-from __future__ import annotations
-
 import errno
 import getpass
 import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from bilateral.cli import errors
 from bilateral.cli.secrets import without_keys
+from bilateral.core.errors import BilateralError
 from bilateral.core.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from rich.console import RenderableType
-    from rich.status import Status
-
-    from bilateral.core.errors import BilateralError
 
 _MAX_TEXT: Final = 300
 """Characters of a text that tables show; JSON has all of it."""

@@ -4,8 +4,6 @@ Every process of the machine sees arguments, and the shell's history keeps them.
 refused before anything else, and no message repeats it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final

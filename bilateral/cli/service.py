@@ -1,7 +1,5 @@
 """`bilateral serve` and `bilateral mcp`: the index for other programs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final

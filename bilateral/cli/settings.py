@@ -1,7 +1,5 @@
 """The options that commands share: the node, the key, the sending of transactions, and the store of documents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

@@ -4,8 +4,6 @@ An object has the fields and public properties of the SDK's class, by the same n
 text, bytes are 0x and hexadecimal digits, decimal numbers are text (they are exact), times are ISO 8601 in UTC.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 The fields have the names that `--json` shows.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """`bilateral transaction …`: speed up and cancel pending transactions."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from bilateral.cli.help import argument

@@ -1,7 +1,5 @@
 """`bilateral validation …`: requests to validators, and their answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The version of the package, and the commit that it was made of."""
 
-from __future__ import annotations
-
 import subprocess
 from importlib.metadata import version
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """`bilateral webhooks …`: subscriptions to changes, and their delivery."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading

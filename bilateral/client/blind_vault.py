@@ -4,8 +4,6 @@ A lost salt is a lost rating, and two envelopes with different ratings for one i
 vault therefore keeps the first rating for each interaction, on disk, and returns it when asked again.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from contextlib import closing

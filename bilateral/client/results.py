@@ -4,8 +4,6 @@ Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum f
 else's entry never keeps a result from being made: a document that cannot be loaded is None, with its problem beside it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The state that the operations of one client share, and the transaction of a write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType

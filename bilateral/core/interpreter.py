@@ -1,7 +1,5 @@
 """Settings of Python's interpreter that a batch of many objects and two threads needs."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

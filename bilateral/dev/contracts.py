@@ -1,7 +1,5 @@
 """Deploys the registries and a payment token to a local chain, from the code that the package carries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Servers on this machine: applications in threads, and the facilitator of the x402 SDK behind HTTP."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,16 +1,17 @@
 """The parts of `bilateral dev`, in the order in which they need each other."""
 
-from __future__ import annotations
-
 import json
 import logging
 import secrets
 import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from eth_account import Account
+from eth_account.signers.local import LocalAccount
 
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
@@ -19,12 +20,6 @@ from bilateral.dev.contracts import LocalChain
 from bilateral.dev.servers import PATH, facilitator_app, serving, shop_app
 from bilateral.documents import RegistrationFile
 from bilateral.x402 import Secp256k1Key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from eth_account.signers.local import LocalAccount
 
 ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
 """The accounts of anvil by their part. The newcomer owns no agent yet. The buyer and it have test dollars."""

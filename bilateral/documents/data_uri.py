@@ -4,8 +4,6 @@ Agents register their files by many almost valid forms of that URI, by bare JSON
 read whose meaning is certain.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """The feedback file: a client's statement beyond the number on chain (best practices, "Off-Chain Feedback File")."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import NoneType

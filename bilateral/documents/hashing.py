@@ -4,8 +4,6 @@ ERC-8004 requires keccak-256 of the file's bytes. Some published clients store o
 mismatch does not prove tampering.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

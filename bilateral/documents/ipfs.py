@@ -4,8 +4,6 @@ Neither the server nor the author of the blocks is trusted. The number of blocks
 and the walk over blocks (UnixFS and dag-pb) does not recurse.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

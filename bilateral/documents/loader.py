@@ -1,7 +1,5 @@
 """Loading of documents that strangers name, by any URI that is in use for agents."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -4,8 +4,6 @@ Authors write strictly (`written`, `of`). Strangers' files are read by `from_byt
 cannot be read: an agent must not become unverifiable by one odd optional field.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """The test for public addresses. A stranger's URI must not lead to the network of the machine that loads it."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 

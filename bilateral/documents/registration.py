@@ -5,8 +5,6 @@ the file lacks. Writing, by `RegistrationFile.new`, refuses such files. Signers 
 registrations whose file it is, so these are read strictly: one malformed entry makes the file unreadable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self

@@ -1,7 +1,5 @@
 """The content of the pages on which visitors act: a form for each action, filled from the path's query."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

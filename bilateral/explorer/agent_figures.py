@@ -1,7 +1,5 @@
 """Figures of an agent's page: shares of its newest ratings, values by tag on their scales, and activity by day."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

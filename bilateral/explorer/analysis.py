@@ -1,7 +1,5 @@
 """The pages of trust analysis: findings and clusters, how they were found, and what each detector would miss."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Files that pages load: the style sheet, scripts and fonts. Their names have a hash, so that browsers keep them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256

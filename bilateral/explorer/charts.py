@@ -3,8 +3,6 @@
 Blue is the agent as a server, orange as a client.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import sha256
 from math import sqrt

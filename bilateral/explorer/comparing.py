@@ -1,7 +1,5 @@
 """The page that compares two agents, on both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Pages that the words of a search name: an agent by its id, an account, a transaction, a validation, or a tag."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

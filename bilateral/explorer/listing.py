@@ -1,7 +1,5 @@
 """The page of an agent's ratings: all entries that a figure is made of, with a path for every state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Names that look alike: the words of strangers, of which one may pretend to be another."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """The page that says how each figure is made, and what the API has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

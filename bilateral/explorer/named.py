@@ -1,7 +1,5 @@
 """Findings of trust analysis as people read them: who acted, about which agents, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The page of the network of trust: its nodes and links, and where each node stands."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

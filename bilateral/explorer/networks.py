@@ -1,7 +1,5 @@
 """Names of chains in the paths of pages, such as `base` in `/base/247`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Final

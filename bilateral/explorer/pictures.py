@@ -1,7 +1,5 @@
 """Pictures for previews of links (Open Graph): 1200 by 630 pixels, drawn on the server."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from io import BytesIO

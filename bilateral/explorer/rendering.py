@@ -1,7 +1,5 @@
 """Renders the content of pages as HTML by Jinja2, with every text of a stranger escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

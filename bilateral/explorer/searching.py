@@ -1,7 +1,5 @@
 """The page of searches: the gate as a form, and a path for every state of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

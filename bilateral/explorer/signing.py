@@ -1,7 +1,5 @@
 """The facts by which a page checks what the service asks a wallet to sign: contracts, functions and messages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Text of strangers and figures, as pages show them."""
 
-from __future__ import annotations
-
 import unicodedata
 from datetime import UTC, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Errors of the index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import InitVar
 

@@ -3,8 +3,6 @@
 A projection imports only those before it. Search is a reader of the contents of files.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

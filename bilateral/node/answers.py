@@ -1,7 +1,5 @@
 """Checked reading of a node's answers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final, NoReturn
 

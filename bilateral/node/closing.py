@@ -1,7 +1,5 @@
 """Objects with connections, which a `with` block closes at its end."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self

@@ -3,8 +3,6 @@
 The node's URL may hold a key. No message and no log of this package or its HTTP library shows the URL.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import threading

@@ -1,7 +1,5 @@
 """Logs by address, topics and range of blocks. Nothing here decodes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias

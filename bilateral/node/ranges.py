@@ -4,8 +4,6 @@ Each node has limits of its own, and words of its own for them. The class of a r
 number is a ceiling to try, never a truth. `tests/index/test_limits.py` lists the words that are known.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 `StepRunner` blocks, `AsyncStepRunner` does not. Clients and verifiers use the same two.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

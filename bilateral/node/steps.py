@@ -3,8 +3,6 @@
 An operation does no input or output itself. `Client`, which blocks, and `AsyncClient` run the same operations.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass

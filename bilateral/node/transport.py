@@ -1,7 +1,5 @@
 """Requests to a node: through this package's own HTTP connections, or through a provider that the user made."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Sequence

@@ -1,7 +1,5 @@
 """Addresses of Solana: base 58, the programs, and addresses that programs derive."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final

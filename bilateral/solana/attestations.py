@@ -4,8 +4,6 @@ Nothing here writes to Solana. SATI's client submits feedback through Light's pr
 The layouts are those of SATI's program 1.0.0.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from enum import IntEnum

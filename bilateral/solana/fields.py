@@ -1,7 +1,5 @@
 """Accounts, and a reader of the fields in their bytes that checks every length before it is used."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from hashlib import sha256
 

@@ -1,7 +1,5 @@
 """The past of an agent. Nodes keep no past state, so it is provable only if nothing has changed since."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

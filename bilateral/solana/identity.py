@@ -5,8 +5,6 @@ with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as ide
     identity.set_wallet(mint, wallet)
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from bilateral.core.errors import MalformedIdentifierError

@@ -1,7 +1,5 @@
 """Instructions of Token-2022 with which an owner changes an agent: its metadata, its holder and its authorities."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Requests to a node of Solana, with checked answers. Every function is an operation."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Sequence

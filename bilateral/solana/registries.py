@@ -1,7 +1,5 @@
 """The registries of agents on Solana, by their programs: SATI, and 8004-solana."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, Protocol, TypeAlias

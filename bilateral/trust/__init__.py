@@ -3,8 +3,6 @@
 The package takes tables and returns tables. It needs the extra `trust`.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from bilateral.core.errors import MissingExtraError

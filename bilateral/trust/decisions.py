@@ -1,7 +1,5 @@
 """Decisions about payments: a verdict for each ask, by the rows that were there at its time and by its amount."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final

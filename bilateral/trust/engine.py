@@ -1,7 +1,5 @@
 """The engine: tables in, tables out. It runs all detectors, combines their findings, and scores everybody."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Explanations for people: a finding, an account or an agent in plain sentences."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any, Final
 

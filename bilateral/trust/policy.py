@@ -1,7 +1,5 @@
 """Filters for the registries' own reads, such as the list of clients that `getSummary` wants (ERC-8004)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

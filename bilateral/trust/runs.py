@@ -1,7 +1,5 @@
 """Runs of an analysis: its steps are reported as they end, with the time that is left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A reader's own list is the strongest protection that was measured (docs/decision
 each with its figures. The reader confirms them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Actions of an agent's owner: to register it, to edit its file, to set its wallet, and to speak as it."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal

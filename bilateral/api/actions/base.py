@@ -1,7 +1,5 @@
 """The parts that all actions share: their common fields, and the answer that says what a wallet is asked to sign."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """Actions of clients: to give feedback, to revoke it, and to respond to it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Prepares an action: checks its fields, and simulates it with the checks of the SDK."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The aggregator over HTTP. `routes` is loaded only if the settings name one: it needs the extra `x402`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 FEEDBACK_PATH: Final = "/v1/aggregator/feedback"

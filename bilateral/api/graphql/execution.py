@@ -1,7 +1,5 @@
 """Validation and execution of queries: each selected root field becomes one statement, whose JSON is the answer."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence

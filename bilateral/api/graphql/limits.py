@@ -1,7 +1,5 @@
 """Limits of a query, checked before it is validated or executed: its size is computed from the types of the schema."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

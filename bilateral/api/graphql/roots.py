@@ -1,7 +1,5 @@
 """The fields at the root of a query, each with the statement that answers it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The GraphQL schema: queries, filters and orders, made of the list of entities by the rules of graph-node."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each subscription is one stream without a session, so that any process of the se
 the protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Mapping

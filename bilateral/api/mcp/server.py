@@ -1,7 +1,5 @@
 """The MCP server: its tools and resources."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Routes of one account and one feedback, and of a service that is known by its URL alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

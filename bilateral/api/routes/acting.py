@@ -1,7 +1,5 @@
 """Routes for visitors who act with their own wallets: a page for each action, and what prepares its transaction."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, get_args
 
 from fastapi import APIRouter, Body, Request, Response

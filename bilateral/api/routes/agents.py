@@ -1,7 +1,5 @@
 """Routes of one agent: its state, and the records about it."""
 
-from __future__ import annotations
-
 import re
 from re import Match
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """Routes of trust analysis: its findings and clusters, the judgement about accounts and agents, trusted clients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

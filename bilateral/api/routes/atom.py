@@ -1,7 +1,5 @@
 """Atom feeds (RFC 4287) of an agent and of an account, for feed readers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime

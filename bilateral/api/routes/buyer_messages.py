@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815  # the specification's names
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -2,8 +2,6 @@
 
 # ruff: noqa: N803, N815  # the names of the specification and the service
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from http import HTTPStatus

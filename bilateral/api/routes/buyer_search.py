@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815  # the specification's names
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any

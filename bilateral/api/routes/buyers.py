@@ -2,8 +2,6 @@
 
 # ruff: noqa: N803, N815  # the specification's names
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Routes of the indexed chains: progress, registries, statistics by day; and for monitors: alive, ready, figures."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta

@@ -1,7 +1,5 @@
 """The change feed: JSON, JSON Lines, long polls, and server-sent events."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing, asynccontextmanager

@@ -1,7 +1,5 @@
 """Routes of checks: should I pay this server, should I serve this client?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Final, Optional, TypeVar, Union, get_args, get_origin

@@ -1,7 +1,5 @@
 """Routes of GraphQL: one for each chain, and one for all of them."""
 
-from __future__ import annotations
-
 import time
 from http import HTTPStatus
 from typing import Annotated, Any, Final

@@ -1,7 +1,5 @@
 """The route of the Model Context Protocol, by streamable HTTP without sessions."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -1,7 +1,5 @@
 """Routes of files: all ratings that a list of an agent has, and the registration files that the operator keeps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

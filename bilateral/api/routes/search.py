@@ -1,7 +1,5 @@
 """Routes of searches: agents, feedback, leaders, and the keyword search of published SDKs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated

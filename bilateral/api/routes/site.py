@@ -1,7 +1,5 @@
 """Routes of the documentation site."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Routes of the web pages of searches, single records, comparisons, networks and trust analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -3,8 +3,6 @@
 The module's name puts its routes behind all others, because the path of an agent begins with the name of any chain.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response

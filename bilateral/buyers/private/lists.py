@@ -3,8 +3,6 @@
 The order of the members decides the trees: by address, each group the members whose anchored tier is at least its own.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The list of a day is stored before its roots are sent. A later run finds it and 
 the roots of a day once.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -4,8 +4,6 @@ One verification takes some two seconds of a processor, so they run one at a tim
 as `Client.get_tier_roots` once a day.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Two of the packages (`snarkjs`, `ffjavascript`) are under the GPL. They stay in 
 user fills by `install_prover`. A secret is passed by standard input.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Prove a buyer's tier privately: join the groups once, and make a proof for each place and day."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -3,8 +3,6 @@
 The database is SQLite or PostgreSQL. The table is made if it is missing.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from bilateral.core.errors import require_modules

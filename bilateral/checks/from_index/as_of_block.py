@@ -1,7 +1,5 @@
 """Chains as of a block, which bounds all that a check reads, and the trust analysis that was stored by then."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol

@@ -1,7 +1,5 @@
 """Should I serve this client? The facts that an index has of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import attrgetter, itemgetter

@@ -1,7 +1,5 @@
 """Ratings as of a block, from events: the newest, all of an agent, and those that count by how they were given."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

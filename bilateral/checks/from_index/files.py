@@ -1,7 +1,5 @@
 """The registration file of an agent as of a block, and the domains that vouch for it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache

@@ -4,8 +4,6 @@ At the head the derived tables answer, in a time that does not depend on the num
 a limit of age, or proofs of payment, the events are read one by one, up to a limit. Both ways give the same integers.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Should I pay this server? The facts that an index has of it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The subjects of a check: agents and accounts as of a block, computed from the events of the identity registry."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Agents: registering, loading, changing, handing on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Feedback that the agent's owner has authorised (FeedbackAuth)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

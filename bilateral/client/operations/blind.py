@@ -1,7 +1,5 @@
 """Blind ratings: both envelopes, their seal on chain, and their openings."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Sequence

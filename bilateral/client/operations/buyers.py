@@ -1,7 +1,5 @@
 """Records of buyers, which payments prove: reads, settlements and anchors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeVar

@@ -1,7 +1,5 @@
 """Waiting for transactions, and their outcome: the result, decoded from the receipt, or the error."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar

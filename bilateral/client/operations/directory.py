@@ -1,7 +1,5 @@
 """The directory of agents: their domains, the agent that an account speaks as, and proofs that agents exist."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Loading and storing documents on the way of an operation."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Open feedback: giving, answering, revoking."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Fees of transactions: what the node quotes, and what the client is willing to sign."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from statistics import median_low
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """A look at the registries of a deployment: their code, their owners, and whether they belong together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

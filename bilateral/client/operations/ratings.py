@@ -1,7 +1,5 @@
 """Ratings that servers give their clients and validators (EIP-8004a)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

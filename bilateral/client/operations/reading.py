@@ -1,7 +1,5 @@
 """Reading feedback: one, all of an agent's, its answers, its average."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

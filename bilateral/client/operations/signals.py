@@ -4,8 +4,6 @@ The period is `tag2`, which the registry keeps in its state. So the chain itself
 which signals of a period there are already. A run that was cut off is completed by running it again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Transactions: simulated, priced, given a nonce, signed and sent, alone or many at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Validation of an agent's work (ERC-8004)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The registries and their ABIs, copied from the compiler's output by the build."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Anybody can put bytes that are not UTF-8 into a tag, a URI or a domain. They mus
 decoded as bytes first, and become `ChainText`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Logs as a node reports them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

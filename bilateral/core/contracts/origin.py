@@ -1,7 +1,5 @@
 """The authors of a registry's code."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -3,8 +3,6 @@
 Both have one schema. The address book, `deployments/canonical.json`, keeps what its chains share in groups.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Final, Self

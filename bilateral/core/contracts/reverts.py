@@ -1,7 +1,5 @@
 """Reverts of the registries: the error, its arguments, a reason for programs, and advice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The base of the exceptions of the package, and the errors of arguments and extras."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
 from importlib.util import find_spec

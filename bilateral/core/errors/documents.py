@@ -1,7 +1,5 @@
 """Errors of registration and feedback files."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar
 
 from bilateral.core.errors.base import BilateralError, FormattedError

@@ -1,7 +1,5 @@
 """Errors of nodes, and of deployments of the registries."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Errors of reading Solana: agents, payments, and nodes that give no usable answer."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar
 
 from bilateral.core.errors import FormattedError

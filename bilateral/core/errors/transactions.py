@@ -1,7 +1,5 @@
 """Errors of signatures and transactions."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar
 
 from bilateral.core.errors.base import BilateralError, FormattedError

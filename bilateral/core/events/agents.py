@@ -1,7 +1,5 @@
 """The state of agents, derived from the identity registry's events alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final

@@ -1,7 +1,5 @@
 """Transfers by signature (EIP-3009): the authorization that belongs to each transfer of a token."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 

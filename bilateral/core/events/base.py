@@ -1,7 +1,5 @@
 """Events of registries in general, and logs from which none can be made."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar

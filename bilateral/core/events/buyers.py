@@ -1,7 +1,5 @@
 """Events of the registries of buyers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

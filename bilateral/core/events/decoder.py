@@ -5,8 +5,6 @@ things. It refuses a head that is cut, where eth-abi reads a shorter number. A s
 but becomes a `ChainText` with its bytes: anybody can put any bytes into a tag, and one entry must not stop a reader.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields

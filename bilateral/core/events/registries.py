@@ -1,7 +1,5 @@
 """Events of the registries of agents, feedback, ratings and validations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final

@@ -4,8 +4,6 @@ The timeouts of HTTP libraries begin again with each piece that arrives, so a se
 hold a request for ever. The system's resolver takes no timeout at all.
 """
 
-from __future__ import annotations
-
 import queue
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """The time for which a server asks its clients to wait."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime

@@ -7,8 +7,6 @@ The textual feedback id of the best practices counts from 0, the contract and pu
 `FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Self
 

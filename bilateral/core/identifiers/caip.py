@@ -3,8 +3,6 @@
 Part of `bilateral.core.identifiers`, which describes the common behaviour of identifiers.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,20 +1,14 @@
 """Envelopes with their signatures, and the openings of their seals, as the sides hand them to each other in JSON."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, SealMismatchError
-from bilateral.core.signatures.blind_ratings import BlindFeedback, SealedFeedback, SealedRating, rating_seal
+from bilateral.core.signatures.blind_ratings import BlindFeedback, Envelope, SealedFeedback, SealedRating, rating_seal
 from bilateral.core.text.encoding import decode_object
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bilateral.core.signatures.blind_ratings import Envelope
 
 _HEX: Final = re.compile(r"0x([0-9a-fA-F]{2})*")
 _BYTES_FIELDS: Final = {"interaction", "seal", "salt", "feedback_hash"}

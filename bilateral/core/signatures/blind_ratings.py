@@ -3,8 +3,6 @@
 The manual is the interface `IBlindRatings`. A seal is the hash of a rating and a random salt.
 """
 
-from __future__ import annotations
-
 from dataclasses import astuple, dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Final, Self

@@ -4,15 +4,16 @@ Each message is a frozen dataclass whose fields are those of the Solidity struct
 method binds it to one registry on one chain, so that a signature is invalid anywhere else.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, get_origin, get_type_hints
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final, get_origin, get_type_hints
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_account.messages import SignableMessage, encode_typed_data
+from eth_account.signers.base import BaseAccount
 from eth_keys.constants import SECPK1_N
 from eth_keys.exceptions import BadSignature
 from eth_keys.main import lazy_key_api as keys
@@ -25,12 +26,6 @@ from bilateral.core.errors import BilateralError, InvalidArgumentError, Malforme
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked, is_whole
 from bilateral.core.values.times import chain_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from eth_account.signers.base import BaseAccount
 
 _AUTH_BYTES: Final = 5 * 32  # five words of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # r, s and v

@@ -1,7 +1,5 @@
 """Texts that strangers wrote. Anybody can put any bytes into a tag, a URI or a name on chain."""
 
-from __future__ import annotations
-
 from typing import Self
 
 

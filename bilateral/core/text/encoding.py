@@ -4,8 +4,6 @@ Strictly, because readers that disagree about a file can be played off against e
 bytes that are hashed are the bytes that are stored.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Log lines that texts of strangers cannot forge."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import time

@@ -7,8 +7,6 @@ Libraries do not fit: pydantic's `validate_call` repeats the value, which may be
 `True` as a number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The filter that selects blind ratings."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

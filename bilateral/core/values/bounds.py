@@ -7,8 +7,6 @@ that an account gains nothing by repeating itself. The bound is that of Wilson's
 with a confidence of 95 %, were the counterparts a random sample. With few counterparts it is far below the mean.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Amounts of dollars and of a chain's own currency, as people read them."""
 
-from __future__ import annotations
-
 from decimal import Context, Decimal
 from typing import Final
 

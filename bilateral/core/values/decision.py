@@ -1,7 +1,5 @@
 """The decision that a standing makes about a purchase: one rule for `check_server` and `bilateral trust decide`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

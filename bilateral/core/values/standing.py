@@ -1,7 +1,5 @@
 """The standing of an agent on one side: the figure that everything takes which ranks, gates or decides."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

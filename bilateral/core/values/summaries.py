@@ -3,8 +3,6 @@
 Use them for feedback that is already loaded. A summary of another selection needs no further request to the node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Times of the chain: Unix seconds in up to 256 bits, many more than a `datetime` can hold."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Final
 

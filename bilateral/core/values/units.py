@@ -1,7 +1,5 @@
 """Values in millionths: integers whose sums are exact, and small enough for 64 bits unless somebody is hostile."""
 
-from __future__ import annotations
-
 from typing import Final
 
 UNITS: Final = 10**6

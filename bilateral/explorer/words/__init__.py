@@ -1,7 +1,5 @@
 """The words of pages that explain and of forms, a TOML file for each module that shows them."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.resources import files
 from typing import Any

@@ -1,7 +1,5 @@
 """Agents follow the log: their states, restored by the journal, and the times at which they were active."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain as joined

@@ -1,7 +1,5 @@
 """An account: the agents that it owns, is paid for, or speaks as."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final

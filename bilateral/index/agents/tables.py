@@ -1,7 +1,5 @@
 """The tables of agents, which follow from the events of identity registries."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, PrimaryKeyConstraint, Table, Text

@@ -1,7 +1,5 @@
 """Checks of the logs of a block: against its header, its receipts, and other endpoints. docs/index.md has the table."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ The connection is that of the SDK. The conversation (`bilateral.node.json_rpc`) 
 retries by itself. The index judges each refusal, and reads logs straight into typed records, in a tenth of the time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

@@ -5,8 +5,6 @@ functions are made from the ABI. They take a third of the time of objects for lo
 is not plain. `bilateral.core.events` decodes what they decline: it knows every reason, and is their oracle in tests.
 """
 
-from __future__ import annotations
-
 import struct
 from binascii import unhexlify
 from collections import defaultdict

@@ -4,8 +4,6 @@ They are decoded straight from the node's texts, see `extraction`, because an ob
 its decoding.
 """
 
-from __future__ import annotations
-
 import re
 from binascii import unhexlify
 from collections import Counter

@@ -1,7 +1,5 @@
 """The endpoints of one chain: one is in use, the others stand by, and one that fails or lies waits on the bench."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

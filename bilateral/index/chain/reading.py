@@ -8,8 +8,6 @@ A sample is checked further. An endpoint that failed a check is not trusted by a
 checked for 30 days (`Source.loses_logs`).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and a
 index of a log follows from its position. Indices and hashes that a node repeats are not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A chain as one endpoint shows it: headers and logs, checked as far as one endpoint can be checked."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence

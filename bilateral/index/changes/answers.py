@@ -1,7 +1,5 @@
 """Changes as the feed shows them, made from rows of events and from notes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Numbers of steps have no gap, and become visible in their order: a lock is held 
 reader that has seen a step has seen all steps before it.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from bisect import bisect_right

@@ -4,8 +4,6 @@ The changes of a step are always the same: its events are in their tables, or a 
 one index get the same changes with the same ids, whenever they read.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict

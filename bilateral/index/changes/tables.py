@@ -5,8 +5,6 @@ events stay in their own tables. A rollback keeps the events that it removes, be
 reader gets the same changes in the same order, whenever it reads a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final

@@ -1,7 +1,5 @@
 """Subscriptions of webhooks in the database."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Sequence

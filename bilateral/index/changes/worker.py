@@ -1,7 +1,5 @@
 """Removes the oldest steps of the change feed, so that it does not grow for ever."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

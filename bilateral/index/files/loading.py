@@ -1,7 +1,5 @@
 """Loading of one file: its content with the proof of its origin, or the reason why there is none."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field

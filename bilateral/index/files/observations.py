@@ -4,8 +4,6 @@ A file can change without a trace on the chain. So that an answer about an earli
 of a file's state is kept beside the block at which the index stood. Contents are not kept.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, Final

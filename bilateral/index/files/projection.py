@@ -1,7 +1,5 @@
 """Files follow the log: references, claims and current files go with the blocks that a reorganisation removes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from typing import Final

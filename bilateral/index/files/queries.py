@@ -4,8 +4,6 @@ A claim to be an agent of another registry counts if both files name each other.
 files alone. `bilateral index prove-claims` asks their chains, and stores the answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final

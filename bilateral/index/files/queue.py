@@ -5,8 +5,6 @@ is stored only under the lease, so a worker that was killed, or was too slow, ch
 gives hosts their turns, and bounds the fetches from one host at a time.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable, Iterable

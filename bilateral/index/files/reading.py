@@ -4,8 +4,6 @@ The models of `bilateral.documents` read them, as everywhere, so that the index 
 Whole files stay in `file_content`. Texts in columns have limits, so that one agent cannot fill the indexes of search.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

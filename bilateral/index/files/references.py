@@ -4,8 +4,6 @@ The scan has a cursor of its own for each chain. It moves by compare-and-set; a 
 references of removed blocks in the same transaction. So no reference outlives its event, and none is missed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ payments that feedback files claim. A claim is made by the file's author. It is 
 index.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final

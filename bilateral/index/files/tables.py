@@ -3,8 +3,6 @@
 They stand apart from the tables of `bilateral.index.log.tables`, which hold what chains say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Threads that find the files of chains, and fetch them."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

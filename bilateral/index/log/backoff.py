@@ -1,7 +1,5 @@
 """Waiting after failures that may pass: a line for each, and a limit."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

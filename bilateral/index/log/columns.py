@@ -1,7 +1,5 @@
 """Column types that hold values of Solidity on SQLite and PostgreSQL alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The database of the index: SQLite embedded in the process, or PostgreSQL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

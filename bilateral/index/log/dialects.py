@@ -1,7 +1,5 @@
 """Statements and habits that SQLite and PostgreSQL do not share, in a class for each."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence

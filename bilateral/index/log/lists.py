@@ -1,7 +1,5 @@
 """Long lists of values, in parts for statements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeVar

@@ -13,8 +13,6 @@ be stored by then, so that the answer can be given again. A lock makes the obser
 order of their numbers. Steps of the change feed have such a lock, too: always the last that a transaction takes.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from sqlalchemy import Connection, text

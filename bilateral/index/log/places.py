@@ -1,7 +1,5 @@
 """The places of chains: their partitions, the schemas of coordinators and shards, and the guard of workers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Projections: tables that follow from the log of one chain. The log knows its features only through this protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias

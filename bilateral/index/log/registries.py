@@ -1,7 +1,5 @@
 """The registries and the first block that a database keeps of a chain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Engine, delete, select

@@ -1,7 +1,5 @@
 """The version of an index's tables, and their migrations. Workers never run these: `bilateral index schema` does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

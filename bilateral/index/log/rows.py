@@ -6,8 +6,6 @@ This is the one seam between the engines. A row is a tuple in the order of the t
 
 # ruff: noqa: S608  # the names in these statements are those of `schema`; values are parameters
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Rows, derived rows and the cursor move in one transaction. The cursor moves by c
 chain one wins and the other learns of it; nothing is stored twice.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Tables of events hold what the chains say, and are only appended to. The other t
 rebuilt, but for those that say how far the index has come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path

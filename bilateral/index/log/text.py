@@ -1,7 +1,5 @@
 """Text from the chain, in a form that every database can store."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Indexes that SQLite must leave out, or must take. It has no statistics, and would take any index that it can."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import ColumnElement, TableClause

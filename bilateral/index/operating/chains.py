@@ -1,7 +1,5 @@
 """The progress of the indexed chains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select

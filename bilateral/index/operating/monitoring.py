@@ -1,7 +1,5 @@
 """Health and figures of a process that indexes, over HTTP, for monitors."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """One process of the index: a thread for each chain, and threads for the files that the chains' events name."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Settings of the index: which chains it follows, through which endpoints, into which database."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

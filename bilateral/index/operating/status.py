@@ -1,7 +1,5 @@
 """The progress of the index, chain by chain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Compare what is stored with what an endpoint says, row by row."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

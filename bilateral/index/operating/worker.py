@@ -1,7 +1,5 @@
 """Workers: one thread a chain, which follows it until it is stopped."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

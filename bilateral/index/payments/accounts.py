@@ -1,7 +1,5 @@
 """Owners and wallets of agents after each change, so that the wallet at the block of a payment can be looked up."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

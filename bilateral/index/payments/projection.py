@@ -1,7 +1,5 @@
 """Payments that the index read after it was past their block, so that an earlier answer can be given again."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterator
 

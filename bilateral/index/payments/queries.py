@@ -1,7 +1,5 @@
 """Payments behind feedback: those that a file claims, compared with those that the index read from the chain."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The tables of payments, which come from the chain: they can be read again. `docs/index.md` is their dictionary."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import sqlalchemy as sa

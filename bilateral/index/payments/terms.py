@@ -1,7 +1,5 @@
 """The terms on which transfers count as payments, for one chain."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Transfers of tokens to and from some wallets, as one endpoint shows them, and the authorizations behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias

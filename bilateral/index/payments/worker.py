@@ -1,7 +1,5 @@
 """Follow the payments of one chain, behind its index."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """One agent: its state on chain, its registration file, its metadata and the summaries of its ratings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Feedback that an agent's owner authorised by a signature."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Blind ratings: the conditions of their summaries, of blind ratings and of answers; pairs that are sealed first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Feedback on agents, open and authorised, and the responses to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache

@@ -1,7 +1,5 @@
 """Who rated whom: the neighbourhood of an agent, and the newest links of a chain."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ there are. All sums are exact integers, so adding and removing in any order give
 A rollback removes the changes of the removed events, and needs no record of previous rows.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An agent's newest feedback, briefly: for shares of it, its values by tag, and its activity by day."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache

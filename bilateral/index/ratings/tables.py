@@ -1,7 +1,5 @@
 """The tables of ratings: summaries by agent, side and tag, and by counterpart."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import sqlalchemy as sa

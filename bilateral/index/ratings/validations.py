@@ -1,7 +1,5 @@
 """Validation requests for agents, and the validators' answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

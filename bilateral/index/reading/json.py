@@ -1,7 +1,5 @@
 """The seam between SQLite and PostgreSQL for statements that answer with JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, ClassVar, Final

@@ -1,7 +1,5 @@
 """Pages of long lists. A cursor names the last entry of a page, so that new blocks shift nothing."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

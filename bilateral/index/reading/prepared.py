@@ -1,7 +1,5 @@
 """Statements that are compiled once. SQLAlchemy looks a statement up for each run, which takes longer than most run."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias

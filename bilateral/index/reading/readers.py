@@ -1,7 +1,5 @@
 """Read-only access to the index, with a time limit for every visit."""
 
-from __future__ import annotations
-
 import math
 import select
 import sqlite3

@@ -1,7 +1,5 @@
 """The indexed registries, and the ids of agents in all published forms."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

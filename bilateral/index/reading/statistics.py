@@ -1,7 +1,5 @@
 """The numbers of events of each chain and day."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta

@@ -1,7 +1,5 @@
 """Types of values in answers: how Python programs and JSON see them."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Annotated
 

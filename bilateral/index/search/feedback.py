@@ -1,7 +1,5 @@
 """Search for open feedback on a chain, of any agents and by any clients, the newest first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext

@@ -5,8 +5,6 @@ that a search finds the same on SQLite and PostgreSQL. Each sign of Chinese or J
 because these languages put no spaces between words.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Gates, capabilities and entries of metadata of searches as fields and as texts, for command lines and URLs."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl

@@ -1,7 +1,5 @@
 """Gates as parts of the statements of a search. Its plan alone asks for them, once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

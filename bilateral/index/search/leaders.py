@@ -1,7 +1,5 @@
 """Leaderboards: the agents with the greatest lower bounds for a tag, straight from the index of summaries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -7,8 +7,6 @@ same way, in the order of their keys, of their registrations or of their last ch
 search walks down these, whether it has ratings or not.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

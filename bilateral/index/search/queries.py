@@ -4,8 +4,6 @@ An agent that strangers praise is found like any other: words and capabilities a
 Gates are the way to ask for agents that accounts one trusts have rated.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

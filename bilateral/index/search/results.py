@@ -1,7 +1,5 @@
 """The agents that a search finds, with the ratings, words and figures that a page shows beside them."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The tables of searches. `docs/search.md` is their dictionary; a migration creates them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -3,8 +3,6 @@
 All servers are opened here, compared with the settings, and brought to them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -5,8 +5,6 @@ tables at once: readers see the old rows until then, and the new ones from then 
 breaks off is begun again: the coordinator says where the chain is, and the rows elsewhere are removed first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final

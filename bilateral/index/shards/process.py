@@ -5,8 +5,6 @@ own steps. The coordinator gives each a further number when it first sees it, in
 there that has seen a step has seen all steps with smaller numbers, as without shards.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import defaultdict

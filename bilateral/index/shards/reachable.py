@@ -6,8 +6,6 @@ the setting `bilateral.down`. In place of a chain that is left out stands a func
 whole answer, or an error that names the chain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

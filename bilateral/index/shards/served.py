@@ -4,8 +4,6 @@ A shard is an index of its own: a worker there writes as it does without shards.
 In place of each table it has foreign tables of all shards, under the same name, so that readers need not know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Final
 

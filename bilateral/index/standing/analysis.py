@@ -1,7 +1,5 @@
 """Analyses indexed identity registries: once, and again whenever rows arrive."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

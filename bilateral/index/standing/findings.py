@@ -1,7 +1,5 @@
 """The stored results of trust analysis: its findings, clusters and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ An account's balance or its number of transactions is above zero from its first 
 has sent a transaction. So the block of the first funds is found by bisection, and that block names the source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 

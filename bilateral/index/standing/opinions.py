@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias

@@ -1,7 +1,5 @@
 """Standings follow the log: findings go with the blocks that a reorganisation removes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Proofs of payment that feedback files claim, matched with the payments in the index."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """The stored standings of agents."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence

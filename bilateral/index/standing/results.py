@@ -1,7 +1,5 @@
 """The results of an analysis in the index's database: how they are replaced and read."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -3,8 +3,6 @@
 Their statements are those of migration 0005. Each analysis replaces the rows of the one before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

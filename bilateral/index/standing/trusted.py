@@ -1,7 +1,5 @@
 """The judgement of the stored trust analysis about accounts, clusters, and the clients of an agent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Standings in words for people: what a status means for somebody who may deal with the agent, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import floor
 from typing import Final

@@ -1,7 +1,5 @@
 """The process that keeps standings current beside an index. A crash of it leaves the index alone."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

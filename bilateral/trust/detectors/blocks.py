@@ -7,8 +7,6 @@ Anybody can copy the opinions of an honest account, or praise it in return. So a
 followed: it judged a subject after another member did, or after a member judged its own agent.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -5,8 +5,6 @@ to be guilty, and a model of the transfers learns it. Anybody can send money to 
 none.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, Self
 
 import numpy as np

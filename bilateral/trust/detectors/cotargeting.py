@@ -8,8 +8,6 @@ of one source would seem to meet too often. So the share is also taken with a li
 larger one counts. To be customers of one exchange alone proves nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 

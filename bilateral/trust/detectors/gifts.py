@@ -1,7 +1,5 @@
 """Gifts: transfers by which the receiver gains, beside first funds, refunds, cashback and dust."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

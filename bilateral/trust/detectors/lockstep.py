@@ -5,8 +5,6 @@ did not pay. A subject with too many of the lowest ranks is found. A newcomer's 
 is an honest newcomer more often than not, and gets less of the blame for the company that it is in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Final

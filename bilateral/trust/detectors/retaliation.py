@@ -7,8 +7,6 @@ the server could see the feedback answers nothing, and counts on neither side of
 the low ratings came within a day of the client's feedback.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -6,8 +6,6 @@ account its first money, so an account that never sent money to its kin is ranke
 cases on, a model of the transfers learns from them, too (`CaseModel`). It ranks, and flags nobody.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Final
 

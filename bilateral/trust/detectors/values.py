@@ -1,7 +1,5 @@
 """Values that say nothing: constant tags, values out of their tag's range, and proofs that prove nothing."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

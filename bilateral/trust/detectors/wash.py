@@ -9,8 +9,6 @@ Honest agents refund and give cashback. So a client counts only if most of all t
 compared with the shares of such clients that other agents of the market have.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

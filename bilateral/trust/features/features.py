@@ -5,8 +5,6 @@ hardly anybody judges. Each sign is measured for every opinion. It is gathered f
 and for the account that the opinion is about. `bilateral.trust.features.neighbours` looks at the accounts around.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

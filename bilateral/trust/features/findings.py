@@ -1,7 +1,5 @@
 """Findings: claims about accounts, each with its members, its statistic and the rows that it rests on."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Features of the accounts around an account: those it judges, is judged with, moves money with, and is kin of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

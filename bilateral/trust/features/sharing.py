@@ -1,7 +1,5 @@
 """Raters that share rare subjects: the pairs of them, and how many subjects chance lets them share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Tails of counts, and corrections for many tests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

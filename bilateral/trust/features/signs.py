@@ -5,8 +5,6 @@ well, with what the first thinks of them. They were trained by `python -m bench.
 attacks are drawn at random from parts. All of it may be chance, or the doing of others, so it flags nobody.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

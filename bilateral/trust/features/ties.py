@@ -1,7 +1,5 @@
 """Groups of accounts that may have one owner: by funding, by where their money ends, and by time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -4,8 +4,6 @@ A value is modelled as the subject's quality plus the rater's bias plus noise. A
 tells nothing. Bias differs from fraud: harsh and generous raters exist, so it corrects scores and flags nobody.
 """
 
-from __future__ import annotations
-
 from typing import Final, Self
 
 import numpy as np

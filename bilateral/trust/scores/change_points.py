@@ -5,8 +5,6 @@ are failed jobs, and some are from raters who call everything excellent, so neit
 bad agent's past costs the reader more than to forget a good agent's past, so the odds are set high.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -4,8 +4,6 @@ A score is never alone: it comes with the number of raters, the effective number
 lower bound. With too little evidence there is no score worth acting on, and `abstain` says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

@@ -6,8 +6,6 @@ Within a kind only the strongest finding counts. A subject of a finding gets not
 slander anybody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 An agent has a standing as a server and one as a client, from the first analysis that sees it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ and have each tried on the same day. With turns, the first must cheat before the
 been cheated rate. Sources whose other accounts spend money get as many turns at once as they have such accounts.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

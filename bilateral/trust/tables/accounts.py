@@ -1,7 +1,5 @@
 """Addresses of tables: one spelling for each account, a check of each address, and a look at what tables share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

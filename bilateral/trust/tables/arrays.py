@@ -1,7 +1,5 @@
 """Small array operations that several detectors share: groups, counts, joins and percentiles of sorted edges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Self

@@ -1,7 +1,5 @@
 """Code tables as a ledger: addresses, ids and texts become numbers in arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

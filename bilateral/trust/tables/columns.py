@@ -1,7 +1,5 @@
 """Columns of Arrow tables as arrays: codes of texts, and numbers without holes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Folders of Parquet tables: on this machine, or at the URL of an object store or a web server."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ An opinion is judged against the holder of its time. Otherwise an owner could pr
 its accounts, and so take the praise out of the ledger; or give an agent away to blame its new owner for old praise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

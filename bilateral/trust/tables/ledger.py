@@ -3,8 +3,6 @@
 All detectors read opinions, so they see every table through one shape.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

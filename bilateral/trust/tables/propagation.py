@@ -1,7 +1,5 @@
 """Propagation over graphs: trust from a reader's own list, and suspicion from reviewed cases."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

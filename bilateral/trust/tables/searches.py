@@ -1,7 +1,5 @@
 """Searches among rows in groups: the first row from a key on whose value is large enough, many searches at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Openings are secret until they are sent. No answer and no log has them, and they
 chain, or cannot be. A restart loses nothing: the chain itself says how far a pair has come.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final

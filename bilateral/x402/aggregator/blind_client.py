@@ -4,8 +4,6 @@ url = "https://feedback.example/v1/aggregator/blind-ratings"
 pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

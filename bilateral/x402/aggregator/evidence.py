@@ -3,8 +3,6 @@
 Each check refuses with its own code. None looks at the value of the feedback.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final

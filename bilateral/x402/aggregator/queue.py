@@ -4,8 +4,6 @@ One process at a time works on the queue of an account, under a lease. Every cha
 under the lease, so a process that was stopped for too long changes nothing when it continues.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

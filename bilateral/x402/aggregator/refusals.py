@@ -1,7 +1,5 @@
 """The reasons for which an aggregator refuses a feedback, and the HTTP status of each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus

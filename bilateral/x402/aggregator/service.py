@@ -1,7 +1,5 @@
 """The aggregator: takes feedback that clients signed, checks it, pays for it, and shows what it did."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Settings of an aggregator: the chains that it serves, and the terms on which it pays."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Mapping

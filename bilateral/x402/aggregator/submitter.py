@@ -5,8 +5,6 @@ or its receipt, and continues there. The registry takes a signed feedback once, 
 gives one feedback.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -4,8 +4,6 @@ They hold messages and transactions of this service, so no rebuild can restore t
 because operators back that up. Databases have them with the extra `index` alone: nothing of `proof` is imported here.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Limits for the answers of servers: an answer may have no end, or come one byte a minute."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator

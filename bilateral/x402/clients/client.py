@@ -9,8 +9,6 @@ async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as
     verification = response.extensions["8004-reputation"]
 """
 
-from __future__ import annotations
-
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 

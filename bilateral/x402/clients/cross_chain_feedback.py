@@ -6,8 +6,6 @@ The registry knows the reviewer by an account of its own chain, and the payment 
 therefore signs who reviews for it, so that nobody takes somebody else's payment for a proof.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from eth_utils.crypto import keccak

@@ -4,8 +4,6 @@ verification = verification_of(response)
 give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excellent service").wait()
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

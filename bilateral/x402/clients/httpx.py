@@ -12,8 +12,6 @@ with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
         response = fetch_lost_answer_sync(http, lost)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 

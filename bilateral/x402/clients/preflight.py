@@ -6,8 +6,6 @@ Without them a server with a wrong setting starts, is paid, and signs proofs tha
 the same checks from outside.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

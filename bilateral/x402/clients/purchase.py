@@ -4,8 +4,6 @@ The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase`
 transports run it, each over a `Wire` of its HTTP library.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace

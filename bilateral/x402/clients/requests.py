@@ -5,8 +5,6 @@ response = session.get(url)
 verification_of(response).is_verified
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 

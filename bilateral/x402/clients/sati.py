@@ -8,8 +8,6 @@ neither the text of `taskRef` nor the file's URI, and refuses the agent's signat
 the holder's signature of `interaction_hash`, and for the counterparty's of `message`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias

@@ -3,8 +3,6 @@
 The verdict is one of `bilateral.checks`, so this module needs the extra `index` too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Paid requests over HTTP: which header pays, which price can be read, and what an answer says about its payment."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -4,8 +4,6 @@ The server seals its rating before it knows whether the client is content, so it
 clients alone.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Bodies as applications see them: without their `Content-Encoding`, and within a limit."""
 
-from __future__ import annotations
-
 import zlib
 from typing import Final
 

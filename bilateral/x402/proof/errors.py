@@ -1,7 +1,5 @@
 """Errors of the extension. A message with an invalid field names the field and a code for programs."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, TypeAlias
 
 from bilateral.core.errors import BilateralError, FormattedError

@@ -1,7 +1,5 @@
 """Feedback files on paid answers in the form of each profile, and the client's signature in them."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,5 @@
 """Strict reading of the fields of a message from a stranger."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

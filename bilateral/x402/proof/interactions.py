@@ -4,8 +4,6 @@ Bodies are bytes: for text they are its UTF-8 form, and binary bodies need no sp
 application sees, after any `Content-Encoding` was removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

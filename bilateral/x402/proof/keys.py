@@ -4,8 +4,6 @@ A signature of secp256k1 is `r`, `s` and `v` over the 32 bytes of the hash, with
 low. A signature of ed25519 is 64 bytes over the same 32 bytes.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress

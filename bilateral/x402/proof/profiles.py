@@ -4,8 +4,6 @@
 may change until it is released. Clients verify either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 

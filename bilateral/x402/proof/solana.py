@@ -9,8 +9,6 @@ reader therefore refuses an agent whose metadata somebody else than its holder c
 wallets, and the reader refuses an agent that was transferred past it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from contextlib import suppress
 from copy import copy

@@ -4,8 +4,6 @@
 a server's declaration, because that schema is the server's word too.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Final, Self

@@ -5,8 +5,6 @@ registration = await verifier.check_before_payment(declaration, "eip155:8453", p
 verification = await verifier.verify(paid)
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

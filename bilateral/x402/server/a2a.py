@@ -13,8 +13,6 @@ settles by the SDK inside `paid_exchange`:
 The client checks the proof by `verifier.verify(paid_message(payment, message["parts"], answer))`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final

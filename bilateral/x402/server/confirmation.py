@@ -7,8 +7,6 @@ The facilitator of the SDK x402 2.25.0 reports success for a transaction that go
 the confirmation first, and then no more at the error. Without this client, a seller answers such a request unpaid.
 """
 
-from __future__ import annotations
-
 import inspect
 import logging
 import threading

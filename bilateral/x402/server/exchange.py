@@ -1,7 +1,5 @@
 """One paid request on its way through a server: its bodies as the application sees them, and its proof."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

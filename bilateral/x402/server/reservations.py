@@ -1,7 +1,5 @@
 """Payments in progress: one authorization pays for one run of the application."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

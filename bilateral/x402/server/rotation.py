@@ -7,8 +7,6 @@ Both store the changed registration file and set the agent's URI. A retired key 
 clients that still have the old file, and answers on their way, verify.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypedDict, Unpack
 

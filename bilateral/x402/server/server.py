@@ -11,8 +11,6 @@ The SDK swallows exceptions of hooks, and the client has paid by then. So the ho
 refuse what could not be signed, and no hook after it raises.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -7,8 +7,6 @@ registry submits the payment to its token and records it in the same transaction
     register_exact_evm_facilitator(facilitator, signer, networks="eip155:8453")
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Sequence
 from typing import Any, Final

@@ -9,8 +9,6 @@ The database is SQLite or PostgreSQL. The tables are made if they are missing.
 
 # ruff: noqa: E402  # imports come after the check of the extra
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Tools for one agent and its records."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from mcp.server import MCPServer

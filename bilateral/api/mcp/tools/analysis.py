@@ -1,7 +1,5 @@
 """Tools of trust analysis: why an account is suspect, and whose feedback on an agent should count."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from mcp.server import MCPServer

@@ -1,7 +1,5 @@
 """Tools for buyers: their reputation, and the discounts that sellers give them."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Tools that answer before money moves: should I pay this server, should I serve this client?"""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Any, Final
 

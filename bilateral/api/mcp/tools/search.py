@@ -1,7 +1,5 @@
 """A tool that finds agents by words, by what they do, and by how they are rated."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
