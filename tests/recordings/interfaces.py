@@ -147,11 +147,17 @@ def settings():
     lines = []
     for kind in SETTINGS:
         lines.append(kind.__name__)
-        lines.extend(f"  {field.name}: {field.type}{_value(field)}" for field in fields(kind))
+        lines.extend(f"  {field.name}: {_annotation(field.type)}{_value(field)}" for field in fields(kind))
     for name, model in FILES.items():
         schema = model.model_json_schema()
         lines += [name, json_text(without_words(_resolved(schema, schema.get("$defs", {}))))]
     return "\n".join(lines) + "\n"
+
+
+def _annotation(type_):
+    """Return a type as its source names it, evaluated or not."""
+    text = type_.__name__ if isinstance(type_, type) and not get_args(type_) else str(type_)
+    return re.sub(r"(?:\w+\.)+", "", text)
 
 
 def _value(field):
