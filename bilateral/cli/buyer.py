@@ -1,8 +1,10 @@
 """`bilateral buyer …`: the records of buyers on chain, which payments prove."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +15,11 @@ from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.terms import bytes_of, fields_of, json_of, list_of, object_of, term_of
-from bilateral.core.contracts.buyer_terms import BuyerFeedback, BuyerRole
 from bilateral.core.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from bilateral.core.contracts.buyer_terms import BuyerFeedback, BuyerRole
+
 
 app = make_group("buyer")
 

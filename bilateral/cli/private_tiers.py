@@ -1,8 +1,10 @@
 """`bilateral buyer install-prover`, `join-tiers`, `post-tiers`, `audit-tiers`, `prove-tier` and `verify-tier`."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +14,11 @@ from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.cli.terms import bytes_of, object_of
-from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.errors import InvalidArgumentError, require_modules
+
+if TYPE_CHECKING:
+    from bilateral.core.contracts.buyer_terms import BuyerTier
+
 
 Policy = Annotated[str, option("NAME", "The scoring policy.", "--policy")]
 Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today if left out.", "--epoch")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final
@@ -75,20 +76,19 @@ class Journal:
         self._chain_id = chain_id
         self._first_block = first_block
         self._block = -1
-        self._recorded: set[tuple[str, Row]] = set()
+        self._recorded: defaultdict[int, set[tuple[str, Row]]] = defaultdict(set)  # by block
         self._rows: list[Row] = []
 
     def begin_block(self, number: int) -> None:
-        """Record the following changes as those of a block."""
+        """Record the following changes as those of a block. Each projection goes through the blocks of a batch."""
         self._block = number
-        self._recorded.clear()
 
     def record(self, table: Table, key: Row, previous: Row | None) -> None:
         """Record a row before its first change in the block."""
-        if self._block < self._first_block or (table.name, key) in self._recorded:
+        if self._block < self._first_block or (table.name, key) in self._recorded[self._block]:
             return
-        position = len(self._recorded)
-        self._recorded.add((table.name, key))
+        position = len(self._recorded[self._block])
+        self._recorded[self._block].add((table.name, key))
         if previous is None:
             row_key, content = packed(key), None
         else:
