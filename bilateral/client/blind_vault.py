@@ -4,6 +4,8 @@ A lost salt is a lost rating, and two envelopes with different ratings for one i
 vault therefore keeps the first rating for each interaction, on disk, and returns it when asked again.
 """
 
+from __future__ import annotations  # errors of arguments quote them
+
 import os
 import sqlite3
 from contextlib import closing

@@ -4,6 +4,8 @@ ERC-8004 requires keccak-256 of the file's bytes. Some published clients store o
 mismatch does not prove tampering.
 """
 
+from __future__ import annotations  # errors of arguments quote them
+
 import hashlib
 import json
 from collections.abc import Iterator

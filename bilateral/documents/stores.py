@@ -4,6 +4,8 @@ No service of IPFS is trusted: each document is read back by the CID that the se
 stores, a node with Kubo's API, a pinning service and Pinata, need the extra `ipfs`.
 """
 
+from __future__ import annotations  # errors of arguments quote them
+
 import re
 import tempfile
 import time

@@ -4,6 +4,8 @@ Each message is a frozen dataclass whose fields are those of the Solidity struct
 method binds it to one registry on one chain, so that a signature is invalid anywhere else.
 """
 
+from __future__ import annotations  # errors of arguments quote them
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
