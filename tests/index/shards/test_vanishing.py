@@ -90,7 +90,9 @@ def test_follower_that_starts_without_a_shard_follows_the_others_and_is_ready(se
         until(lambda: looked_at(a), bool, 60)
         with (
             open_index(settings.database) as engine,
-            monitored(engine, "127.0.0.1", 0, partial(statuses_of_shards, settings.shards)) as port,
+            monitored(
+                engine, "127.0.0.1", 0, partial(statuses_of_shards, settings.shards), needs_analysis=False
+            ) as port,
             httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
         ):
             assert client.get("/readyz").json() == {"ready": True, "problems": [], "missing": [OTHER_CHAIN]}
