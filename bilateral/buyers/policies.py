@@ -1,14 +1,18 @@
 """Policies of scoring: which dealings count for a buyer, and how much."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.buyers.metrics import Dealings, Seller
 from bilateral.buyers.score import BuyerMetrics
 from bilateral.core.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from bilateral.buyers.metrics import Dealings, Seller
 
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 

@@ -1,14 +1,13 @@
 """The deployments of the registries, from records, the packaged address book, or the caller."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from importlib.resources import files
-from importlib.resources.abc import Traversable
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from bilateral.core.contracts.abi import Registry
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.contracts.records import DeploymentRecord
 from bilateral.core.errors import (
     DeploymentRecordError,
     InvalidArgumentError,
@@ -18,6 +17,12 @@ from bilateral.core.errors import (
 )
 from bilateral.core.identifiers import AccountId, ChainId, checksummed
 from bilateral.core.values.arguments import is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
+
+    from bilateral.core.contracts.records import DeploymentRecord
 
 
 @dataclass(frozen=True)

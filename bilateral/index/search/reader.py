@@ -4,12 +4,14 @@ Words are learnt with their file and stay, although their last file may go: a wo
 Vectors need the extra `semantic`. Without it, an index has none, and works as before.
 """
 
+from __future__ import annotations
+
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, Engine, delete, or_, select
 
@@ -19,8 +21,10 @@ from bilateral.index.files.reading import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
 from bilateral.index.search import tables as schema
 from bilateral.index.search.filters import SIMILAR_LENGTHS, trigrams, words_of
-from bilateral.index.search.nearest import Embedder
 from bilateral.index.search.tables import MODEL, registration_vector, registration_words, vocabulary, word_trigram
+
+if TYPE_CHECKING:
+    from bilateral.index.search.nearest import Embedder
 
 _AT_ONCE: Final = 500
 """Files of one transaction: it takes a tenth of a second, in which others wait for SQLite."""

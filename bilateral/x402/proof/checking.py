@@ -5,20 +5,21 @@
 They are operations: they do no input or output themselves.
 """
 
+from __future__ import annotations
+
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_utils.crypto import keccak
 from x402.mechanisms.evm.utils import get_asset_info
 
-from bilateral import checks
 from bilateral.client.operations.registries import call, simulate
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
@@ -34,6 +35,9 @@ from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.readers import RegistryReader, check_wallet, deployment_of, for_one_check, is_same_account
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
+
+if TYPE_CHECKING:
+    from bilateral import checks
 
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""

@@ -8,16 +8,17 @@ and the response's body is captured inside the SDK's middleware. Add it last, so
 inside or outside, as you like.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import BytesIO
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from x402 import x402ResourceServer
 from x402.http.middleware.fastapi import payment_middleware
 from x402.http.types import RouteConfig
@@ -29,6 +30,10 @@ from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
 from bilateral.x402.server.adapters import HttpAdapter, asgi_streams, texts_of
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 
 logger = logging.getLogger("bilateral.x402")
 

@@ -8,6 +8,8 @@ Holders of tier credentials, and payers with a private proof of a tier, need not
 is on chain: one that the main wallet funded shows the main wallet, whatever credential or proof hide.
 """
 
+from __future__ import annotations
+
 import asyncio
 import binascii
 import json
@@ -17,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 from x402.http.types import HTTPRequestContext
@@ -27,12 +29,15 @@ from x402.schemas.hooks import AbortResult, VerifyContext
 from bilateral.buyers.credentials import require_use, verify_credential
 from bilateral.buyers.discounts import discounted_amount
 from bilateral.buyers.errors import TierProofRefusedError
-from bilateral.buyers.private.tiers import TierProof, TierVerifier
+from bilateral.buyers.private.tiers import TierProof
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.core.errors import BilateralError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain
 from bilateral.x402.proof.payments import payer_of
+
+if TYPE_CHECKING:
+    from bilateral.buyers.private.tiers import TierVerifier
 
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
