@@ -14,7 +14,7 @@ from bilateral.index.standing import analysis
 from bilateral.index.standing.analysis import Analyst, Refresher
 from bilateral.index.standing.queries import standings_states
 from bilateral.index.standing.tables import standing, standing_refresh
-from bilateral.index.standing.worker import Background
+from bilateral.index.standing.worker import StandingsProcess
 from tests.index.analysis.conftest import KEY
 
 
@@ -124,7 +124,7 @@ def test_process_analyses_only_the_chains_that_it_follows(indexed):
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_process_of_its_own_refreshes_when_rows_come(indexed):
-    background = Background(indexed, ())
+    background = StandingsProcess(indexed, ())
     background.start()
     try:
         first = waited_for(indexed, lambda now: now is not None and now.made_at)
