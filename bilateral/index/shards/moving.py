@@ -17,7 +17,7 @@ from bilateral.index.changes.tables import change_note, change_step, removed_cha
 from bilateral.index.errors import MisplacedChainError
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.log.database import connect_engine, open_database, snapshot
+from bilateral.index.log.database import connect_engine, is_transient, open_database, snapshot
 from bilateral.index.log.locks import number_steps, wait_for_locks
 from bilateral.index.log.places import PARTS, SERVED, Placed, has_schema
 from bilateral.index.log.revisions import stored_revision, upgrade_within
@@ -149,17 +149,29 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
             before = stored_revision(connection)
             is_older = is_split and before != schema.REVISION
             if is_older:
-                coordinator.join(connection)
-            upgrade_within(connection)
-            if is_older:
-                coordinator.split(connection)
-                with coordinator.opened_shards(shards) as engines:
-                    coordinator.read_shards(
-                        connection, engines, shards
-                    )  # readers see the tables of before until the commit
+                _upgrade_coordinator(connection, shards)
+            else:
+                upgrade_within(connection)
         if not is_older:
             coordinator.update_shards(url, shards)
         return [*migrated, Migrated("coordinator", before, schema.REVISION)]
+
+
+def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) -> None:
+    """Bring the tables of a coordinator to the version of this package. Readers see the old ones until the commit."""
+    while True:
+        try:
+            with connection.begin_nested():
+                coordinator.join(connection)
+                upgrade_within(connection)
+                coordinator.split(connection)
+                with coordinator.opened_shards(shards) as engines:
+                    coordinator.read_shards(connection, engines, shards)
+        except DBAPIError as problem:
+            if not is_transient(problem):  # a reader locks tables in another order, and ends
+                raise
+        else:
+            return
 
 
 def _upgrade_shard(url: str, number: int | None) -> str | None:
