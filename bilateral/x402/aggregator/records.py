@@ -99,23 +99,6 @@ class Sponsored:
         return cls(**same, **read)
 
 
-@dataclass(frozen=True)
-class Filter:
-    """A choice of sponsored feedback. None chooses all.
-
-    Attributes:
-        agent_id: The rated agent.
-        client: The reviewer, in checksum form.
-        payment_transaction: The hash of the payment's transaction.
-    """
-
-    chain_id: int | None = None
-    agent_id: int | None = None
-    client: str | None = None
-    payment_transaction: bytes | None = None
-    state: State | None = None
-
-
 def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
     """Return a sponsored feedback; None if there is none with this number."""
     table = sponsored_feedback
@@ -124,14 +107,16 @@ def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
 
 
 def list_feedback(
-    connection: Connection, chosen: Filter, *, before: int | None = None, limit: int = 50
+    connection: Connection, chosen: Mapping[str, Any], *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page."""
+    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
+
+    Args:
+        chosen: The values of columns that it must have. None chooses all.
+    """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
-    for name in ("chain_id", "agent_id", "client", "payment_transaction", "state"):
-        if (choice := getattr(chosen, name)) is not None:
-            query = query.where(table.c[name] == choice)
+    query = query.where(*(table.c[name] == choice for name, choice in chosen.items() if choice is not None))
     if before is not None:
         query = query.where(table.c.feedback_id < before)
     return [Sponsored.of(row) for row in connection.execute(query)]
@@ -170,13 +155,6 @@ def tally_feedback(connection: Connection) -> list[Tally]:
     for band, code, count in connection.execute(query):
         tallies[band].refused[code] = int(count)
     return list(tallies.values())
-
-
-def count_by_state(connection: Connection) -> dict[tuple[int, str], int]:
-    """Count sponsored feedback by chain and state."""
-    table = sponsored_feedback
-    query = select(table.c.chain_id, table.c.state, func.count()).group_by(table.c.chain_id, table.c.state)
-    return {(chain, state): count for chain, state, count in connection.execute(query)}
 
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:

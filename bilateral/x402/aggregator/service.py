@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, select
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
@@ -29,6 +29,7 @@ from bilateral.x402.aggregator.records import Acceptance, Sponsored, reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.submitter import Submitter
+from bilateral.x402.aggregator.tables import sponsored_feedback
 from bilateral.x402.proof.checking import FileCache
 
 _LOG: Final = logging.getLogger(__name__)
@@ -181,8 +182,10 @@ class Aggregator(Closing):
 
     def count_by_state(self) -> dict[tuple[int, str], int]:
         """Count feedback by chain and state."""
+        place = sponsored_feedback.c.chain_id, sponsored_feedback.c.state
         with reading(self._engine) as connection:
-            return records.count_by_state(connection)
+            rows = connection.execute(select(*place, func.count()).group_by(*place))
+            return {(chain_id, state): count for chain_id, state, count in rows}
 
     def spent_today(self, chain: SponsoredChain) -> int:
         """Return the wei that count for today's budget of a chain."""
