@@ -119,7 +119,7 @@ class LogEntry:
             "state": sponsored.state.value,
             "agent_id": str(sponsored.agent_id),
             "feedback_index": str(sponsored.feedback_index),
-            "feedback_hash": "0x" + sponsored.feedback_hash.hex(),
+            "feedback_hash": "0x" + bytes(sponsored.feedback_hash).hex(),
             "cost": str(sponsored.cost),
             "accepted_at": sponsored.accepted_at.isoformat().replace("+00:00", "Z"),
         }

@@ -125,9 +125,7 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     unreachable: DocumentError | None = None
     for uri, as_of, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
         try:
-            for is_fresh in (
-                (False, True) if not is_past and _may_change(uri) else (False,)
-            ):  # keys may just have rotated
+            for is_fresh in sorted({False, not is_past and _may_change(uri)}):  # keys may just have rotated
                 file = yield from _registration(files, uri, submission.agent, is_past=is_past, is_fresh=is_fresh)
                 signers = file.valid_signers(as_of)
                 if find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None:

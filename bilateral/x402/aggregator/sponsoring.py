@@ -17,7 +17,6 @@ from bilateral.core.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Operation, Rpc
-from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.tables import SIGNED_COLUMNS
 
 FUNCTION: Final = "giveFeedbackBySig"
@@ -43,15 +42,10 @@ class SignedMessage:
     @classmethod
     def of_row(cls, row: Row[Any]) -> SignedMessage:
         """Read a row of the queue."""
-        return cls._of(row, row.client, row.signature)
+        return cls.of(row, row.client, row.signature)
 
     @classmethod
-    def of_submission(cls, submission: Submission) -> SignedMessage:
-        """Read a message."""
-        return cls._of(submission.feedback, submission.feedback.client_address, submission.registry_signature)
-
-    @classmethod
-    def _of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
+    def of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
         """Collect the arguments from an object that has them under the names of the columns."""
         *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
         return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))

@@ -100,7 +100,7 @@ class GuardedReader:
         self.chain = reader.chain
         self.provider: str | None = getattr(reader, "provider", None)
 
-    def for_one_check(self) -> GuardedReader:
+    def for_one_check(self) -> Any:
         """Return a reader for one verification, if the plug-in makes one, so that its answers belong together."""
         make = getattr(self._reader, "for_one_check", None)
         return self if make is None else GuardedReader(make())

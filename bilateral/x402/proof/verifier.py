@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment
@@ -27,7 +27,7 @@ from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
-from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
+from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader, deployment_of
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
@@ -64,15 +64,13 @@ class Chains:
     ) -> None:
         self.files, self.terms = files, terms
         self.states: dict[str, ClientState] = {}
-        self.deployments: dict[str, Deployment] = {}
         self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
             state = ClientState(requested=deployment)
-            reader = EvmReader(state, terms.confirmations)
-            self._add(reader)
-            self.states[str(reader.chain)], self.deployments[str(reader.chain)] = state, deployment
+            self._add(EvmReader(state, terms.confirmations))
+            self.states[str(deployment.agent_registry.chain)] = state
         for plugged in readers:
-            self._add(GuardedReader(plugged))
+            self._add(cast("RegistryReader", GuardedReader(plugged)))
 
     def _add(self, reader: RegistryReader) -> None:
         network = str(reader.chain)
@@ -161,7 +159,7 @@ class Chains:
     def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
         """Check the token of a price on an EVM chain."""
         network = str(terms.get("network"))
-        if network in self.deployments:
+        if network in self.states:
             with _refusals():
                 yield network, checking.check_token(terms)
 
@@ -243,7 +241,8 @@ class _Connected(Generic[P, _T, R]):
 
     def deployment_on(self, network: str) -> Deployment | None:
         """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
-        return self._chains.deployments.get(network)
+        state = self._chains.states.get(network)
+        return None if state is None else deployment_of(state)
 
 
 class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
