@@ -26,8 +26,8 @@ from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, inval
 from bilateral.x402.clients.feedback import human_value
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidKeyError, InvalidMessageError
-from bilateral.x402.proof.interactions import MAX_SIGNED_VALUE
 from bilateral.x402.proof.keys import to_registry_form
+from bilateral.x402.proof.profiles import MAX_SIGNED_VALUE
 
 MAX_BODIES: Final = 1024 * 1024
 """Bytes of both bodies together, decoded."""

@@ -22,13 +22,13 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
 from bilateral.node.steps import Blocking, Operation
-from bilateral.x402.aggregator import evidence, records, sponsoring
+from bilateral.x402.aggregator import evidence, records
 from bilateral.x402.aggregator.blind import BlindRelay, public
 from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair, Submission
 from bilateral.x402.aggregator.records import Acceptance, Sponsored, reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from bilateral.x402.aggregator.submitter import Submitter
+from bilateral.x402.aggregator.submitter import SignedMessage, Submitter, prepare
 from bilateral.x402.aggregator.tables import blind_pair, sponsored_feedback
 from bilateral.x402.proof.checking import FileCache
 
@@ -232,9 +232,9 @@ class Aggregator(Closing):
             raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")
         checked = yield from evidence.check(state, self._files, self._loader, chain, submission)
         try:
-            prepared = yield from sponsoring.prepare(
+            prepared = yield from prepare(
                 state,
-                sponsoring.SignedMessage.of(
+                SignedMessage.of(
                     submission.feedback, submission.feedback.client_address, submission.registry_signature
                 ),
             )

@@ -15,8 +15,8 @@ from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.documents import FeedbackFile
 from bilateral.x402.clients import feedback
+from bilateral.x402.clients.feedback import Tags, specified_file
 from bilateral.x402.clients.purchase import make
-from bilateral.x402.proof.feedback_files import Tags, specified_file
 from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
 from bilateral.x402.proof.verdicts import Verification
 

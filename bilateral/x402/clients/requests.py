@@ -18,8 +18,8 @@ from bilateral.x402.clients import answer_limits
 from bilateral.x402.clients.answer_limits import AnswerLimitError, AnswerLimits, AnswerTimeoutError
 from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, purchase
 from bilateral.x402.clients.transports import PaidCall, payment_among
-from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
+from bilateral.x402.proof.fields import decode_body
 from bilateral.x402.proof.verdicts import Verification
 from bilateral.x402.proof.verifier import Verifier
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 from x402.schemas import SettleResponse
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError
-from bilateral.x402.proof.interactions import message_parts
+from bilateral.x402.proof.fields import MAX_BODY
+from bilateral.x402.proof.profiles import message_parts
 from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 

@@ -19,7 +19,7 @@ from x402.mechanisms.evm.types import TransactionReceipt
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
 from bilateral.x402.proof.payments import AUTHORIZATION_USED, SEARCHED_BLOCKS, TRANSFER, address_topic
-from bilateral.x402.server.reservations import Reservations
+from bilateral.x402.server.exchange import Reservations
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _SETTLE: Final = {

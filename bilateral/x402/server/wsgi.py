@@ -23,8 +23,8 @@ from x402.http.types import RouteConfig
 
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
-from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
+from bilateral.x402.proof.fields import MAX_BODY
 from bilateral.x402.server.adapters import AnswerParts, HttpAdapter, flask_streams
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
