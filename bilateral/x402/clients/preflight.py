@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import httpx
 from x402.http.types import PaymentOption, RouteConfig
@@ -30,8 +30,6 @@ from bilateral.x402.proof.profiles import PROFILES, Profile
 from bilateral.x402.proof.verifier import Verifier
 
 logger = logging.getLogger("bilateral.x402")
-
-_CheckName: TypeAlias = Literal["declaration", "wallet", "keys", "token"]
 
 _LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
 """The limits for a price. Servers send it in a header; only those of version 1 use the body."""
@@ -59,7 +57,7 @@ class Finding:
     subject: str
     profile: str
     network: str
-    check: _CheckName
+    check: Literal["declaration", "wallet", "keys", "token"]
     code: str = ""
     problem: str = ""
 

@@ -15,7 +15,7 @@ from x402 import x402ClientSync
 from x402.http.clients.requests import PaymentError
 
 from bilateral.x402.clients import answer_limits
-from bilateral.x402.clients.answer_limits import AnswerLimitError, AnswerLimits, AnswerTimeoutError
+from bilateral.x402.clients.answer_limits import AnswerLimits
 from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, purchase
 from bilateral.x402.clients.transports import PaidCall, payment_among
 from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
@@ -72,9 +72,9 @@ class _Verifying(HTTPAdapter):
             try:
                 read = lambda: _read(send(sent, *arguments, **options), limits)  # noqa: E731
                 return answer_limits.within(limits, read, requests.Response.close)
-            except AnswerTimeoutError as error:
+            except answer_limits.AnswerTimeoutError as error:
                 raise requests.ReadTimeout(str(error), request=sent) from error
-            except AnswerLimitError as error:
+            except answer_limits.AnswerLimitError as error:
                 raise requests.ConnectionError(str(error), request=sent) from error
 
         body, payment = _whole_body(request), payment_among(request.headers)
