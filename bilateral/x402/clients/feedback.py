@@ -116,7 +116,7 @@ def client_signature_of(file: FeedbackFile) -> bytes:
     return bytes.fromhex((text or "").removeprefix("0x"))
 
 
-def claim_of(file: FeedbackFile) -> Claim | None:
+def _claim_of(file: FeedbackFile) -> Claim | None:
     """Return the statement of a feedback file that its client signed it; None if a field is missing or malformed."""
     if file.malformed_fields & SIGNED_FIELDS:
         return None
@@ -325,7 +325,7 @@ async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> 
 
 
 def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
-    claim = claim_of(file)
+    claim = _claim_of(file)
     if claim is None or claim.is_by_key:
         return claim is not None
     if client is None or (yield client.get_deployment()).chain_id != claim.chain_id:

@@ -222,15 +222,16 @@ def _ask(url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
     """Check a price and its declaration as a client does before it pays."""
+    invalid = partial(Finding, url, "", "", "declaration", "invalid_declaration")
     if price is None:
-        problem = f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters"
-        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+        return [
+            invalid(f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters")
+        ]
     extensions, accepts = price.get("extensions"), price.get("accepts")
     if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
         return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
     options = [option for option in accepts if isinstance(option, dict)] if isinstance(accepts, list) else []
     terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
     if not 1 <= len(terms) <= _MOST_TERMS:
-        problem = f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}"
-        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+        return [invalid(f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}")]
     return [*examine(verifier, url, extensions, terms, {}), *_token_findings(verifier, url, extensions, options)]

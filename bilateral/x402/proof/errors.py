@@ -162,7 +162,7 @@ class RedirectedPaymentError(LostAnswerError):
         state = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
         state += f" by transaction {transaction}" if transaction else ""
         problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {state}"
-        super().__init__(*request, problem, transaction=transaction, **answer)
+        super().__init__(*request, problem, transaction=transaction, **answer)  # type: ignore[call-arg, misc]
         self.location, self.is_paid = location, is_paid
 
 

@@ -22,7 +22,6 @@ from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
 from bilateral.core.values import FeedbackValue
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidMessageError
-from bilateral.x402.proof.fields import MAX_BODY
 from bilateral.x402.proof.types import REPUTATION_8004, AgentRegistration, BlindTerms, InteractionData, ReputationInfo
 
 DRAFT_DOMAIN: Final = b"x402:reputation:v1"
@@ -121,12 +120,12 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
     return keccak(head + data_hash + number + f"{tag1}\0{tag2}".encode())
 
 
-def tool_request(name: str, arguments: Mapping[str, Any], limit: int = MAX_BODY) -> bytes:
+def tool_request(name: str, arguments: Mapping[str, Any], limit: int = read.MAX_BODY) -> bytes:
     """Return the request body of an MCP tool call: its name and arguments as canonical JSON (RFC 8785)."""
     return _canonical({"name": name, "arguments": dict(arguments)}, limit)
 
 
-def tool_response(content: Sequence[Any], structured_content: Any = None, limit: int = MAX_BODY) -> bytes:
+def tool_response(content: Sequence[Any], structured_content: Any = None, limit: int = read.MAX_BODY) -> bytes:
     """Return the response body of an MCP tool call: its content as canonical JSON (RFC 8785), without `_meta`."""
     result: dict[str, Any] = {"content": list(content)}
     if structured_content is not None:
@@ -134,7 +133,7 @@ def tool_response(content: Sequence[Any], structured_content: Any = None, limit:
     return _canonical(result, limit)
 
 
-def message_parts(parts: Sequence[Any], limit: int = MAX_BODY) -> bytes:
+def message_parts(parts: Sequence[Any], limit: int = read.MAX_BODY) -> bytes:
     """Return the body of a message between agents (A2A): its parts as canonical JSON (RFC 8785)."""
     return _canonical(list(parts), limit, "message")
 

@@ -78,25 +78,12 @@ class Chains:
             raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
         self.readers[network] = reader
 
-    @property
-    def providers(self) -> dict[str, str]:
-        """The URL of the node of each plug-in that has one, by its chain."""
-        providers = {network: getattr(reader, "provider", None) for network, reader in self.readers.items()}
-        return {network: provider for network, provider in providers.items() if provider is not None}
-
     def reader(self, network: str) -> RegistryReader:
         """Return the reader of a chain."""
         if network not in self.readers:
             problem = f"{quoted(network[:80])} cannot be checked; known: {', '.join(self.readers) or 'none'}"
             raise PaymentRefusedError("unsupported_network", problem)
         return self.readers[network]
-
-    def state(self, network: str) -> ClientState:
-        """Return the state of an EVM chain."""
-        self.reader(network)
-        if network not in self.states:
-            raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
-        return self.states[network]
 
     def identity_network(self, info: ReputationInfo | None, network: str) -> str:
         """Return the chain on which a server's identity is checked.
@@ -209,7 +196,10 @@ class Chains:
         """Check a client's claim to be an agent."""
         network = str(claim.agent.registry.chain)
         with _refusals():
-            check = checking.check_client(self.state(network), claim, payer, server_agent, indexed_rating)
+            self.reader(network)
+            if network not in self.states:
+                raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
+            check = checking.check_client(self.states[network], claim, payer, server_agent, indexed_rating)
             client: VerifiedClient = yield network, check
         return client
 
@@ -235,7 +225,9 @@ class _Connected(Generic[P, _T, R]):
         terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
         self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         nodes = {str(deployment.agent_registry.chain): rpc for rpc, deployment in deployments.items()}
-        nodes |= self._chains.providers
+        for network, reader in self._chains.readers.items():
+            if (provider := getattr(reader, "provider", None)) is not None:
+                nodes[network] = provider
         self._transports = {network: self._transport(rpc, request_timeout) for network, rpc in nodes.items()}
         self._runners = {network: self._runner(self._transports.get(network)) for network in self._chains.readers}
 

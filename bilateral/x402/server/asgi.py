@@ -245,20 +245,27 @@ class _Body:
     """A body in pieces. A single piece is never copied, and several are copied once: bodies may have 32 MiB."""
 
     def __init__(self) -> None:
-        self.size, self._whole = 0, BytesIO()
+        self.size = 0
+        self._first = b""
+        self._whole: BytesIO | None = None
 
     def add(self, piece: bytes) -> None:
-        if self.size == 0:
-            self._whole = BytesIO(piece)  # shares the first piece until another one follows
-            self._whole.seek(len(piece))
-        else:
-            self._whole.write(piece)  # frees each piece at once, so that the next one takes its memory
+        if not piece:
+            return
         self.size += len(piece)
+        if self._whole is None and not self._first:
+            self._first = piece
+            return
+        if self._whole is None:
+            self._whole = BytesIO()
+            self._whole.write(self._first)
+            self._first = b""
+        self._whole.write(piece)  # frees each piece at once, so that the next one takes its memory
 
     @property
     def joined(self) -> bytes:
         """The whole body."""
-        return self._whole.getvalue()
+        return self._first if self._whole is None else self._whole.getvalue()
 
 
 class _Incoming:
