@@ -23,7 +23,6 @@ from bilateral.client.state import ClientState, Sent
 from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import AgentId
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
@@ -249,7 +248,7 @@ class Submitter:
                 with named_database_errors():
                     is_open = self.step()
                 failures = 0
-            except BilateralError as failure:
+            except errors.BilateralError as failure:
                 _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
                 failures, is_open = failures + 1, True
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
@@ -279,7 +278,7 @@ class Submitter:
     def _send(self, row: Row[Any]) -> None:
         try:
             prepared: Sent[Any] = self._run(prepare(self._state, SignedMessage.of_row(row)))
-        except BilateralError as failure:
+        except errors.BilateralError as failure:
             if isinstance(failure, ContractRevertError) and is_final(failure):
                 self.queue.finish(row, State.FAILED, cost=0, problem=str(failure))
                 self._count("failed", 1)
@@ -365,7 +364,7 @@ class Submitter:
             if previous is not None:
                 prepared = outbid(self._state, prepared, previous.fees)
             self._sign_and_send(row, prepared, row.nonce, is_empty=is_empty)
-        except (BilateralError, BudgetSpentError) as failure:
+        except (errors.BilateralError, BudgetSpentError) as failure:
             if previous is not None:
                 self._run(broadcast(previous.raw))
             is_budget = isinstance(failure, BudgetSpentError)
@@ -377,7 +376,7 @@ class Submitter:
         if isinstance(failure, ContractRevertError):
             return str(failure)
         _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
-        reason = failure.reason if isinstance(failure, BilateralError) else type(failure).__name__
+        reason = failure.reason if isinstance(failure, errors.BilateralError) else type(failure).__name__
         return f"{reason}: it is tried again"
 
     def _replacement(self, row: Row[Any], previous: Signed | None) -> tuple[Sent[Any], bool]:

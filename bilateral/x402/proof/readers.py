@@ -22,7 +22,6 @@ from bilateral.x402.proof import payments, verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import ExpectedPayment, PaymentProblemError, Settlement
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
-from bilateral.x402.proof.verdicts import Payment
 
 _T = TypeVar("_T")
 
@@ -62,7 +61,7 @@ class RegistryReader(Protocol):
 
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
-    ) -> Operation[Payment]:
+    ) -> Operation[verdicts.Payment]:
         """Find a payment in the chain.
 
         Args:
@@ -82,7 +81,7 @@ _ANSWERS: Final[dict[str, type]] = {
     "check_registries": type(None),
     "wallet": str,
     "uri": str,
-    "find_payment": Payment,
+    "find_payment": verdicts.Payment,
     "block_at": int,
 }
 """The operations of a plug-in, each with the type of its answer."""
@@ -201,7 +200,7 @@ class EvmReader:
 
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
-    ) -> Operation[Payment]:
+    ) -> Operation[verdicts.Payment]:
         """Find a payment by the receipt of its transaction."""
         return (yield from payments.find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
 
