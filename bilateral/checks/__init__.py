@@ -17,9 +17,8 @@ from bilateral.checks.facts import OtherRegistration, Payment
 from bilateral.checks.verdicts import *
 
 if TYPE_CHECKING:
+    from bilateral.checks.from_index.answers import check_client, check_server
     from bilateral.checks.from_index.as_of_block import BuyerRecords, Findings, stored_findings
-    from bilateral.checks.from_index.client import check_client
-    from bilateral.checks.from_index.server import check_server
     from bilateral.checks.from_node import check_live_server
     from bilateral.checks.from_solana import check_solana_server
     from bilateral.checks.judge import Check, LiveCheck
@@ -35,9 +34,8 @@ __all__ += ["OtherHistoryError", "PaymentsNotHeldError"]
 __all__ += ["UnknownAgentError", "UnknownChainError", "UnknownRegistryError"]
 
 _NAMES: Final = {
+    "bilateral.checks.from_index.answers": "check_client check_server",
     "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
-    "bilateral.checks.from_index.client": "check_client",
-    "bilateral.checks.from_index.server": "check_server",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
     "bilateral.checks.judge": "Check LiveCheck",
