@@ -12,18 +12,7 @@ from sqlalchemy import Connection, bindparam, exists, false, select, union_all
 
 from bilateral.checks import facts
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.from_index.as_of_block import (
-    AsOfBlock,
-    BuyerRecords,
-    Findings,
-    as_of_block,
-    covering,
-    event_label,
-    evidence_of,
-    identity_registries,
-    place_of,
-    registries,
-)
+from bilateral.checks.from_index import as_of_block as chains
 from bilateral.checks.from_index.entries import feedback_by, first_feedback, newest_about
 from bilateral.checks.from_index.files import registered_domain, registration_of
 from bilateral.checks.from_index.raters import Question, counted_ratings
@@ -66,7 +55,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     history: bytes | None = None,
     files: int | None = None,
     analysis: int | None = None,
-    findings: Findings | None = None,
+    findings: chains.Findings | None = None,
 ) -> Check:
     """Answer the question: should I pay this server?
 
@@ -100,7 +89,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     policy = policy or Policy()
     subject = find_agent(
         agent_id,
-        lambda chain: as_of_block(connection, chain, at_block, history=history, files=files, analysis=analysis),
+        lambda chain: chains.as_of_block(connection, chain, at_block, history=history, files=files, analysis=analysis),
     )
     if payment is not None:
         payment = replace(payment, pay_to=checksummed(payment.pay_to))
@@ -116,7 +105,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     stored, standing, lack = analysed(findings, as_of, subject, Side.SERVER, agent.holders)
     used = [None if registration is None else registration.file, *(domain.file for domain in domains.domains)]
     newest_file = max(proof, *(0 if file is None else file.number for file in used))
-    answered = facts.Facts(
+    server_facts = facts.Facts(
         source=facts.Source.INDEX,
         side=Side.SERVER,
         as_of=as_of.stamp(files=newest_file, analysis=stored.analysis),
@@ -135,7 +124,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         analysis_lack=lack,
         validations=validations(subject, policy.validators),
     )
-    return check(answered, policy)
+    return check(server_facts, policy)
 
 
 def _texts(subject: Subject) -> dict[str, list[Any]]:
@@ -159,8 +148,13 @@ def _texts_statement(registries: int) -> Prepared:
     ):
         table = EVENT_TABLES[event]
         newest = (
-            select(*place_of(table), event_label(event), table.c[column].label("text"), false().label("is_reviewer"))
-            .where(covering(table), table.c.registry == bindparam("identity"))
+            select(
+                *chains.place_of(table),
+                chains.event_label(event),
+                table.c[column].label("text"),
+                false().label("is_reviewer"),
+            )
+            .where(chains.covering(table), table.c.registry == bindparam("identity"))
             .where(table.c.agent_id == bindparam("agent_id"))
             .order_by(*newest_first(table.c))
             .limit(at_most(1))
@@ -170,15 +164,17 @@ def _texts_statement(registries: int) -> Prepared:
     of_agent = (single.agent_id == bindparam("agent_id"), single.account != _NOBODY)
     of_owner = (of_all.owner == bindparam("owner"), of_all.is_approved.is_(True))
     feedback = EVENT_TABLES[events.NewFeedback]
-    is_reviewer = exists().where(covering(feedback), one_of("registry", feedback.c.registry, registries))
+    is_reviewer = exists().where(chains.covering(feedback), one_of("registry", feedback.c.registry, registries))
     for approval, account, conditions in (
         (events.Approval, single.account, of_agent),
         (events.ApprovalForAll, of_all.operator, of_owner),
     ):
         table, gave = EVENT_TABLES[approval], is_reviewer.where(feedback.c.client_address == account)
         approved = (
-            select(*place_of(table), event_label(approval), account.label("text"), gave.label("is_reviewer"))
-            .where(covering(table), table.c.registry == bindparam("identity"), *conditions)
+            select(
+                *chains.place_of(table), chains.event_label(approval), account.label("text"), gave.label("is_reviewer")
+            )
+            .where(chains.covering(table), table.c.registry == bindparam("identity"), *conditions)
             .limit(bindparam("limit"))
         )
         parts.append(select(approved.subquery()))
@@ -189,7 +185,7 @@ def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> t
     """Return the newest text of some events, and its event; an empty text without one."""
     rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
     row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
-    return ("", None) if row is None else (row.text, evidence_of(name, row))
+    return ("", None) if row is None else (row.text, chains.evidence_of(name, row))
 
 
 def _domains(
@@ -212,7 +208,7 @@ def _approvals(texts: Mapping[str, Sequence[Any]]) -> list[facts.Approval]:
     placed.sort(key=itemgetter(0, 1), reverse=True)
     approvals: dict[str, facts.Approval] = {}
     for _, _, row, name in placed:
-        approvals.setdefault(row.text, facts.Approval(row.text, evidence_of(name, row), bool(row.is_reviewer)))
+        approvals.setdefault(row.text, facts.Approval(row.text, chains.evidence_of(name, row), bool(row.is_reviewer)))
     return list(approvals.values())
 
 
@@ -227,8 +223,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     history: bytes | None = None,
     payments: int | None = None,
     analysis: int | None = None,
-    findings: Findings | None = None,
-    buyers: BuyerRecords | None = None,
+    findings: chains.Findings | None = None,
+    buyers: chains.BuyerRecords | None = None,
     tier_proof: ProvenTier | None = None,
 ) -> Check:
     """Answer the question: should I serve this client?
@@ -254,8 +250,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     """
     policy = policy or Policy()
 
-    def as_of_chain(chain: int | None) -> AsOfBlock:
-        return as_of_block(connection, chain, at_block, history=history, payments=payments, analysis=analysis)
+    def as_of_chain(chain: int | None) -> chains.AsOfBlock:
+        return chains.as_of_block(connection, chain, at_block, history=history, payments=payments, analysis=analysis)
 
     subject: Subject | None
     if isinstance(client, str) and is_account(client):
@@ -266,7 +262,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         subject = find_agent(client, as_of_chain)
         as_of, account = subject.as_of, subject.history.wallet or subject.history.owner
     identity = subject.identity if subject is not None else _identity_of(as_of, for_server)
-    kinds = {} if identity is None else registries(as_of, identity)
+    kinds = {} if identity is None else chains.registries(as_of, identity)
     asker = None if for_server is None or identity is None else asker_of(as_of, identity, for_server)
     accounts = frozenset(() if account is None else {account})
     if subject is not None:
@@ -283,7 +279,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     shared, shared_events = (None, ()) if asker is None else _shared_account(asker, accounts, subject)
     record = None if buyers is None or account is None else buyers(connection, as_of, account)
     has_own_age = subject is None and account is not None and tier_proof is None
-    answered = facts.Facts(
+    client_facts = facts.Facts(
         source=facts.Source.INDEX,
         side=Side.CLIENT,
         as_of=as_of.stamp(payments=0 if record is None else record.newest, analysis=stored.analysis),
@@ -305,17 +301,17 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
             tier_proof=tier_proof,
         ),
     )
-    return check(answered, policy)
+    return check(client_facts, policy)
 
 
 def _account_age(
-    as_of: AsOfBlock, kinds: Mapping[str, str], account: str, record: BuyerRecord | None
+    as_of: chains.AsOfBlock, kinds: Mapping[str, str], account: str, record: BuyerRecord | None
 ) -> facts.AccountAge:
     parameters = {**as_of.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
     rows = first_feedback(len(kinds)).records(as_of.connection, parameters) if kinds else []
     rows.sort(key=attrgetter("kind"))
     # Both events of feedback are called NewFeedback in Solidity.
-    first: list[tuple[int, EventEvidence | None]] = [(row.block_time, evidence_of("NewFeedback", row)) for row in rows]
+    first: list[Any] = [(row.block_time, chains.evidence_of("NewFeedback", row)) for row in rows]
     if record is not None and record.first_at is not None:
         first.append((record.first_at, record.first))
     first_at, event = min(first, key=itemgetter(0), default=(None, None))
@@ -326,7 +322,7 @@ def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[fa
     statement = newest_about(Side.CLIENT, len(subject.kinds), len(raters), limit)
     rows = statement.records(subject.as_of.connection, subject.parameters | spread("rater", raters, len(raters)))
     return tuple(
-        facts.RatingBy(f"{subject.as_of.chain_id}:{row.server_id}", row.rating, evidence_of("ClientRated", row))
+        facts.RatingBy(f"{subject.as_of.chain_id}:{row.server_id}", row.rating, chains.evidence_of("ClientRated", row))
         for row in rows
     )
 
@@ -360,12 +356,12 @@ def _summary(rows: Sequence[Any]) -> facts.FeedbackSummary:
         scaled_agents=len({int(row.agent_id) for _, row in shares}),
         lowest=by_share[0],
         highest=by_share[SHARES],
-        evidence=tuple(evidence_of("NewFeedback", row) for _, row in shares[:_EXAMPLES]),
+        evidence=tuple(chains.evidence_of("NewFeedback", row) for _, row in shares[:_EXAMPLES]),
     )
 
 
-def _identity_of(as_of: AsOfBlock, server: str | int | None) -> str | None:
+def _identity_of(as_of: chains.AsOfBlock, server: str | int | None) -> str | None:
     """Return the identity registry of the server that asks about an account; else the first one of the chain."""
     if server is not None and not is_account(server):
         return find_agent(server, lambda _: as_of).identity
-    return next(iter(identity_registries(as_of)), None)
+    return next(iter(chains.identity_registries(as_of)), None)
