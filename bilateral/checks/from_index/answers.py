@@ -331,8 +331,7 @@ def _shared_account(
     asker: Asker, accounts: frozenset[str], subject: Subject | None
 ) -> tuple[str | None, tuple[EventEvidence, ...]]:
     """Return an account that the client and the server that asks have or had in common, and the events that say so."""
-    histories = [asker.history, None if subject is None else subject.history]
-    agents = [history for history in histories if history is not None]
+    agents = [side.history for side in (asker, subject) if side is not None and side.history is not None]
     of_server = asker.accounts if asker.history is None else asker.accounts | asker.history.accounts
     of_client = accounts if subject is None else accounts | subject.history.accounts
     shared = min(of_server & of_client, default=None)
