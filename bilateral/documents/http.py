@@ -191,9 +191,8 @@ class HttpSession:
     def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
         """Build a request. `httpx` logs its URL, so the user and password go into a header."""
         parsed = _parse(url)
-        extensions = {}
-        if method == "PUT":  # the query of a presigned URL is a secret: httpcore sends it, httpx does not log it
-            extensions["target"] = parsed.raw_path
+        # The query of a presigned URL is a secret: httpcore sends it, httpx does not log it.
+        extensions = {"target": parsed.raw_path} if method == "PUT" else {}
         visible = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
         request = self._client.build_request(method, visible, extensions=extensions, **options)
         if parsed.userinfo:
