@@ -7,44 +7,22 @@
 An answer names the block that it was made at. The same call with `at_block` gives the same answer again.
 """
 
-from __future__ import annotations
+# ruff: noqa: F403, F405  # `__all__` lists what is public of the errors and verdicts
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.checks.errors import *
+from bilateral.checks.facts import OtherRegistration, Payment
+from bilateral.checks.verdicts import *
+
 if TYPE_CHECKING:
-    from bilateral.checks.errors import (
-        BlockNotHeldError,
-        CheckError,
-        FileNotHeldError,
-        FindingsNotHeldError,
-        HistoryTooLongError,
-        OtherHistoryError,
-        PaymentsNotHeldError,
-        UnknownAgentError,
-        UnknownChainError,
-        UnknownRegistryError,
-    )
-    from bilateral.checks.facts import OtherRegistration, Payment
+    from bilateral.checks.from_index.answers import check_client, check_server
     from bilateral.checks.from_index.as_of_block import BuyerRecords, Findings, stored_findings
-    from bilateral.checks.from_index.client import check_client
-    from bilateral.checks.from_index.server import check_server
     from bilateral.checks.from_node import check_live_server
     from bilateral.checks.from_solana import check_solana_server
     from bilateral.checks.judge import Check, LiveCheck
     from bilateral.checks.policy import Newcomers, Policy, PolicyName, Trust, read_policy
-    from bilateral.checks.verdicts import (
-        BuyerRecord,
-        Code,
-        EventEvidence,
-        FileEvidence,
-        Finding,
-        FoundFindings,
-        ProvenTier,
-        Reason,
-        Severity,
-        Verdict,
-    )
     from bilateral.index.log.database import snapshot
 
 __all__ = ["Newcomers", "OtherRegistration", "Payment", "Policy", "PolicyName", "Trust", "read_policy", "snapshot"]
@@ -56,24 +34,15 @@ __all__ += ["OtherHistoryError", "PaymentsNotHeldError"]
 __all__ += ["UnknownAgentError", "UnknownChainError", "UnknownRegistryError"]
 
 _NAMES: Final = {
-    "bilateral.checks.errors": (
-        "BlockNotHeldError CheckError FileNotHeldError FindingsNotHeldError HistoryTooLongError OtherHistoryError "
-        "PaymentsNotHeldError UnknownAgentError UnknownChainError UnknownRegistryError"
-    ),
-    "bilateral.checks.facts": "OtherRegistration Payment",
+    "bilateral.checks.from_index.answers": "check_client check_server",
     "bilateral.checks.from_index.as_of_block": "BuyerRecords Findings stored_findings",
-    "bilateral.checks.from_index.client": "check_client",
-    "bilateral.checks.from_index.server": "check_server",
     "bilateral.checks.from_node": "check_live_server",
     "bilateral.checks.from_solana": "check_solana_server",
     "bilateral.checks.judge": "Check LiveCheck",
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
-    "bilateral.checks.verdicts": (
-        "BuyerRecord Code EventEvidence FileEvidence Finding FoundFindings ProvenTier Reason Severity Verdict"
-    ),
     "bilateral.index.log.database": "snapshot",
 }
-"""The names of each module. Modules are imported when a name is asked for, because the database is slow to import."""
+"""The names of modules that are slow to import, which happens when a name is first asked for."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 

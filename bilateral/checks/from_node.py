@@ -164,8 +164,7 @@ class _Reader:
     def _ratings(self, agent: Agent) -> facts.RatingFacts | Unknown:
         tag = self._policy.tag
         self._report(f"reading the ratings with the tag {tag}")
-        trusted = self._trusted()
-        reviewers = None if trusted is None else sorted(trusted)
+        reviewers = self._trusted()
         try:
             entries = self._run(reading.read_all(self._client.state, agent.id, reviewers, reading.Selection(tag1=tag)))
         except RequestsSpentError as error:
@@ -173,9 +172,9 @@ class _Reader:
             return Unknown("The ratings could not be read, so none counts.")
         self._report(f"read {len(entries):,} ratings")
         own = {account for account in (agent.owner, agent.wallet) if account}
-        return facts.RatingFacts(_counted(entries, own, tag), is_vetted=trusted is not None)
+        return facts.RatingFacts(_counted(entries, own, tag), is_vetted=reviewers is not None)
 
-    def _trusted(self) -> frozenset[str] | None:
+    def _trusted(self) -> list[str] | None:
         trust = self._policy.trust
         if not (trust.accounts or trust.agents):
             return None
@@ -183,7 +182,7 @@ class _Reader:
         for trusted in trust.agents:
             agent = self._run(agents.load(self._client.state, trusted, load_file=False))
             accounts |= {account for account in (agent.owner, agent.wallet) if account is not None}
-        return frozenset(accounts)
+        return sorted(accounts)
 
     def _history(self, agent: Agent, head: Head, first: int) -> tuple[Past | None, Holders | None, Holders | None]:
         policy, state, token = self._policy, self._client.state, agent.id.token_id

@@ -13,18 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FailFast,
-    Field,
-    PlainValidator,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+import pydantic
+from pydantic import BaseModel, ConfigDict, FailFast, Field, field_validator, model_validator
 
 from bilateral.checks.verdicts import Code, Severity
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
@@ -151,8 +141,8 @@ def _agent(value: object) -> int | str:
     return agent.agent_id if agent.chain_id is None else str(value)
 
 
-Agent = Annotated[int | str, PlainValidator(_agent, json_schema_input_type=int | str)]
-Address = Annotated[str, AfterValidator(checksummed)]
+Agent = Annotated[int | str, pydantic.PlainValidator(_agent, json_schema_input_type=int | str)]
+Address = Annotated[str, pydantic.AfterValidator(checksummed)]
 Share = Annotated[Decimal, Field(ge=0, le=100)]
 Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
 
@@ -257,7 +247,7 @@ class Policy(_Few):
     minimum_age_days: Days = 0
     recent_days: Days = 7
     minimum_buyer_score: Share | None = None
-    severities: Annotated[dict[Code, Severity], BeforeValidator(_few)] = {}
+    severities: Annotated[dict[Code, Severity], pydantic.BeforeValidator(_few)] = {}
 
     preset = model_validator(mode="before")(with_preset)
 
@@ -344,5 +334,5 @@ def policy_of(fields: object) -> Policy:
     """Return a policy from its fields by name."""
     try:
         return Policy.model_validate(fields)
-    except ValidationError as problem:
+    except pydantic.ValidationError as problem:
         raise InvalidArgumentError(f"policy: {first_problem(problem)}") from None

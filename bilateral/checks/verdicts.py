@@ -243,8 +243,8 @@ class ProvenTier:
     epoch: int
 
 
-_RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.DECLINE, Severity.CAUTION, Severity.NOTE))}
 _VERDICTS: Final = {Severity.DECLINE: Verdict.DECLINE, Severity.CAUTION: Verdict.CAUTION, Severity.NOTE: Verdict.ACCEPT}
+_RANKS: Final = {severity: rank for rank, severity in enumerate(_VERDICTS)}
 
 
 def sorted_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

@@ -160,16 +160,18 @@ def check_url_command(
     body_file: Path | None = optional("FILE", "A file with the body of the request."),
 ) -> None:
     """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
-    from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415
 
     rpc_url = invocation.settings.rpc_url
     if rpc_url is None:
         raise UsageProblemError("a check of a URL asks a node: give --rpc-url")
     content = b"" if body_file is None else invocation.read_file(body_file)
     with invocation.reading("Asking the service and the node") as client:
-        answer = check_service(
-            client, rpc_url, url, method, content=content, loader=invocation.loader(), report=invocation.output.note
-        )
+        invocation.output.note("asking for the price")
+        price = ask_price(url, method, content=content)
+        loader, report = invocation.loader(), invocation.output.note
+        answer = check_service(client, rpc_url, url, price, loader=loader, report=report)
     view = {
         "verdict": answer.verdict.value,
         "price": [

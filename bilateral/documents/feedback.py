@@ -217,9 +217,8 @@ class FeedbackFile(DocumentModel):
             "valueDecimals": value.decimals,
             **{name: text for name, text in (("tag1", tag1), ("tag2", tag2), ("endpoint", endpoint)) if text},
         }
-        for name in ("tag1", "tag2"):
-            fields.pop(name, None)
-        return type(self).of(chain_says | {name: field for name, field in fields.items() if name not in chain_says})
+        replaced = {*chain_says, "tag1", "tag2"}
+        return type(self).of(chain_says | {name: field for name, field in fields.items() if name not in replaced})
 
 
 def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments

@@ -53,12 +53,9 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
         return False
     actual = document_hash(content)
     if actual != expected:
-        raise HashMismatchError(content, expected, actual, _matching_variant(content, expected))
+        variant = next((name for name, digest in _variants(content) if digest == expected), None)
+        raise HashMismatchError(content, expected, actual, variant)
     return True
-
-
-def _matching_variant(content: bytes, expected: bytes) -> str | None:
-    return next((name for name, digest in _variants(content) if digest == expected), None)
 
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, Final, Self, TypeAlias
 
 import httpcore
@@ -24,7 +25,6 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents.data_uri import unpacked
-from bilateral.documents.public_addresses import is_public
 
 Host: TypeAlias = tuple[str, int]
 
@@ -191,9 +191,8 @@ class HttpSession:
     def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
         """Build a request. `httpx` logs its URL, so the user and password go into a header."""
         parsed = _parse(url)
-        extensions = {}
-        if method == "PUT":  # the query of a presigned URL is a secret: httpcore sends it, httpx does not log it
-            extensions["target"] = parsed.raw_path
+        # The query of a presigned URL is a secret: httpcore sends it, httpx does not log it.
+        extensions = {"target": parsed.raw_path} if method == "PUT" else {}
         visible = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
         request = self._client.build_request(method, visible, extensions=extensions, **options)
         if parsed.userinfo:
@@ -232,6 +231,30 @@ class Deadline:
         if left <= 0:
             raise errors.DocumentTimeoutError(self._seconds)
         return max(_MIN_SECONDS, left if at_most is None else min(left, at_most))
+
+
+_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
+# Special by IANA's registries, but not to every release of Python.
+_PROTOCOL_ASSIGNMENTS: Final = IPv4Network("192.0.0.0/24")
+_DOCUMENTATION: Final = IPv6Network("3fff::/20")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: str) -> bool:
+    """Return whether an address belongs to the public Internet. No other may be reached through a stranger's URI."""
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv4Address):
+        return ip.is_global and not ip.is_multicast and ip not in _PROTOCOL_ASSIGNMENTS
+    if ip.ipv4_mapped is not None:
+        return is_public(str(ip.ipv4_mapped))
+    if ip in _NAT64:
+        return is_public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
+    is_unicast = ip in _GLOBAL_UNICAST and ip not in _DOCUMENTATION
+    return is_unicast and ip.is_global and all(map(is_public, _embedded(ip)))
+
+
+def _embedded(ip: IPv6Address) -> list[str]:
+    return [str(inner) for inner in (ip.sixtofour, *(ip.teredo or ())) if inner is not None]
 
 
 class _GuardedBackend(DeadlineBackend):

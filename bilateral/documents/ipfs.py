@@ -92,18 +92,10 @@ _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # 
 def is_of_block(cid: Cid, content: bytes) -> bool:
     """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb."""
     if cid.codec != RAW:
-        length = _varint(len(content))
-        data = b"\x08" + bytes([_FILE]) + b"\x12" + length + content + b"\x18" + length  # Type, Data, filesize
-        content = b"\x0a" + _varint(len(data)) + data  # Data of the node
+        new_node, new_data, _ = _messages()
+        data = new_data(Type=_FILE, Data=content, filesize=len(content))
+        content = new_node(Data=data.SerializeToString()).SerializeToString()
     return hashlib.sha256(content).digest() == cid.digest
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:  # noqa: PLR2004  # seven bits a byte
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*encoded, number])
 
 
 def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:
@@ -171,7 +163,10 @@ def _messages() -> tuple[Any, Any, type[Exception]]:
     for type_, fields in {
         "PBLink": [("Hash", 1, field.TYPE_BYTES, ""), ("Name", 2, field.TYPE_BYTES, "")],
         "PBNode": [("Data", 1, field.TYPE_BYTES, ""), ("Links", 2, field.TYPE_MESSAGE, ".unixfs.PBLink")],
-        "Data": [("Type", 1, field.TYPE_UINT64, ""), ("Data", 2, field.TYPE_BYTES, "")],
+        "Data": [
+            *(("Type", 1, field.TYPE_UINT64, ""), ("Data", 2, field.TYPE_BYTES, "")),
+            ("filesize", 3, field.TYPE_UINT64, ""),
+        ],
     }.items():
         described = proto.message_type.add(name=type_)
         for name, number, kind, type_name in fields:

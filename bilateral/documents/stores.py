@@ -241,7 +241,7 @@ class PinningStore:
         """
         stored = self.node.put(content)
         cid = stored.uri.removeprefix("ipfs://")
-        headers = _bearer(self.token)
+        headers = {"Authorization": f"Bearer {self.token}"}
         pins = f"{self.api_url.rstrip('/')}/pins"
         pin = {"cid": cid, "name": _NAME, "origins": self.node.addresses()[:20]}  # 20 is the limit of the API
         with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
@@ -301,7 +301,7 @@ class PinataStore:
                 self.upload_url,
                 data={"network": "public", "name": _NAME},
                 files={"file": (_NAME, content, "application/json")},
-                headers=_bearer(self.token),
+                headers={"Authorization": f"Bearer {self.token}"},
             )
         try:
             cid = Cid.parse(decode_object(answer)["data"]["cid"])
@@ -313,7 +313,3 @@ class PinataStore:
             if loader.load(stored.uri).content != content:
                 raise CidMismatchError(str(Cid.of_raw(content)), str(cid))
         return stored
-
-
-def _bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.blind import *
     from bilateral.x402.proof.checking import *
     from bilateral.x402.proof.errors import *
-    from bilateral.x402.proof.interactions import *
     from bilateral.x402.proof.keys import *
     from bilateral.x402.proof.profiles import *
     from bilateral.x402.proof.readers import *
@@ -52,13 +51,11 @@ _NAMES: Final = {
         "PaidNotAnsweredError PaymentRefusedError PreflightError RedirectedPaymentError ReputationExtensionError "
         "StreamingRouteError TooManyPaymentsError UnreadFeedbackError UnsupportedBodyError"
     ),
-    "proof.interactions": (
-        "client_message_hash draft_data_hash draft_interaction_hash draft_reviewer_hash interaction_hash"
-    ),
     "proof.keys": (
         "Ed25519Key InteractionKey RemoteKey Secp256k1Key key_from_environment key_from_keystore key_from_secret"
     ),
     "proof.profiles": (
+        "client_message_hash draft_data_hash draft_interaction_hash draft_reviewer_hash interaction_hash "
         "PROFILE_8004 PROFILE_DRAFT REPUTATION_DRAFT Profile declare_8004_reputation declare_reputation_draft "
         "registration_of reputation_8004_schema reputation_draft_schema"
     ),

@@ -353,6 +353,7 @@ def store_finding(ledger, block):
     figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts", "reviewed_cases")
     with ledger.engine.begin() as connection:
         head = {"block_number": block, "block_hash": bytes(32), "is_exact": True, "made_at": 0, "threshold": 2.0}
+        head |= {"run": 0, "seen_block": block, "first_run": 0, "first_seen_block": block}
         connection.execute(insert(analysis.analysis), [key | head | dict.fromkeys(figures, 0)])
         for name, part in (("links-1", "actor"), ("blocks-2", "subject")):
             claim = {"detector": name[:-2], "q_value": 0.0, "strength": 9.0, "statistic": "", "sentence": f"{name}."}

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.checks import HistoryTooLongError, Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict
-from bilateral.checks.from_index import server
+from bilateral.checks.from_index import answers
 from bilateral.solana.addresses import MAINNET, SATI
 from tests.checks.ledger import (
     CHAIN_ID,
@@ -207,7 +207,7 @@ def test_many_approved_reviewers_are_counted(praised):
 
 @pytest.mark.parametrize(("most", "is_read"), [(3, True), (2, False)])
 def test_approvals_have_a_limit(praised, monkeypatch, most, is_read):
-    monkeypatch.setattr(server, "MOST_APPROVALS", most)
+    monkeypatch.setattr(answers, "MOST_APPROVALS", most)
     praised.block(*(approved(1, OWNER, account(0xD000 + number)) for number in range(3)))
     if is_read:
         assert praised.server(policy=TRUSTING)

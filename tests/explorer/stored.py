@@ -102,6 +102,7 @@ class Ledger:
         key = {"chain_id": self.chain_id, "identity_registry": IDENTITY}
         figures = dict.fromkeys(("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts"), 2)
         run = {"block_number": 1, "block_hash": self.block.hash, "is_exact": True, "made_at": 1_750_000_020}
+        run |= {"run": 0, "seen_block": 1, "first_run": 0, "first_seen_block": 1}
         connection.execute(insert(analysis.analysis), {**key, **run, **figures, "reviewed_cases": 0, "threshold": 0.9})
         finding = {"finding_id": "lockstep-1", "detector": "lockstep", "q_value": 0.001, "strength": 3.0}
         connection.execute(insert(analysis.finding), {**key, **finding, "statistic": sentence, "sentence": sentence})

@@ -16,7 +16,7 @@ from bilateral.core.errors import (
     UnsupportedUriError,
 )
 from bilateral.documents import Limits
-from bilateral.documents.public_addresses import is_public
+from bilateral.documents.http import is_public
 
 PUBLIC = "93.184.216.34"
 

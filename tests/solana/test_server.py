@@ -16,7 +16,7 @@ from x402.schemas import PaymentRequirements, SettleResponse
 from bilateral.solana.addresses import DEVNET, MAINNET
 from bilateral.x402.proof.payments import is_ambiguous
 from bilateral.x402.server.confirmation import confirm_settlement
-from bilateral.x402.server.reservations import payment_key
+from bilateral.x402.server.exchange import payment_key
 from tests.solana.paying import BODY, buy, emptying, payment_for, send
 from tests.x402.world import refusal
 

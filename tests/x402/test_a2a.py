@@ -17,8 +17,8 @@ from bilateral.x402 import (
     Reputation8004ResourceServerExtension,
     declare_8004_reputation,
 )
-from bilateral.x402.proof.bodies import MAX_BODY
-from bilateral.x402.proof.interactions import message_parts
+from bilateral.x402.proof.fields import MAX_BODY
+from bilateral.x402.proof.profiles import message_parts
 from bilateral.x402.server.a2a import RECEIPTS, paid_exchange, paid_message, with_receipt
 from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, resource_server
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilateral.x402 import BodyTooLargeError, UnsupportedBodyError
-from bilateral.x402.proof.bodies import decode_body
+from bilateral.x402.proof.fields import decode_body
 from bilateral.x402.server.asgi import _Body
 
 BODY = b"It snows in Oslo. " * 100

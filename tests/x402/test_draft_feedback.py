@@ -20,8 +20,7 @@ from bilateral.x402 import (
     is_signed_by_client,
     paid_feedback,
 )
-from bilateral.x402.clients.feedback import Tags
-from bilateral.x402.proof.feedback_files import client_signature_of
+from bilateral.x402.clients.feedback import Tags, client_signature_of
 from tests.x402 import examples
 from tests.x402.buying import buy
 from tests.x402.examples import changed

@@ -31,7 +31,7 @@ from bilateral.x402 import (
 )
 from bilateral.x402.clients.requests import verification_of, verifying_session
 from bilateral.x402.server.asgi import ReputationMiddleware
-from bilateral.x402.server.reservations import Reservations
+from bilateral.x402.server.exchange import Reservations
 from bilateral.x402.server.stores import StoredReservations
 from bilateral.x402.server.wsgi import protect_flask
 from tests.x402 import examples

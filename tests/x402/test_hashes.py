@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId
 from bilateral.x402 import client_message_hash, interaction_hash, key_from_secret
-from bilateral.x402.proof.interactions import tool_request, tool_response
 from bilateral.x402.proof.keys import is_signature_of
+from bilateral.x402.proof.profiles import tool_request, tool_response
 from tests.x402 import examples
 from tests.x402.vectors import FILE, SECRET, digest_of, vectors
 

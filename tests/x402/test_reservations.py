@@ -11,7 +11,7 @@ import pytest
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers, payment_of, request_of
 from bilateral.x402.proof.errors import TooManyPaymentsError
 from bilateral.x402.proof.payments import is_ambiguous, payer_of
-from bilateral.x402.server.reservations import Reservations, payment_key
+from bilateral.x402.server.exchange import Reservations, payment_key
 
 NETWORK, ASSET = "eip155:8453", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 AUTHORIZATION = {"from": "0xAb", "nonce": "0x12", "value": "1000"}

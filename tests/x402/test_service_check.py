@@ -15,7 +15,8 @@ from bilateral.client import Client
 from bilateral.documents import Network
 from bilateral.index.reading.readers import Reader
 from bilateral.x402 import declare_8004_reputation
-from bilateral.x402.clients.service_check import check_service, judge_service
+from bilateral.x402.clients.preflight import ask_price
+from bilateral.x402.clients.service_check import check_service
 from tests.api.world import Written, index_world
 from tests.sdk.servers import HttpServer, redirect
 from tests.x402.world import NETWORK
@@ -70,7 +71,7 @@ def selling_agents(sell, deployment, agent, register, seller):
 def test_model_gets_the_answer_of_the_check_with_the_words_of_strangers_apart(ask, shop, rpc, deployment, loader):
     answer = ask(shop + "/weather")
     with Client(rpc, deployment=deployment, loader=loader) as client:
-        checked = check_service(client, rpc, shop + "/weather", loader=loader)
+        checked = check_service(client, rpc, shop + "/weather", ask_price(shop + "/weather"), loader=loader)
     assert (answer["notice"], answer["check"]["verdict"]) == (NOTICE_OF_CHECKS, checked.verdict.value)
     assert answer["check"]["findings"] == [{"check": "wallet", "code": ""}, {"check": "keys", "code": ""}]
     (agent,), (checked_agent,) = answer["check"]["agents"], checked.agents
@@ -105,7 +106,7 @@ def test_price_that_nobody_can_read_stays_as_the_server_wrote_it(rpc, deployment
     terms |= {name: value and value.replace("PAYEE", seller.address) for name, value in changes.items()}
     price = {"accepts": [{name: value for name, value in terms.items() if value is not None}]}
     with Client(rpc, deployment=deployment) as client:
-        (option,) = judge_service(client, rpc, "https://shop.example", price).price
+        (option,) = check_service(client, rpc, "https://shop.example", price).price
     assert option["text"] == text.replace("PAYEE", seller.address).replace("TOKEN", token.address)
 
 

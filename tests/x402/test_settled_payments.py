@@ -14,7 +14,7 @@ from x402 import x402ResourceServer
 from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.server.asgi import ReputationMiddleware
-from bilateral.x402.server.reservations import Reservations
+from bilateral.x402.server.exchange import Reservations
 from bilateral.x402.server.stores import StoredReservations
 from tests.x402.world import PRICE, SIGNING_KEY, payment_for, refusal, resource_server, route
 

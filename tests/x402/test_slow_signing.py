@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from bilateral.x402 import AsyncVerifier, RemoteKey, declare_8004_reputation
-from bilateral.x402.proof.bodies import SLOW_BYTES
+from bilateral.x402.proof.fields import SLOW_BYTES
 from tests.x402.buying import buy
 from tests.x402.world import SIGNING_KEY
 

@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from x402 import x402ResourceServer, x402ResourceServerSync
 
 from bilateral.x402 import Reputation8004ResourceServerExtension, StreamingRouteError, declare_8004_reputation
-from bilateral.x402.proof.bodies import is_stream
+from bilateral.x402.proof.fields import is_stream
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.wsgi import protect_flask
 from tests.x402.world import SIGNING_KEY, resource_server, route

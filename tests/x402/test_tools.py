@@ -17,8 +17,8 @@ from bilateral.x402 import (
     declare_8004_reputation,
     interaction_hash,
 )
-from bilateral.x402.proof.interactions import tool_request, tool_response
 from bilateral.x402.proof.keys import is_signature_of
+from bilateral.x402.proof.profiles import tool_request, tool_response
 from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, resource_server
 
 CONTENT = [{"type": "text", "text": "snø"}]

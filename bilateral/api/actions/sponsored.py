@@ -102,7 +102,7 @@ class SponsoredFeedback(Action):
         return fields | {name: text for name, text in texts.items() if text}
 
     def perform(self, client: Client) -> NoReturn:
-        from bilateral.x402.proof.feedback_files import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415
+        from bilateral.x402.clients.feedback import Tags, draft_file, feedback_file, specified_file  # noqa: PLC0415
 
         deployment, interaction, account = client.get_deployment(), self.interaction, str(self.account)
         loaded = client.load_agent(agent_of(deployment, self.agent), load_file=False)
@@ -130,7 +130,7 @@ class SponsoredFeedback(Action):
         if typed_data is None or self._file is None or self._agent is None:
             return super().request_of(typed_data)
         from bilateral.x402.aggregator.messages import Submission  # noqa: PLC0415
-        from bilateral.x402.proof.feedback_files import client_signature_of  # noqa: PLC0415
+        from bilateral.x402.clients.feedback import client_signature_of  # noqa: PLC0415
 
         message, interaction = typed_data["message"], self.interaction
         submission = Submission(

@@ -26,7 +26,7 @@ from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, c
 from bilateral.index.log.database import open_database
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor
 from bilateral.x402.aggregator.messages import RelayedPair
-from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
+from bilateral.x402.aggregator.records import Sponsored, Tally, list_feedback, read_feedback, tally_feedback
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings, read_aggregator_settings
@@ -119,7 +119,7 @@ class LogEntry:
             "state": sponsored.state.value,
             "agent_id": str(sponsored.agent_id),
             "feedback_index": str(sponsored.feedback_index),
-            "feedback_hash": "0x" + sponsored.feedback_hash.hex(),
+            "feedback_hash": "0x" + bytes(sponsored.feedback_hash).hex(),
             "cost": str(sponsored.cost),
             "accepted_at": sponsored.accepted_at.isoformat().replace("+00:00", "Z"),
         }
@@ -217,8 +217,8 @@ class LogQuery(ListQuery):
     task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None
     state: Annotated[State | None, Query(description="The state.")] = None
 
-    def filter(self) -> Filter:
-        """Return the filter."""
+    def filter(self) -> dict[str, Any]:
+        """Return the filter by columns."""
         chain_id = agent_id = payment = None
         if self.agent is not None:
             parsed = GlobalAgentId.parse(self.agent).agent_id if "#" in self.agent else AgentId.parse(self.agent)
@@ -228,7 +228,8 @@ class LogQuery(ListQuery):
         if self.task_ref is not None:
             payment = bytes.fromhex(TransactionRef.parse(self.task_ref).transaction.removeprefix("0x"))
         client = None if self.client is None else checksummed(self.client)
-        return Filter(chain_id, agent_id, client, payment, self.state)
+        agent = {"chain_id": chain_id, "agent_id": agent_id}
+        return {**agent, "client": client, "payment_transaction": payment, "state": self.state}
 
 
 @router.get("/feedback", responses=list_of(LogEntry))

@@ -260,13 +260,9 @@ def _analyses(as_of: AsOfBlock) -> dict[str, int]:
     used: dict[str, int] = {}
     for row in _ANALYSES.records(as_of.connection, {"chain_id": as_of.chain_id}):
         last = row.run if as_of.analysis is None else as_of.analysis
-        # An analysis of a database from before these columns counts from the last block that it saw.
-        stored, first_stored = (
-            row.block_number if block is None else block for block in (row.seen_block, row.first_seen_block)
-        )
-        if stored <= as_of.block and (row.run or 0) <= (last or 0):
-            used[row.identity_registry] = row.run or 0
-        elif first_stored <= as_of.block and (row.first_run or 0) <= (last or 0):
+        if row.seen_block <= as_of.block and row.run <= last:
+            used[row.identity_registry] = row.run
+        elif row.first_seen_block <= as_of.block and row.first_run <= last:
             raise FindingsNotHeldError(as_of.block, row.block_number)
     return used
 

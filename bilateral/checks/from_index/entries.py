@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Table, bindparam, exists, literal_column, select, tuple_, union_all
+from sqlalchemy import Select, Table, bindparam, exists, literal_column, select, tuple_, union_all
 
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.from_index.as_of_block import AUTHORIZED, OPEN_REGISTRIES, AsOfBlock, covering, place_of
@@ -172,20 +172,15 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
     claims: dict[tuple[int, int], Any] = {}
     reference, read = files.file_reference, files.feedback_file
     for part in in_parts([entry.place for entry in entries]):
-        query = select(reference.c.block_number, reference.c.log_index, reference.c.file_id).where(
-            reference.c.chain_id == as_of.chain_id,
-            tuple_(reference.c.block_number, reference.c.log_index).in_(part),
-            reference.c.file_id.is_not(None),
-        )
-        references = as_of.connection.execute(query).all()
+        query = _at_places(as_of, reference, part).add_columns(reference.c.file_id)
+        references = as_of.connection.execute(query.where(reference.c.file_id.is_not(None))).all()
         hashes = {
             file_id: file.content_hash
             for file_id, file in observations(as_of, {bytes(row.file_id) for row in references}).items()
             if file.integrity is not None and file.content_hash is not None
         }
-        query = select(
-            *(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction)
-        ).where(read.c.content_hash.in_(set(hashes.values())))
+        columns = read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction
+        query = select(*columns).where(read.c.content_hash.in_(set(hashes.values())))
         payments = {bytes(row.content_hash): row for row in as_of.connection.execute(query)}
         for row in references:
             claims[row.block_number, row.log_index] = payments.get(hashes.get(bytes(row.file_id), b""))
@@ -199,6 +194,11 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
     ]
 
 
+def _at_places(as_of: AsOfBlock, table: Table, places: Sequence[tuple[int, int]]) -> Select[Any]:
+    place = table.c.block_number, table.c.log_index
+    return select(*place).where(table.c.chain_id == as_of.chain_id, tuple_(*place).in_(places))
+
+
 def _account(text: str | None) -> str:
     """Return the address of an account, which files write with its chain or without."""
     return (text or "").rpartition(":")[2].lower()
@@ -209,11 +209,7 @@ def only_blind(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[En
     table, condition = (_FEEDBACK, is_blind_feedback) if side == SERVER else (_CLIENT, is_blind_rating)
     blind: set[tuple[int, int]] = set()
     for part in in_parts([entry.place for entry in entries]):
-        query = select(table.c.block_number, table.c.log_index).where(
-            table.c.chain_id == as_of.chain_id,
-            tuple_(table.c.block_number, table.c.log_index).in_(part),
-            condition(table),
-        )
+        query = _at_places(as_of, table, part).where(condition(table))
         blind |= {tuple(row) for row in as_of.connection.execute(query)}
     return [entry for entry in entries if entry.place in blind]
 

@@ -135,13 +135,11 @@ def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple
     home = secure_host(confirmed_uri)
     domains = []
     for row in rows:
-        waiting = Observation(0, registration_uri(row.text), FileState.WAITING)
-        is_home = row.text == home
-        domains.append(
-            Domain(row.text, is_proven=True, is_denied=False, file=None)
-            if is_home
-            else _domain(subject, row.text, files.get(bytes(row.file_id), waiting))
-        )
+        if row.text == home:
+            domains.append(Domain(row.text, is_proven=True, is_denied=False, file=None))
+        else:
+            waiting = Observation(0, registration_uri(row.text), FileState.WAITING)
+            domains.append(_domain(subject, row.text, files.get(bytes(row.file_id), waiting)))
     return tuple(domains)
 
 

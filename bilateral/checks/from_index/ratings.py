@@ -1,4 +1,4 @@
-"""Ratings of an agent as of a block: lines for people, the raters that count, and the standing by a trust analysis.
+"""Ratings and validations of an agent as of a block: lines for people, and the standing by a trust analysis.
 
 At the head the derived tables answer, in a time that does not depend on the number of ratings. For an earlier block,
 a limit of age, or proofs of payment, the events are read one by one, up to a limit. Both ways give the same integers.
@@ -13,22 +13,30 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import bindparam, select
 
-from bilateral.checks.facts import Counted, Line, bound_percent, mean_percent
-from bilateral.checks.from_index.as_of_block import AsOfBlock, Findings
+from bilateral.checks.facts import Counted, Line, ValidationFacts, bound_percent, mean_percent
+from bilateral.checks.from_index.as_of_block import VALIDATION, AsOfBlock, Findings, covering, evidence_of, place_of
 from bilateral.checks.from_index.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries, entry_tallies
 from bilateral.checks.from_index.subjects import Subject
 from bilateral.checks.verdicts import FoundFindings
+from bilateral.core.events import ValidationResponse
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.standing import Side, Standing
 from bilateral.index.log.lists import in_parts
+from bilateral.index.log.tables import EVENT_TABLES
+from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS
-from bilateral.index.reading.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.index.standing.queries import standings_states, stored_standing
 
 MOST_LINES: Final = 20
 """Tags of one side that an answer lists."""
 
+_MOST_ANSWERS: Final = 1_000
+"""The newest answers that are looked at: anybody may ask a validator for any number."""
+
+_EXAMPLES: Final = 3  # examples are enough to follow a reason
+_ANSWERS: Final = EVENT_TABLES[ValidationResponse]
 _UNIT: Final = 10**DECIMALS  # the value 1 in the sums of the tables
 
 Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
@@ -178,3 +186,37 @@ def _line(  # noqa: PLR0913, PLR0917  # the sums of a summary
     if scale_of_tag(tag) is not None:
         rating, bound = mean_percent(int(share_sum), int(raters)), bound_percent(int(share_sum), int(raters))
     return Line(registry, side, tag, int(count), int(raters), mean, rating, bound)
+
+
+def validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
+    """Return the validations of an agent by some validators, or by all if none is named."""
+    addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
+    ordered = sorted(validators)
+    parameters = subject.parameters | spread("registry", addresses, len(addresses))
+    parameters |= spread("validator", ordered, size_for(ordered))
+    statement = _newest_answers(len(addresses), size_for(ordered) if ordered else 0)
+    last: dict[tuple[str, bytes], Any] = {}
+    for row in statement.records(subject.as_of.connection, parameters) if addresses else ():
+        last.setdefault((row.registry, bytes(row.request_hash)), row)
+    answers = list(last.values())
+    return ValidationFacts(
+        count=len(answers),
+        validators=len({row.validator_address for row in answers}),
+        mean=None if not answers else Decimal(sum(row.response for row in answers) * 100 // len(answers)) / 100,
+        evidence=tuple(evidence_of("ValidationResponse", row) for row in answers[:_EXAMPLES]),
+    )
+
+
+@lru_cache
+def _newest_answers(registries: int, validators: int) -> Prepared:
+    answers = _ANSWERS.c
+    query = (
+        select(*place_of(_ANSWERS), answers.request_hash, answers.response, answers.validator_address)
+        .where(covering(_ANSWERS), one_of("registry", answers.registry, registries))
+        .where(answers.agent_id == bindparam("agent_id"))
+        .order_by(*newest_first(answers))
+        .limit(at_most(_MOST_ANSWERS))
+    )
+    if validators:
+        query = query.where(one_of("validator", answers.validator_address, validators))
+    return Prepared(query)

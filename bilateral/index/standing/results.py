@@ -191,9 +191,8 @@ def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | No
     number = connection.execute(select(func.coalesce(func.max(table.c.run), 0))).scalar_one() + 1
     if previous is None:  # before the first analysis, nothing was known
         return {"run": number, "seen_block": head, "first_run": number, "first_seen_block": head}
-    first = previous["block_number"] if previous["first_seen_block"] is None else previous["first_seen_block"]
-    run = max(number, (previous["run"] or 0) + 1)
-    return {"run": run, "seen_block": head, "first_run": previous["first_run"] or 0, "first_seen_block": first}
+    first = {name: previous[name] for name in ("first_run", "first_seen_block")}
+    return {"run": max(number, previous["run"] + 1), "seen_block": head, **first}
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> RowMapping | None:

@@ -61,7 +61,7 @@ class BlindRelay:
         with reading(self._engine) as connection:
             row = connection.execute(select(table).where(*key)).one_or_none()
         if row is not None and _holds(row, side, envelope):  # a sender whose answer was lost asks again
-            return _public(row), False
+            return public(row), False
         self._client.runner.run(self._check(message))
         values = {f"{side}_envelope": message.signed.to_json(), f"{side}_opening": message.opening.to_json()}
         with self._engine.begin() as connection:
@@ -72,17 +72,11 @@ class BlindRelay:
                 now = {"next_at": self._clock(), "accepted_at": int(self._clock())}
                 connection.execute(table.insert().values(**fixed, **identity, **now, **values, state=PairState.WAITING))
             elif _holds(row, side, envelope):
-                return _public(row), False
+                return public(row), False
             else:
                 change = update(table).where(*key, table.c.state == PairState.WAITING)
                 connection.execute(change.values(**values, state=PairState.QUEUED, next_at=self._clock()))
-            return _public(connection.execute(select(table).where(*key)).one()), True
-
-    def read(self, pair_id: int) -> RelayedPair | None:
-        """Return a pair without its openings; None if there is none with this number."""
-        with reading(self._engine) as connection:
-            row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
-        return None if row is None else _public(row)
+            return public(connection.execute(select(table).where(*key)).one()), True
 
     def step(self, postpone: Callable[[int], float], budget_left: Callable[[], bool]) -> bool:
         """Look at the pairs that are due, and send what their states on chain ask for."""
@@ -199,7 +193,8 @@ def _is_open(opening: Opening, status: BlindStatus) -> bool:
     return status.is_feedback_open if isinstance(opening, FeedbackOpening) else status.state is RatingState.BLIND
 
 
-def _public(row: Row[Any]) -> RelayedPair:
+def public(row: Row[Any]) -> RelayedPair:
+    """Return a pair without its openings."""
     sides = (("client", row.client_envelope), ("server", row.server_envelope))
     return RelayedPair(
         id=row.pair_id,

@@ -25,10 +25,9 @@ from bilateral.core.text import printable, quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
-from bilateral.x402.clients.feedback import paid_feedback, refuse_second
+from bilateral.x402.clients.feedback import Tags, client_signature_of, paid_feedback, refuse_second
 from bilateral.x402.clients.purchase import Steps, make, make_async
 from bilateral.x402.proof.errors import ReputationExtensionError
-from bilateral.x402.proof.feedback_files import Tags, client_signature_of
 from bilateral.x402.proof.verdicts import Verification
 
 Answer = TypeVar("Answer")

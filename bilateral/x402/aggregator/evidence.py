@@ -22,9 +22,9 @@ from bilateral.node.steps import Blocking, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission, registry_form
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
-from bilateral.x402.proof import interactions
+from bilateral.x402.clients.feedback import prefixed_digest
+from bilateral.x402.proof import profiles
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
-from bilateral.x402.proof.feedback_files import prefixed_digest
 from bilateral.x402.proof.keys import find_signer
 from bilateral.x402.proof.payments import TRANSFER, WORD, ReceiptLog, address_topic
 from bilateral.x402.proof.readers import ZERO
@@ -74,11 +74,11 @@ def _binding(submission: Submission) -> bool:
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
     field, problem = "interactionHash", "the signed hash is not that of this payment and these bodies"
     if data is not None:
-        expected = interactions.draft_interaction_hash(task_ref, data)
-        if bodies is not None and interactions.draft_data_hash(bodies.request, bodies.response) != data:
+        expected = profiles.draft_interaction_hash(task_ref, data)
+        if bodies is not None and profiles.draft_data_hash(bodies.request, bodies.response) != data:
             expected, field, problem = b"", "dataHash", "dataHash is not that of these bodies"
     elif bodies is not None:
-        expected = interactions.interaction_hash(task_ref, bodies.request, bodies.response)
+        expected = profiles.interaction_hash(task_ref, bodies.request, bodies.response)
     else:
         return False
     if expected != submission.interaction_hash:
@@ -108,9 +108,9 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
 def _reviewer_message(submission: Submission) -> bytes:
     agent, task_ref, feedback, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
     if data is None:
-        return interactions.client_message_hash(agent, task_ref, feedback.value)
+        return profiles.client_message_hash(agent, task_ref, feedback.value)
     value = FeedbackValue(feedback.value, feedback.value_decimals)
-    return interactions.draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
+    return profiles.draft_reviewer_hash(agent, task_ref, data, value, feedback.tag1, feedback.tag2)
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
@@ -125,9 +125,7 @@ def _agent(state: ClientState, files: FileCache, submission: Submission, payment
     unreachable: DocumentError | None = None
     for uri, as_of, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
         try:
-            for is_fresh in (
-                (False, True) if not is_past and _may_change(uri) else (False,)
-            ):  # keys may just have rotated
+            for is_fresh in sorted({False, not is_past and _may_change(uri)}):  # keys may just have rotated
                 file = yield from _registration(files, uri, submission.agent, is_past=is_past, is_fresh=is_fresh)
                 signers = file.valid_signers(as_of)
                 if find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None:

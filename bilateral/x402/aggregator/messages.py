@@ -22,12 +22,12 @@ from bilateral.core.signatures import Feedback
 from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, read_opening, require_fit
 from bilateral.core.signatures.blind_ratings import SealedFeedback
 from bilateral.core.text.encoding import decode_object
-from bilateral.core.values import FeedbackValue
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.clients.feedback import human_value
 from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidKeyError, InvalidMessageError
-from bilateral.x402.proof.interactions import MAX_SIGNED_VALUE
 from bilateral.x402.proof.keys import to_registry_form
+from bilateral.x402.proof.profiles import MAX_SIGNED_VALUE
 
 MAX_BODIES: Final = 1024 * 1024
 """Bytes of both bodies together, decoded."""
@@ -41,7 +41,6 @@ MAX_SIGNATURE: Final = 4096
 """Bytes of a signature: contract wallets may need many."""
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
-_MAX_HUMAN: Final = 100  # as EIP-8004a rates
 _UINT64: Final = 1 << 64  # one above the greatest
 _UINT256: Final = 1 << 256  # one above the greatest
 
@@ -206,11 +205,9 @@ def _feedback(
     value = _number(review, "value", "review.", MAX_SIGNED_VALUE + 1)
     decimals = _number(review, "valueDecimals", "review.", 19) if "valueDecimals" in review else 0
     try:
-        human = FeedbackValue(value, decimals).human
+        human_value(value, decimals)
     except ValueError as error:
         raise InvalidMessageError("review.value", "malformed", str(error)) from None
-    if human > _MAX_HUMAN:
-        raise InvalidMessageError("review.value", "malformed", f"value {human} is out of range 0..{_MAX_HUMAN}")
     file_hash = bytes(32)
     if sponsored.get("feedbackHash") is not None:
         file_hash = read.hexadecimal(sponsored, "feedbackHash", 32, path="sponsored.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -28,113 +28,51 @@ def reading(engine: Engine) -> Connection:
     return engine.connect().execution_options(bilateral_reader=True)
 
 
-@dataclass(frozen=True)
 class Sponsored:
-    """A feedback that an aggregator took.
+    """A feedback that an aggregator took: the columns of its row, see `docs/index.md`, and what follows from them.
 
     Attributes:
         id: Its number.
-        agent_id: The rated agent.
-        client: The reviewer.
-        task_ref: The payment.
-        payment_log_index: The payment's log.
-        value: The integer value.
-        tag1: The first tag.
-        tag2: The second tag.
-        feedback_index: The index of the feedback on chain, from 1.
-        feedback_uri: The URI of the feedback file.
-        feedback_hash: The file's hash.
-        proof: `bound` if the agent's signature is proven to be of this payment, else `unbound`.
-        file: `checked` if the feedback file was loaded and fits, else `unchecked`.
         transaction: The hash of the latest transaction; None before there is one.
-        block_number: The block that has it.
-        gas_used: The gas that it took.
-        cost: The cost in wei: the largest possible one until it is confirmed, then the real one.
-        problem: The reason of a failure, or of a delay.
         accepted_at: The time at which it was taken.
-        content_hash: The hash of the message.
     """
 
-    id: int
-    chain_id: int
-    state: State
-    agent_id: int
-    client: str
-    task_ref: str
-    payment_log_index: int
-    value: int
-    value_decimals: int
-    tag1: str
-    tag2: str
-    feedback_index: int
-    feedback_uri: str
-    feedback_hash: bytes
-    proof: str
-    file: str
-    transaction: str | None
-    block_number: int | None
-    gas_used: int | None
-    cost: int
-    problem: str | None
-    accepted_at: datetime
-    content_hash: bytes
+    def __init__(self, row: Row[Any]) -> None:
+        self._row, self.id, self.state = row, int(row.feedback_id), State(row.state)
+        self.transaction = None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex()
+        self.accepted_at = datetime.fromtimestamp(row.accepted_at, UTC)
+
+    def __getattr__(self, column: str) -> Any:
+        """Return a column of the row."""
+        return getattr(self._row, column)
 
     @property
     def is_waiting(self) -> bool:
         """True until it has a transaction, or failed."""
         return self.transaction is None and self.state in {State.QUEUED, State.SENT}
 
-    @classmethod
-    def of(cls, row: Row[Any]) -> Sponsored:
-        """Read a row."""
-        read = {
-            "id": row.feedback_id,
-            "state": State(row.state),
-            "feedback_hash": bytes(row.feedback_hash),
-            "transaction": None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex(),
-            "accepted_at": datetime.fromtimestamp(row.accepted_at, UTC),
-            "content_hash": bytes(row.content_hash),
-        }
-        same = {field.name: getattr(row, field.name) for field in fields(cls) if field.name not in read}
-        return cls(**same, **read)
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A choice of sponsored feedback. None chooses all.
-
-    Attributes:
-        agent_id: The rated agent.
-        client: The reviewer, in checksum form.
-        payment_transaction: The hash of the payment's transaction.
-    """
-
-    chain_id: int | None = None
-    agent_id: int | None = None
-    client: str | None = None
-    payment_transaction: bytes | None = None
-    state: State | None = None
-
 
 def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
     """Return a sponsored feedback; None if there is none with this number."""
     table = sponsored_feedback
     row = connection.execute(select(table).where(table.c.feedback_id == feedback_id)).one_or_none()
-    return None if row is None else Sponsored.of(row)
+    return None if row is None else Sponsored(row)
 
 
 def list_feedback(
-    connection: Connection, chosen: Filter, *, before: int | None = None, limit: int = 50
+    connection: Connection, chosen: Mapping[str, Any], *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page."""
+    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
+
+    Args:
+        chosen: The values of columns that it must have. None chooses all.
+    """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
-    for name in ("chain_id", "agent_id", "client", "payment_transaction", "state"):
-        if (choice := getattr(chosen, name)) is not None:
-            query = query.where(table.c[name] == choice)
+    query = query.where(*(table.c[name] == choice for name, choice in chosen.items() if choice is not None))
     if before is not None:
         query = query.where(table.c.feedback_id < before)
-    return [Sponsored.of(row) for row in connection.execute(query)]
+    return [Sponsored(row) for row in connection.execute(query)]
 
 
 @dataclass(frozen=True)
@@ -170,13 +108,6 @@ def tally_feedback(connection: Connection) -> list[Tally]:
     for band, code, count in connection.execute(query):
         tallies[band].refused[code] = int(count)
     return list(tallies.values())
-
-
-def count_by_state(connection: Connection) -> dict[tuple[int, str], int]:
-    """Count sponsored feedback by chain and state."""
-    table = sponsored_feedback
-    query = select(table.c.chain_id, table.c.state, func.count()).group_by(table.c.chain_id, table.c.state)
-    return {(chain, state): count for chain, state, count in connection.execute(query)}
 
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
@@ -276,7 +207,7 @@ class Acceptance:
         values |= {"cost": cost, "day": int(now) // SECONDS_A_DAY, "next_at": now}
         values |= {"accepted_at": int(now), "changed_at": int(now)}
         stored = sponsored_feedback.insert().values(values).returning(sponsored_feedback)
-        return Sponsored.of(connection.execute(stored).one()), True
+        return Sponsored(connection.execute(stored).one()), True
 
 
 def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]]:
@@ -295,7 +226,7 @@ def _find_same(connection: Connection, submission: Submission, accepted: Iterabl
     content_hash = submission.content_hash
     for row in accepted:
         if bytes(row.content_hash) == content_hash:
-            return Sponsored.of(row)
+            return Sponsored(row)
     table = sponsored_feedback
     query = select(table.c.task_ref).where(table.c.interaction_hash == submission.interaction_hash).limit(1)
     used = connection.execute(query).scalar_one_or_none()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, select
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
@@ -22,13 +22,14 @@ from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
 from bilateral.node.steps import Blocking, Operation
-from bilateral.x402.aggregator import evidence, records, sponsoring
-from bilateral.x402.aggregator.blind import BlindRelay
+from bilateral.x402.aggregator import evidence, records
+from bilateral.x402.aggregator.blind import BlindRelay, public
 from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair, Submission
 from bilateral.x402.aggregator.records import Acceptance, Sponsored, reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from bilateral.x402.aggregator.submitter import Submitter
+from bilateral.x402.aggregator.submitter import SignedMessage, Submitter, prepare
+from bilateral.x402.aggregator.tables import blind_pair, sponsored_feedback
 from bilateral.x402.proof.checking import FileCache
 
 _LOG: Final = logging.getLogger(__name__)
@@ -172,7 +173,9 @@ class Aggregator(Closing):
 
     def read_pair(self, pair_id: int) -> RelayedPair | None:
         """Return two blind ratings that this service relays, without openings; None if there are none."""
-        return next((pair for chain in self._chains.values() if (pair := chain.relay.read(pair_id)) is not None), None)
+        with reading(self._engine) as connection:
+            row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
+        return None if row is None else public(row)
 
     def read(self, feedback_id: int) -> Sponsored | None:
         """Return a feedback; None if there is none with this number."""
@@ -181,8 +184,10 @@ class Aggregator(Closing):
 
     def count_by_state(self) -> dict[tuple[int, str], int]:
         """Count feedback by chain and state."""
+        place = sponsored_feedback.c.chain_id, sponsored_feedback.c.state
         with reading(self._engine) as connection:
-            return records.count_by_state(connection)
+            rows = connection.execute(select(*place, func.count()).group_by(*place))
+            return {(chain_id, state): count for chain_id, state, count in rows}
 
     def spent_today(self, chain: SponsoredChain) -> int:
         """Return the wei that count for today's budget of a chain."""
@@ -227,7 +232,12 @@ class Aggregator(Closing):
             raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")
         checked = yield from evidence.check(state, self._files, self._loader, chain, submission)
         try:
-            prepared = yield from sponsoring.prepare(state, sponsoring.SignedMessage.of_submission(submission))
+            prepared = yield from prepare(
+                state,
+                SignedMessage.of(
+                    submission.feedback, submission.feedback.client_address, submission.registry_signature
+                ),
+            )
         except ContractRevertError as revert:  # another feedback for the payment may have taken the index meanwhile
             yield Blocking(lambda: self._acceptance.refuse_duplicate(submission, checked))
             raise _refusal_of(revert) from None

@@ -5,30 +5,196 @@ or its receipt, and continues there. The registry takes a signed feedback once, 
 gives one feedback.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import Engine, Row
 
 from bilateral.client import Client
-from bilateral.client.operations import fees, transactions
-from bilateral.client.state import Sent
+from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
+from bilateral.client.state import ClientState, Sent
+from bilateral.core import errors
+from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import BilateralError
+from bilateral.core.identifiers import AgentId
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors
 from bilateral.node import answers
-from bilateral.x402.aggregator import sponsoring
+from bilateral.node.refusals import Refusal
+from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
 from bilateral.x402.aggregator.records import BudgetSpentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from bilateral.x402.aggregator.sponsoring import AccountStatus, SignedMessage
-from bilateral.x402.aggregator.tables import State
+from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State
+
+FUNCTION: Final = "giveFeedbackBySig"
+
+_FINAL_REASONS: Final = frozenset(
+    {"signature_expired", "signature_voided", "invalid_signature", "self_feedback", "too_much_feedback"}
+)
+
+
+@dataclass(frozen=True)
+class SignedMessage:
+    """A feedback that its client signed, as `giveFeedbackBySig` takes it.
+
+    Attributes:
+        agent_id: The rated agent.
+        arguments: The arguments of the function.
+    """
+
+    agent_id: int
+    client: str
+    arguments: tuple[Any, ...]
+
+    @classmethod
+    def of_row(cls, row: Row[Any]) -> SignedMessage:
+        """Read a row of the queue."""
+        return cls.of(row, row.client, row.signature)
+
+    @classmethod
+    def of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
+        """Collect the arguments from an object that has them under the names of the columns."""
+        *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
+        return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))
+
+
+def is_final(revert: ContractRevertError) -> bool:
+    """Tell if a feedback that the registry refuses now will never be taken.
+
+    A feedback whose index is too high may be taken later: after a reorganisation an earlier one may be missing.
+    """
+    if revert.reason == "unexpected_feedback_index":
+        index, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
+        return not (isinstance(index, int) and isinstance(expected, int) and index > expected)
+    return revert.reason in _FINAL_REASONS
+
+
+def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
+    """Simulate a signed feedback, and set its gas limit and fees."""
+    decode = yield from _decoder(state, message)
+    return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, message.arguments, decode))
+
+
+def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
+    """Return a stored transaction of a signed feedback as it was prepared."""
+    decode = yield from _decoder(state, message)
+    data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
+    deployment = yield from registries.connect(state)
+    to = deployment.address_of(Registry.REPUTATION)
+    transaction = {"to": to, "data": "0x" + data.hex(), "chainId": deployment.chain_id, "value": 0, **fees_}
+    return Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
+
+
+def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[str, int]) -> Operation[Sent[Any]]:
+    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation."""
+    prepared = yield from restore(state, message, previous)
+    call = {name: prepared.transaction[name] for name in ("to", "data")}
+    yield from registries.simulate({"from": registries.address_of(state), **call})
+    price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
+    return replace(prepared, transaction=prepared.transaction | price)
+
+
+def _decoder(state: ClientState, message: SignedMessage) -> Operation[Any]:
+    deployment = yield from registries.connect(state)
+    return feedback.feedback_decoder(AgentId(message.agent_id, deployment.chain_id), message.client)
+
+
+def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
+    """Prepare a transaction that only uses up a nonce."""
+    deployment = yield from registries.connect(state)
+    sender = registries.require_address(state)
+    call = {"from": sender, "to": sender, "data": "0x"}
+    estimate, history = yield Batch((Rpc("eth_estimateGas", (call,)), fees.HISTORY))
+    if isinstance(estimate, Exception):
+        raise estimate
+    gas = answers.quantity(estimate)
+    price = yield from fees.quote(state, history)
+    transaction = {"chainId": deployment.chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
+    return Sent(Registry.REPUTATION, {**transaction, **price}, gas, lambda _: True)
+
+
+def outbid(state: ClientState, prepared: Sent[Any], previous: Mapping[str, int]) -> Sent[Any]:
+    """Raise the fees of a transaction, so that it replaces a pending one with its nonce."""
+    higher = fees.replacing(state, prepared.transaction["chainId"], previous, prepared.transaction)
+    raised = replace(prepared, transaction=prepared.transaction | higher)
+    fees.require_cost(state, raised.transaction)
+    return raised
+
+
+def fees_of(prepared: Sent[Any]) -> dict[str, int]:
+    """Return the gas limit and the fees of a transaction."""
+    names = ("gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
+    return {name: prepared.transaction[name] for name in names if name in prepared.transaction}
+
+
+def broadcast(raw: bytes) -> Operation[errors.BilateralError | None]:
+    """Send a stored transaction. It may have been sent before."""
+    try:
+        yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
+    except errors.NODE_FAILURES as failure:
+        if isinstance(failure, errors.NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
+            return None
+        return failure
+    return None
+
+
+@dataclass(frozen=True)
+class AccountStatus:
+    """The state of an account's transactions, as a node shows it.
+
+    Attributes:
+        head: The number of the latest block.
+        used: The number of nonces that blocks hold.
+        receipts: The receipt of each transaction that is in a block, by its hash.
+    """
+
+    head: int
+    used: int
+    receipts: Mapping[bytes, dict[str, Any]]
+
+
+def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus]:
+    """Look up transactions in one batch."""
+    requests = (
+        Rpc("eth_blockNumber", ()),
+        Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),
+        *(Rpc("eth_getTransactionReceipt", ("0x" + hash_.hex(),)) for hash_ in hashes),
+    )
+    results = yield Batch(requests)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    receipts = {
+        hash_: answers.record(receipt)
+        for hash_, receipt in zip(hashes, results[2:], strict=True)
+        if receipt is not None
+    }
+    return AccountStatus(answers.quantity(results[0]), answers.quantity(results[1]), receipts)
+
+
+def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
+    """Judge the receipt of a feedback."""
+    try:
+        yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
+    except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
+        return str(problem)
+    return None
+
+
+def paid(receipt: Mapping[str, Any]) -> int:
+    """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
+    gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
+    return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")
+
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
@@ -82,7 +248,7 @@ class Submitter:
                 with named_database_errors():
                     is_open = self.step()
                 failures = 0
-            except BilateralError as failure:
+            except errors.BilateralError as failure:
                 _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
                 failures, is_open = failures + 1, True
             wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
@@ -111,9 +277,9 @@ class Submitter:
 
     def _send(self, row: Row[Any]) -> None:
         try:
-            prepared: Sent[Any] = self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row)))
-        except BilateralError as failure:
-            if isinstance(failure, ContractRevertError) and sponsoring.is_final(failure):
+            prepared: Sent[Any] = self._run(prepare(self._state, SignedMessage.of_row(row)))
+        except errors.BilateralError as failure:
+            if isinstance(failure, ContractRevertError) and is_final(failure):
                 self.queue.finish(row, State.FAILED, cost=0, problem=str(failure))
                 self._count("failed", 1)
             else:
@@ -128,14 +294,14 @@ class Submitter:
     def _sign_and_send(self, row: Row[Any], prepared: Sent[Any], nonce: int, *, is_empty: bool = False) -> None:
         signed = self._run(transactions.sign(self._state, prepared, nonce))
         raw, hash_ = bytes(signed.raw or b""), bytes.fromhex(str(signed.hash)[2:])
-        stored = Signed(hash_, raw, nonce, sponsoring.fees_of(prepared), is_empty, self._clock())
+        stored = Signed(hash_, raw, nonce, fees_of(prepared), is_empty, self._clock())
         self.queue.store_transaction(row, stored, fees.most(prepared.transaction))
         self._broadcast(row, stored)
         self._count("submitted", 1)
 
     def _broadcast(self, row: Row[Any], signed: Signed) -> None:
         """Send a stored transaction, and say when to send it again if no block takes it."""
-        failure = self._run(sponsoring.broadcast(signed.raw))
+        failure = self._run(broadcast(signed.raw))
         problem = None if failure is None else self._public_problem(failure)
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
 
@@ -145,7 +311,7 @@ class Submitter:
         if not sent:
             return 0
         hashes = [signed.hash for _, all_signed in sent for signed in all_signed]
-        status: AccountStatus = self._run(sponsoring.look(self._state, hashes))
+        status: AccountStatus = self._run(look(self._state, hashes))
         pending = 0
         for row, all_signed in sent:
             mined = next((signed for signed in all_signed if signed.hash in status.receipts), None)
@@ -165,7 +331,7 @@ class Submitter:
             self.queue.include(row, signed.hash, block)
             return
         problem = row.failure if signed.is_empty else self._run(self._outcome(row, signed, receipt))
-        cost, gas = sponsoring.paid(receipt), answers.quantity(receipt.get("gasUsed"))
+        cost, gas = paid(receipt), answers.quantity(receipt.get("gasUsed"))
         state = State.FAILED if signed.is_empty or problem else State.CONFIRMED
         place = {"transaction_hash": signed.hash, "block_number": block}
         self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, **place)
@@ -173,8 +339,8 @@ class Submitter:
         self._count("gas_wei", cost)
 
     def _outcome(self, row: Row[Any], signed: Signed, receipt: Any) -> Any:
-        prepared = yield from sponsoring.restore(self._state, SignedMessage.of_row(row), signed.fees)
-        return (yield from sponsoring.outcome(self._state, prepared, signed.hash, receipt))
+        prepared = yield from restore(self._state, SignedMessage.of_row(row), signed.fees)
+        return (yield from outcome(self._state, prepared, signed.hash, receipt))
 
     def _pending(self, row: Row[Any], all_signed: list[Signed], status: AccountStatus) -> None:
         now = self._clock()
@@ -196,11 +362,11 @@ class Submitter:
         try:
             prepared, is_empty = self._replacement(row, previous)
             if previous is not None:
-                prepared = sponsoring.outbid(self._state, prepared, previous.fees)
+                prepared = outbid(self._state, prepared, previous.fees)
             self._sign_and_send(row, prepared, row.nonce, is_empty=is_empty)
-        except (BilateralError, BudgetSpentError) as failure:
+        except (errors.BilateralError, BudgetSpentError) as failure:
             if previous is not None:
-                self._run(sponsoring.broadcast(previous.raw))
+                self._run(broadcast(previous.raw))
             is_budget = isinstance(failure, BudgetSpentError)
             problem = "the budget of the day does not allow the fees" if is_budget else self._public_problem(failure)
             self.queue.postpone(row, back_off(row.attempts), problem)
@@ -210,7 +376,7 @@ class Submitter:
         if isinstance(failure, ContractRevertError):
             return str(failure)
         _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
-        reason = failure.reason if isinstance(failure, BilateralError) else type(failure).__name__
+        reason = failure.reason if isinstance(failure, errors.BilateralError) else type(failure).__name__
         return f"{reason}: it is tried again"
 
     def _replacement(self, row: Row[Any], previous: Signed | None) -> tuple[Sent[Any], bool]:
@@ -219,13 +385,13 @@ class Submitter:
             try:
                 message = SignedMessage.of_row(row)
                 if previous is None:
-                    return self._run(sponsoring.prepare(self._state, message)), False
-                return self._run(sponsoring.prepare_again(self._state, message, previous.fees)), False
+                    return self._run(prepare(self._state, message)), False
+                return self._run(prepare_again(self._state, message, previous.fees)), False
             except ContractRevertError as revert:
-                if not sponsoring.is_final(revert):
+                if not is_final(revert):
                     raise
                 self.queue.note(row, str(revert))
-        return self._run(sponsoring.prepare_empty(self._state)), True
+        return self._run(prepare_empty(self._state)), True
 
 
 def back_off(attempts: int) -> float:

@@ -15,8 +15,8 @@ import httpx
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.transports import payment_among
-from bilateral.x402.proof.bodies import MAX_BODY, decode_body, is_stream
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, UnsupportedBodyError
+from bilateral.x402.proof.fields import MAX_BODY, decode_body, is_stream
 
 _T = TypeVar("_T")
 

@@ -16,7 +16,6 @@ from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.documents import FeedbackFile
 from bilateral.x402.clients import feedback
 from bilateral.x402.clients.purchase import make
-from bilateral.x402.proof.feedback_files import Tags, specified_file
 from bilateral.x402.proof.keys import InteractionKey, is_signature_of_account
 from bilateral.x402.proof.verdicts import Verification
 
@@ -42,7 +41,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     signer: TransactionSigner,
     payer: InteractionKey,
     *,
-    tags: Tags = feedback.RESOURCE_DELIVERED,
+    tags: feedback.Tags = feedback.RESOURCE_DELIVERED,
     decimals: int = 0,
     comment: str | None = None,
 ) -> dict[str, Any]:
@@ -76,7 +75,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     signature = payer.sign(digest)
     if not is_signature_of_account(digest, signature, registration.chain, payment.payer):
         raise InvalidArgumentError(f"{payment.payer} paid, and the payer's key is that of another account")
-    fields = {**specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
+    fields = {**feedback.specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
     return feedback.feedback_arguments(verification, agent, stored, tags, fields, comment)
 
 

@@ -19,13 +19,8 @@ import httpx
 from x402 import x402Client, x402ClientSync
 from x402.http.clients.httpx import PaymentError
 
-from bilateral.x402.clients.answer_limits import (
-    DAMAGED,
-    AnswerLimits,
-    AsyncBoundedTransport,
-    BoundedTransport,
-    ReadBody,
-)
+from bilateral.x402.clients import answer_limits
+from bilateral.x402.clients.answer_limits import AnswerLimits, ReadBody
 from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, make_async, purchase
 from bilateral.x402.clients.transports import RESULT, PaidCall, payment_among
 from bilateral.x402.proof.errors import LostAnswerError
@@ -48,7 +43,7 @@ def verifying_transport(
         transport: The transport below; by default httpx's own.
         limits: The limits for an answer; 32 MiB and two minutes by default.
     """
-    bounded = AsyncBoundedTransport(transport or httpx.AsyncHTTPTransport(), limits or AnswerLimits())
+    bounded = answer_limits.AsyncBoundedTransport(transport or httpx.AsyncHTTPTransport(), limits or AnswerLimits())
     return _AsyncVerifying(Payer(client, verifier, PaymentError), bounded)
 
 
@@ -69,7 +64,7 @@ def verifying_sync_transport(
         transport: The transport below; by default httpx's own.
         limits: The limits for an answer; 32 MiB and two minutes by default.
     """
-    bounded = BoundedTransport(transport or httpx.HTTPTransport(), limits or AnswerLimits())
+    bounded = answer_limits.BoundedTransport(transport or httpx.HTTPTransport(), limits or AnswerLimits())
     return _Verifying(Payer(client, verifier, PaymentError), bounded)
 
 
@@ -110,8 +105,8 @@ class _Wire:
 
     def read(self, response: httpx.Response) -> Reply:
         headers = {name.lower(): value for name, value in response.headers.items()}
-        if DAMAGED in response.extensions:
-            headers["content-encoding"] = response.extensions[DAMAGED]
+        if answer_limits.DAMAGED in response.extensions:
+            headers["content-encoding"] = response.extensions[answer_limits.DAMAGED]
         return Reply(response.status_code, headers, cast("ReadBody", response.stream).raw, response)
 
     def json(self, response: httpx.Response) -> Any:

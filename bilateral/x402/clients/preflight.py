@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import httpx
 from x402.http.types import PaymentOption, RouteConfig
@@ -30,8 +30,6 @@ from bilateral.x402.proof.profiles import PROFILES, Profile
 from bilateral.x402.proof.verifier import Verifier
 
 logger = logging.getLogger("bilateral.x402")
-
-_CheckName: TypeAlias = Literal["declaration", "wallet", "keys", "token"]
 
 _LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
 """The limits for a price. Servers send it in a header; only those of version 1 use the body."""
@@ -59,7 +57,7 @@ class Finding:
     subject: str
     profile: str
     network: str
-    check: _CheckName
+    check: Literal["declaration", "wallet", "keys", "token"]
     code: str = ""
     problem: str = ""
 
@@ -224,15 +222,16 @@ def _ask(url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
     """Check a price and its declaration as a client does before it pays."""
+    invalid = partial(Finding, url, "", "", "declaration", "invalid_declaration")
     if price is None:
-        problem = f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters"
-        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+        return [
+            invalid(f"PAYMENT-REQUIRED is missing, malformed, has a name twice, or exceeds {MAX_HEADER} characters")
+        ]
     extensions, accepts = price.get("extensions"), price.get("accepts")
     if not isinstance(extensions, dict) or not PROFILES.keys() & extensions.keys():
         return [Finding(url, "", "", "declaration", "not_declared", "the server declares no 8004-reputation")]
     options = [option for option in accepts if isinstance(option, dict)] if isinstance(accepts, list) else []
     terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
     if not 1 <= len(terms) <= _MOST_TERMS:
-        problem = f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}"
-        return [Finding(url, "", "", "declaration", "invalid_declaration", problem)]
+        return [invalid(f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}")]
     return [*examine(verifier, url, extensions, terms, {}), *_token_findings(verifier, url, extensions, options)]

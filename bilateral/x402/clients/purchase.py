@@ -54,14 +54,6 @@ class AnswerKind(StrEnum):
     NOTHING = "nothing"
 
 
-class Action(StrEnum):
-    """The reaction of a client."""
-
-    DELIVER = "deliver"
-    RAISE = "raise"
-    RETRY = "retry"
-
-
 OUTCOMES: Final[dict[str, Any]] = json.loads(
     resources.files("bilateral.x402.clients").joinpath("payment_outcomes.json").read_bytes()
 )
@@ -216,12 +208,12 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
         while True:
             kind, outcome, verification, settlement = yield from _judged(payer, call, reply, is_again=is_again)
             is_settled = outcome is PaymentOutcome.SETTLED
-            action = Action(OUTCOMES["actions"][outcome][kind])
-            if action is Action.DELIVER and isinstance(reply, Reply):
+            action = OUTCOMES["actions"][outcome][kind]  # deliver, raise or retry
+            if action == "deliver" and isinstance(reply, Reply):
                 if reply.is_delivery and reply.is_repeated:
                     payments.add(call, is_settled=is_settled)
                 return reply, verification, True
-            if action is not Action.RETRY or is_retried:
+            if action != "retry" or is_retried:
                 break
             is_retried = is_again = True
             reply = yield from _reply_or_error(_sent_again(wire, call), sent)

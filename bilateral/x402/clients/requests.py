@@ -15,11 +15,10 @@ from x402 import x402ClientSync
 from x402.http.clients.requests import PaymentError
 
 from bilateral.x402.clients import answer_limits
-from bilateral.x402.clients.answer_limits import AnswerLimitError, AnswerLimits, AnswerTimeoutError
 from bilateral.x402.clients.purchase import Payer, Reply, json_of, make, purchase
 from bilateral.x402.clients.transports import PaidCall, payment_among
-from bilateral.x402.proof.bodies import decode_body
 from bilateral.x402.proof.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
+from bilateral.x402.proof.fields import decode_body
 from bilateral.x402.proof.verdicts import Verification
 from bilateral.x402.proof.verifier import Verifier
 
@@ -31,7 +30,7 @@ def verifying_session(
     verifier: Verifier,
     session: requests.Session | None = None,
     *,
-    limits: AnswerLimits | None = None,
+    limits: answer_limits.AnswerLimits | None = None,
 ) -> requests.Session:
     """Return a session that pays by the SDK's client and checks each proof.
 
@@ -43,7 +42,7 @@ def verifying_session(
     """
     session = session or requests.Session()
     for prefix in ("https://", "http://"):
-        session.mount(prefix, _Verifying(Payer(client, verifier, PaymentError), limits or AnswerLimits()))
+        session.mount(prefix, _Verifying(Payer(client, verifier, PaymentError), limits or answer_limits.AnswerLimits()))
     return session
 
 
@@ -60,7 +59,7 @@ def verification_of(response: requests.Response) -> Verification | None:
 class _Verifying(HTTPAdapter):
     """Pays, reads each answer within limits, and checks the proof of each paid one."""
 
-    def __init__(self, payer: Payer, limits: AnswerLimits) -> None:
+    def __init__(self, payer: Payer, limits: answer_limits.AnswerLimits) -> None:
         super().__init__()
         self._payer, self._limits = payer, limits
 
@@ -72,9 +71,9 @@ class _Verifying(HTTPAdapter):
             try:
                 read = lambda: _read(send(sent, *arguments, **options), limits)  # noqa: E731
                 return answer_limits.within(limits, read, requests.Response.close)
-            except AnswerTimeoutError as error:
+            except answer_limits.AnswerTimeoutError as error:
                 raise requests.ReadTimeout(str(error), request=sent) from error
-            except AnswerLimitError as error:
+            except answer_limits.AnswerLimitError as error:
                 raise requests.ConnectionError(str(error), request=sent) from error
 
         body, payment = _whole_body(request), payment_among(request.headers)
@@ -121,7 +120,7 @@ class _Wire:
         response.close()
 
 
-def _read(response: requests.Response, limits: AnswerLimits) -> requests.Response:
+def _read(response: requests.Response, limits: answer_limits.AnswerLimits) -> requests.Response:
     """Read the whole body of an answer. A damaged body stays as it was sent."""
     meter = answer_limits.Meter(limits)
     try:

@@ -16,7 +16,7 @@ from bilateral.core.text import ChainText, printable
 from bilateral.documents import Loader
 from bilateral.node import answers as node_answers
 from bilateral.node.steps import Batch, Operation, Rpc
-from bilateral.x402.clients.preflight import Finding, ask_price, findings_of
+from bilateral.x402.clients.preflight import Finding, findings_of
 from bilateral.x402.proof.errors import InvalidMessageError
 from bilateral.x402.proof.profiles import PROFILES
 from bilateral.x402.proof.verifier import Verifier
@@ -67,29 +67,17 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     client: Client,
     rpc_url: str,
     url: str,
-    method: str = "GET",
-    *,
-    content: bytes = b"",
-    report: Callable[[str], None] = lambda _: None,
-    **options: Any,
-) -> ServiceCheck:
-    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed."""
-    report("asking for the price")
-    price = ask_price(url, method, content=content)
-    return judge_service(client, rpc_url, url, price, report=report, **options)
-
-
-def judge_service(  # noqa: PLR0913  # the service, and how to ask
-    client: Client,
-    rpc_url: str,
-    url: str,
     price: Mapping[str, Any] | None,
     *,
     policy: Policy | None = None,
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> ServiceCheck:
-    """Answer the question of `check_service` about a price that was asked for."""
+    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed.
+
+    Args:
+        price: The result of `ask_price`.
+    """
     deployment = client.get_deployment()
     with Verifier({rpc_url: deployment}, loader=loader) as verifier:
         findings = findings_of(verifier, url, price)

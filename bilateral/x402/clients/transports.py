@@ -12,19 +12,14 @@ from weakref import WeakKeyDictionary
 from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
 from bilateral.x402.proof.answers import PROOF_BODY, PROOF_STATUS, SECONDS, request_of
-from bilateral.x402.proof.bodies import MAX_BODY, decode_body
 from bilateral.x402.proof.errors import ReputationExtensionError
-from bilateral.x402.proof.fields import MAX_HEADER, decode_header
+from bilateral.x402.proof.fields import MAX_BODY, MAX_HEADER, decode_body, decode_header
 from bilateral.x402.proof.types import REPUTATION_8004, X402_VERSION
 from bilateral.x402.proof.verdicts import PaidRequest
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"
 """The header of a payment in version 1 of x402, to which some servers keep."""
-
-PRICE_UNREADABLE: Final = f"PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
-
-_PAYMENT_REQUIRED: Final = HTTPStatus.PAYMENT_REQUIRED
 
 _UNFINISHED: Final = frozenset({408, 425, 499})
 """The statuses below 500 after which a server, or the one behind a gateway, may still work on the request."""
@@ -46,11 +41,12 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
     The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, of any length, and pays by any version.
     """
     price = headers.get("payment-required")
-    if status != _PAYMENT_REQUIRED or price is None:
+    if status != HTTPStatus.PAYMENT_REQUIRED or price is None:
         return None
     message = decode_header(price)
     if message is None:
-        return f"invalid_declaration: {PRICE_UNREADABLE}"
+        problem = f"PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
+        return f"invalid_declaration: {problem}"
     version = message.get("x402Version", X402_VERSION)
     if version == X402_VERSION:
         return None
@@ -73,7 +69,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
     answered = {name.lower(): value for name, value in response_headers.items()}
     is_old = PAYMENT_1 in headers
     settlement = answered.get("x-payment-response" if is_old else "payment-response")
-    is_refused = status == _PAYMENT_REQUIRED if is_old else "payment-required" in answered
+    is_refused = status == HTTPStatus.PAYMENT_REQUIRED if is_old else "payment-required" in answered
     sent = decode_header(next(iter(headers.values()), None))
     if sent is None or (settlement is None and is_refused):
         return None

@@ -33,7 +33,7 @@ from bilateral.node.steps import Blocking, Operation, Rpc, together
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import unsupported_kind
-from bilateral.x402.proof.readers import RegistryReader, check_wallet, deployment_of, for_one_check, is_same_account
+from bilateral.x402.proof.readers import RegistryReader, deployment_of, for_one_check, is_same_account
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def check_before_payment(
     reader = for_one_check(reader)
     registration = reader.trusted_registration(info)
     chain, pay_to = payee
-    expected = yield from check_wallet(reader, registration)
+    reads: list[Operation[Any]] = [reader.check_registries(registration), reader.wallet(registration.agent)]
+    _, expected = yield from together(reads)
     if terms.wallet_services:
         service_address = yield from _service_wallet_of(reader, files, registration, chain)
         expected = service_address or (expected if reader.chain == chain else "")

@@ -1,5 +1,6 @@
 """Errors of the extension. A message with an invalid field names the field and a code for programs."""
 
+from dataclasses import InitVar
 from typing import Any, Literal, TypeAlias
 
 from bilateral.core.errors import BilateralError, FormattedError
@@ -100,7 +101,7 @@ class UnreadFeedbackError(ReputationExtensionError):
         self.feedback, self.task_ref, self.uri = feedback, task_ref, uri
 
 
-class LostAnswerError(ReputationExtensionError):
+class LostAnswerError(FormattedError, ReputationExtensionError):
     """A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
 
     `fetch_lost_answer` of each transport asks again by the same payment, and signs no further one. So does any request
@@ -120,25 +121,20 @@ class LostAnswerError(ReputationExtensionError):
 
     reason = "lost_answer"
 
-    def __init__(  # noqa: PLR0913  # the parts of the request, and the answer
-        self,
-        method: str,
-        url: str,
-        headers: dict[str, str],
-        body: bytes,
-        problem: str,
-        *,
-        outcome: str = "unknown",
-        transaction: str | None = None,
-        status: int | None = None,
-        answer: bytes = b"",
-    ) -> None:
-        super().__init__(
-            f"a payment was sent with {method} {quoted(url[:200])}, and the answer did not arrive: {problem}; "
-            "fetch it by fetch_lost_answer, which signs no further payment"
-        )
-        self.method, self.url, self.headers, self.body = method, url, headers, body
-        self.outcome, self.transaction, self.status, self.answer = outcome, transaction, status, answer
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    problem: InitVar[str]
+    outcome: str = "unknown"
+    transaction: str | None = None
+    status: int | None = None
+    answer: bytes = b""
+
+    def __post_init__(self, problem: str) -> None:
+        sent = f"a payment was sent with {self.method} {quoted(self.url[:200])}"
+        fetch = "fetch it by fetch_lost_answer, which signs no further payment"
+        Exception.__init__(self, f"{sent}, and the answer did not arrive: {problem}; {fetch}")
 
 
 class PaidNotAnsweredError(LostAnswerError):
@@ -166,7 +162,7 @@ class RedirectedPaymentError(LostAnswerError):
         state = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
         state += f" by transaction {transaction}" if transaction else ""
         problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {state}"
-        super().__init__(*request, problem, transaction=transaction, **answer)  # type: ignore[call-arg]
+        super().__init__(*request, problem, transaction=transaction, **answer)  # type: ignore[call-arg, misc]
         self.location, self.is_paid = location, is_paid
 
 

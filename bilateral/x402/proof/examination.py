@@ -20,9 +20,9 @@ from bilateral.documents import Document, RegistrationFile, Signer
 from bilateral.node.steps import Blocking, Operation, Pause
 from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.blind import check_envelope
-from bilateral.x402.proof.bodies import SLOW_BYTES
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache, Terms, authentic_file, service_wallet
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.proof.fields import SLOW_BYTES
 from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
 from bilateral.x402.proof.payments import PaymentProblemError
 from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_check, is_same_account

@@ -17,12 +17,11 @@ from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
-from bilateral.node.steps import Operation, together
+from bilateral.node.steps import Operation
 from bilateral.x402.proof import payments, verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
 from bilateral.x402.proof.payments import ExpectedPayment, PaymentProblemError, Settlement
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
-from bilateral.x402.proof.verdicts import Payment
 
 _T = TypeVar("_T")
 
@@ -62,7 +61,7 @@ class RegistryReader(Protocol):
 
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
-    ) -> Operation[Payment]:
+    ) -> Operation[verdicts.Payment]:
         """Find a payment in the chain.
 
         Args:
@@ -78,6 +77,16 @@ class RegistryReader(Protocol):
         """Return the last block that is not later than a moment."""
 
 
+_ANSWERS: Final[dict[str, type]] = {
+    "check_registries": type(None),
+    "wallet": str,
+    "uri": str,
+    "find_payment": verdicts.Payment,
+    "block_at": int,
+}
+"""The operations of a plug-in, each with the type of its answer."""
+
+
 class GuardedReader:
     """A plug-in behind a guard: an exception of its own kind becomes a refusal, and an answer of a wrong type too.
 
@@ -90,7 +99,7 @@ class GuardedReader:
         self.chain = reader.chain
         self.provider: str | None = getattr(reader, "provider", None)
 
-    def for_one_check(self) -> GuardedReader:
+    def for_one_check(self) -> Any:
         """Return a reader for one verification, if the plug-in makes one, so that its answers belong together."""
         make = getattr(self._reader, "for_one_check", None)
         return self if make is None else GuardedReader(make())
@@ -106,22 +115,6 @@ class GuardedReader:
             registration = self._reader.trusted_registration(info)
         return _typed(registration, AgentRegistration)
 
-    def check_registries(self, registration: AgentRegistration) -> Operation[None]:
-        """Check that both registries belong together."""
-        return _guarded_operation(lambda: self._reader.check_registries(registration), type(None))
-
-    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
-        """Return the account to which payments for an agent go."""
-        return _guarded_operation(lambda: self._reader.wallet(agent, block), str)
-
-    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
-        """Return the URI of an agent's registration file."""
-        return _guarded_operation(lambda: self._reader.uri(agent, block), str)
-
-    def find_payment(self, *arguments: Any) -> Operation[Payment]:
-        """Find a payment in the chain."""
-        return _guarded_operation(lambda: self._reader.find_payment(*arguments), Payment)
-
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
         """Look up whether a payment was taken, if the plug-in can."""
         find = getattr(self._reader, "find_settlement", None)
@@ -129,9 +122,11 @@ class GuardedReader:
             return Settlement(None, problem=f"payments on {self.chain} are not looked up")
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
-    def block_at(self, as_of: datetime) -> Operation[int]:
-        """Return the last block that is not later than a moment."""
-        return _guarded_operation(lambda: self._reader.block_at(as_of), int)
+    def __getattr__(self, name: str) -> Any:
+        """Return an operation of the plug-in, behind the guard."""
+        if name not in _ANSWERS:
+            raise AttributeError(name)
+        return lambda *arguments: _guarded_operation(lambda: getattr(self._reader, name)(*arguments), _ANSWERS[name])
 
 
 def for_one_check(reader: RegistryReader) -> RegistryReader:
@@ -205,7 +200,7 @@ class EvmReader:
 
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
-    ) -> Operation[Payment]:
+    ) -> Operation[verdicts.Payment]:
         """Find a payment by the receipt of its transaction."""
         return (yield from payments.find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
 
@@ -253,10 +248,3 @@ def is_same_account(chain: ChainId, first: str, second: str) -> bool:
     if not first or not second:
         return False
     return first.lower() == second.lower() if chain.is_evm else first == second
-
-
-def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Operation[str]:
-    """Check an agent's registries, and return its wallet."""
-    checks: list[Operation[Any]] = [reader.check_registries(registration), reader.wallet(registration.agent)]
-    _, wallet = yield from together(checks)
-    return str(wallet)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment
@@ -27,7 +27,7 @@ from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
 from bilateral.x402.proof.payments import PaymentProblemError, Settlement
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
-from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader
+from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader, deployment_of
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
@@ -64,15 +64,13 @@ class Chains:
     ) -> None:
         self.files, self.terms = files, terms
         self.states: dict[str, ClientState] = {}
-        self.deployments: dict[str, Deployment] = {}
         self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
             state = ClientState(requested=deployment)
-            reader = EvmReader(state, terms.confirmations)
-            self._add(reader)
-            self.states[str(reader.chain)], self.deployments[str(reader.chain)] = state, deployment
+            self._add(EvmReader(state, terms.confirmations))
+            self.states[str(deployment.agent_registry.chain)] = state
         for plugged in readers:
-            self._add(GuardedReader(plugged))
+            self._add(cast("RegistryReader", GuardedReader(plugged)))
 
     def _add(self, reader: RegistryReader) -> None:
         network = str(reader.chain)
@@ -80,25 +78,12 @@ class Chains:
             raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
         self.readers[network] = reader
 
-    @property
-    def providers(self) -> dict[str, str]:
-        """The URL of the node of each plug-in that has one, by its chain."""
-        providers = {network: getattr(reader, "provider", None) for network, reader in self.readers.items()}
-        return {network: provider for network, provider in providers.items() if provider is not None}
-
     def reader(self, network: str) -> RegistryReader:
         """Return the reader of a chain."""
         if network not in self.readers:
             problem = f"{quoted(network[:80])} cannot be checked; known: {', '.join(self.readers) or 'none'}"
             raise PaymentRefusedError("unsupported_network", problem)
         return self.readers[network]
-
-    def state(self, network: str) -> ClientState:
-        """Return the state of an EVM chain."""
-        self.reader(network)
-        if network not in self.states:
-            raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
-        return self.states[network]
 
     def identity_network(self, info: ReputationInfo | None, network: str) -> str:
         """Return the chain on which a server's identity is checked.
@@ -161,7 +146,7 @@ class Chains:
     def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
         """Check the token of a price on an EVM chain."""
         network = str(terms.get("network"))
-        if network in self.deployments:
+        if network in self.states:
             with _refusals():
                 yield network, checking.check_token(terms)
 
@@ -211,7 +196,10 @@ class Chains:
         """Check a client's claim to be an agent."""
         network = str(claim.agent.registry.chain)
         with _refusals():
-            check = checking.check_client(self.state(network), claim, payer, server_agent, indexed_rating)
+            self.reader(network)
+            if network not in self.states:
+                raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
+            check = checking.check_client(self.states[network], claim, payer, server_agent, indexed_rating)
             client: VerifiedClient = yield network, check
         return client
 
@@ -237,13 +225,16 @@ class _Connected(Generic[P, _T, R]):
         terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
         self._chains = Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         nodes = {str(deployment.agent_registry.chain): rpc for rpc, deployment in deployments.items()}
-        nodes |= self._chains.providers
+        for network, reader in self._chains.readers.items():
+            if (provider := getattr(reader, "provider", None)) is not None:
+                nodes[network] = provider
         self._transports = {network: self._transport(rpc, request_timeout) for network, rpc in nodes.items()}
         self._runners = {network: self._runner(self._transports.get(network)) for network in self._chains.readers}
 
     def deployment_on(self, network: str) -> Deployment | None:
         """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
-        return self._chains.deployments.get(network)
+        state = self._chains.states.get(network)
+        return None if state is None else deployment_of(state)
 
 
 class Verifier(_Connected[Provider, Transport, StepRunner], Closing):

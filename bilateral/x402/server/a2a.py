@@ -15,14 +15,15 @@ The client checks the proof by `verifier.verify(paid_message(payment, message["p
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from x402.schemas import SettleResponse
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError
-from bilateral.x402.proof.interactions import message_parts
+from bilateral.x402.proof.fields import MAX_BODY
+from bilateral.x402.proof.profiles import message_parts
 from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 
@@ -30,34 +31,28 @@ RECEIPTS: Final = "x402.payment.receipts"
 """The key of the settlements in a message's metadata, the newest last (A2A extension of x402)."""
 
 
-class MessageExchange:
+@dataclass
+class MessageExchange(Exchange):
     """One paid message on its way through an agent.
 
-    Args:
-        exchange: The exchange that the extension's hooks read.
+    Attributes:
         limit: The most bytes of an answer, in canonical JSON.
     """
 
-    def __init__(self, exchange: Exchange, limit: int = MAX_BODY) -> None:
-        self._exchange, self._limit = exchange, limit
+    limit: int = MAX_BODY
 
     def answer(self, parts: Sequence[Any]) -> None:
         """Take the answer. Without one, nothing is settled."""
-        self._exchange.response = message_parts(parts, self._limit)
-
-    @property
-    def is_signed(self) -> bool:
-        """True once the settlement has a proof."""
-        return self._exchange.is_signed
+        self.response = message_parts(parts, self.limit)
 
 
 @contextmanager
 def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[MessageExchange]:
     """Open a context in which the SDK's server verifies and settles the payment of one message."""
-    exchange = Exchange(request=message_parts(parts, limit))
+    exchange = MessageExchange(message_parts(parts, limit), limit=limit)
     token = CURRENT.set(exchange)
     try:
-        yield MessageExchange(exchange, limit)
+        yield exchange
     finally:
         CURRENT.reset(token)
 

@@ -12,7 +12,7 @@ import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 from x402.http.types import HTTPRequestContext, RouteConfig
@@ -22,9 +22,8 @@ from x402.schemas import PaymentPayload
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
-from bilateral.x402.proof.bodies import decode_body, is_stream
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.proof.fields import decode_body, decode_header, is_stream
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
 from bilateral.x402.server.exchange import Exchange, Refusal
@@ -77,7 +76,14 @@ class HttpAdapter:
         for missing in sorted(declared - self._extensions.keys()):
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
         for pattern, route in self._declaring.items():
-            _refuse_unsupported(pattern, route)
+            for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
+                price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
+                of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
+                extra = {**(of_token or {}), **(option.extra or {})}
+                code = unsupported_kind(option.scheme, str(option.network), extra)
+                if code is not None:
+                    problem = f"{pattern} asks for payments that cannot be checked ({code})"
+                    raise InvalidArgumentError(f"{problem}: offer the scheme exact, by EIP-3009")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
@@ -205,16 +211,6 @@ def _profiles_of(route: RouteConfig) -> set[str]:
     return PROFILES.keys() & (route.extensions or {}).keys()
 
 
-def _refuse_unsupported(pattern: str, route: RouteConfig) -> None:
-    for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
-        price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
-        of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
-        code = unsupported_kind(option.scheme, str(option.network), {**(of_token or {}), **(option.extra or {})})
-        if code is not None:
-            problem = f"{pattern} asks for payments that cannot be checked ({code})"
-            raise InvalidArgumentError(f"{problem}: offer the scheme exact, by EIP-3009")
-
-
 def _parameter_pattern(parameter: re.Match[str]) -> str:
     """Return the pattern of a path's parameter. One with the converter `path` takes slashes, and may be empty."""
     return ".*" if parameter[1].endswith(":path") else "[^/]+"
@@ -223,16 +219,8 @@ def _parameter_pattern(parameter: re.Match[str]) -> str:
 _FLASK_PARAMETER: Final = re.compile(r"<(?:([^<>:]+):)?([^<>]+)>")
 
 
-class StreamingRoute(NamedTuple):
-    """A route that streams.
-
-    Attributes:
-        methods: Its HTTP methods.
-        path: Its path, with parameters as `{name}`, or `{name:path}` if they take slashes.
-    """
-
-    methods: Collection[str]
-    path: str
+StreamingRoute: TypeAlias = tuple[Collection[str], str]
+"""The methods and the path of a route that streams: parameters are `{name}`, or `{name:path}` if they take slashes."""
 
 
 def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
@@ -245,14 +233,14 @@ def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
         response_class = getattr(route, "response_class", None)
         response_class = getattr(response_class, "value", response_class)  # FastAPI wraps its default
         if _is_streaming_class(response_class) or _is_streaming_function(route.endpoint):
-            yield StreamingRoute(getattr(route, "methods", None) or {"GET"}, path)
+            yield getattr(route, "methods", None) or {"GET"}, path
 
 
 def flask_streams(app: Any) -> Iterator[StreamingRoute]:
     """Find the streaming routes of a Flask application, also of its blueprints: views that yield their responses."""
     for rule in app.url_map.iter_rules():
         if _is_streaming_function(app.view_functions.get(rule.endpoint)):
-            yield StreamingRoute(rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule))
+            yield rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule)
 
 
 def _parameter(match: re.Match[str]) -> str:

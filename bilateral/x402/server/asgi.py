@@ -26,8 +26,8 @@ from x402.http.types import RouteConfig
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
-from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
+from bilateral.x402.proof.fields import MAX_BODY
 from bilateral.x402.server.adapters import HttpAdapter, asgi_streams, texts_of
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 

@@ -24,7 +24,7 @@ from bilateral.node.steps import Operation, Pause
 from bilateral.node.transport import AsyncTransport, Transport
 from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.payments import ExpectedPayment, find_payment
-from bilateral.x402.server.reservations import payment_key
+from bilateral.x402.server.exchange import payment_key
 
 logger = logging.getLogger("bilateral.x402")
 

@@ -11,12 +11,11 @@ is on chain: one that the main wallet funded shows the main wallet, whatever cre
 from __future__ import annotations
 
 import asyncio
-import binascii
 import json
 import time
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +33,7 @@ from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.core.errors import BilateralError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain
+from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import payer_of
 
 if TYPE_CHECKING:
@@ -157,13 +157,13 @@ class CredentialDiscounts(TierDiscounts):
         try:
             credential, signature = _read_credential(text)
             require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=self.minimum)
-        except (binascii.Error, ValueError, KeyError, TypeError, RecursionError, BilateralError):
+        except (ValueError, KeyError, TypeError, BilateralError):
             return None
         return credential if verify_credential(credential, signature, self._domain, self._attestor) else None
 
 
 def _read_credential(text: str) -> tuple[TierCredential, bytes]:
-    fields = json.loads(b64decode(text, validate=True))
+    fields = decode_header(text) or {}
     message = fields["message"]
     words = {name: bytes.fromhex(message[name][2:]) for name in ("policy", "scope", "pseudonym")}
     tier = BuyerTier.of_level(message["tier"])
@@ -206,20 +206,10 @@ def read_proof_header(text: str) -> TierProof:
     """Read a header."""
     if len(text) > MOST_CHARACTERS:
         raise TierProofRefusedError("proof_header_too_large", f"the header has more than {MOST_CHARACTERS} characters")
-    try:
-        fields = json.loads(b64decode(text, validate=True), object_pairs_hook=_without_repetition)
-    except (binascii.Error, ValueError, RecursionError) as problem:
-        raise TierProofRefusedError("proof_header_invalid", f"the header is not JSON in base 64: {problem}") from None
-    if not isinstance(fields, dict):
-        raise TierProofRefusedError("proof_header_invalid", "the header has no JSON object")
+    fields = decode_header(text)
+    if fields is None:
+        raise TierProofRefusedError("proof_header_invalid", "the header is not a JSON object in base 64")
     return TierProof.from_json(fields)
-
-
-def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a name appears twice")
-    return fields
 
 
 class BuyerPricing:

@@ -15,8 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import HTTPException
 from starlette.requests import Request
@@ -76,7 +75,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     """
     if index is None and (policy is not None or buyers is not None):
         raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
-    ask = None if index is None else _ask_index(index, verifier, server_agent, minimum, policy, buyers)
+    place = verifier, server_agent, minimum
+    ask = None if index is None else _ask_index(index, *place, policy=policy, buyers=buyers)
 
     async def check(request: Request) -> VerifiedClient | None:
         payload = getattr(request.state, "payment_payload", None)
@@ -104,13 +104,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     return check
 
 
-def _ask_index(  # noqa: PLR0913, PLR0917  # the settings of the gate
-    index: Reader,
-    verifier: AsyncVerifier,
-    server_agent: int,
-    minimum: int,
-    policy: Policy | None,
-    buyers: BuyerRecords | None,
+def _ask_index(
+    index: Reader, verifier: AsyncVerifier, server_agent: int, minimum: int, *, policy: Policy | None, **sources: Any
 ) -> Callable[[GlobalAgentId], tuple[Check | None, int | None]]:
     """Return what checks a client by an index, with the server's own rating of it; None each if the index has none."""
     from bilateral import checks  # noqa: PLC0415  # needs the extra `index`
@@ -122,15 +117,13 @@ def _ask_index(  # noqa: PLR0913, PLR0917  # the settings of the gate
         newcomers=checks.Newcomers.ACCEPT,
         severities={checks.Code.LOW_RATING: checks.Severity.CAUTION},  # anybody may have made the other raters
     )
-
-    judge = partial(
-        checks.check_client, for_server=server_agent, policy=applied, findings=checks.stored_findings, buyers=buyers
-    )
+    options = {"for_server": server_agent, "policy": applied, "findings": checks.stored_findings, **sources}
 
     def read(connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
         chain_id = client.registry.chain.evm_chain_id
         key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
-        return judge(connection, client), client_rating(connection, key, server_agent, reputation)
+        rating = client_rating(connection, key, server_agent, reputation)
+        return checks.check_client(connection, client, **options), rating
 
     def ask(client: GlobalAgentId) -> tuple[Check | None, int | None]:
         deployment = verifier.deployment_on(str(client.registry.chain))

@@ -27,16 +27,14 @@ from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import TransactionRef
 from bilateral.x402.proof.answers import PaidAnswer
 from bilateral.x402.proof.blind import BlindSealer
-from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
-from bilateral.x402.proof.fields import optional_uri
+from bilateral.x402.proof.fields import MAX_BODY, optional_uri
 from bilateral.x402.proof.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.proof.payments import is_ambiguous, payer_of, unsupported_kind
 from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.proof.types import X402_VERSION, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
 from bilateral.x402.proof.verifier import Verifier
-from bilateral.x402.server.exchange import CURRENT, Exchange, exchange_of, is_tool_call
-from bilateral.x402.server.reservations import Reservations, payment_key
+from bilateral.x402.server.exchange import CURRENT, Exchange, Reservations, exchange_of, is_tool_call, payment_key
 
 logger = logging.getLogger("bilateral.x402")
 

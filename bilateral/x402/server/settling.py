@@ -18,8 +18,8 @@ from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
-from bilateral.x402.proof.payments import AUTHORIZATION_USED, SEARCHED_BLOCKS, TRANSFER
-from bilateral.x402.server.reservations import Reservations
+from bilateral.x402.proof.payments import AUTHORIZATION_USED, SEARCHED_BLOCKS, TRANSFER, address_topic
+from bilateral.x402.server.exchange import Reservations
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _SETTLE: Final = {
@@ -134,7 +134,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         used = self._w3.eth.get_logs(
             {
                 "address": token,  # type: ignore[typeddict-item]
-                "topics": ["0x" + AUTHORIZATION_USED.hex(), _topic(payer), "0x" + nonce.hex()],
+                "topics": ["0x" + AUTHORIZATION_USED.hex(), "0x" + address_topic(payer).hex(), "0x" + nonce.hex()],
                 "fromBlock": max(0, latest - self._searched_blocks),
                 "toBlock": latest,
             }
@@ -155,14 +155,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return None
 
 
-def _topic(address: str) -> str:
-    return f"0x{int(address, 16):064x}"
-
-
 def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> bool:
-    topics = ["0x" + bytes(topic).hex() for topic in log["topics"]]
-    return (
-        checksummed(log["address"]) == token
-        and topics == ["0x" + TRANSFER.hex(), _topic(payer), _topic(payee)]
-        and int.from_bytes(bytes(log["data"])) == amount
-    )
+    topics = [TRANSFER, address_topic(payer), address_topic(payee)]
+    is_between_both = checksummed(log["address"]) == token and [bytes(topic) for topic in log["topics"]] == topics
+    return is_between_both and int.from_bytes(bytes(log["data"])) == amount

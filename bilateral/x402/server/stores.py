@@ -25,8 +25,8 @@ from bilateral.index.log.database import connect_engine, named_database_errors
 from bilateral.index.log.dialects import insert_into
 from bilateral.x402.proof.answers import MAX_STORED_BODY, SECONDS, PaidAnswer, PaidAnswers, size_of
 from bilateral.x402.proof.errors import TooManyPaymentsError
-from bilateral.x402.server.reservations import MAX_RESERVATIONS, Reservations
-from bilateral.x402.server.reservations import SECONDS as RESERVED_SECONDS
+from bilateral.x402.server.exchange import MAX_RESERVATIONS, Reservations
+from bilateral.x402.server.exchange import SECONDS as RESERVED_SECONDS
 
 _METADATA: Final = sa.MetaData()
 

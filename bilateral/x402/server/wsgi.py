@@ -23,8 +23,8 @@ from x402.http.types import RouteConfig
 
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswers, payment_of
-from bilateral.x402.proof.bodies import MAX_BODY
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
+from bilateral.x402.proof.fields import MAX_BODY
 from bilateral.x402.server.adapters import AnswerParts, HttpAdapter, flask_streams
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
@@ -95,21 +95,17 @@ class _Response:
         self.status, self.headers = status, list(headers)
         return self._written.append
 
-    def body(self, chunks: Iterable[bytes], adapter: HttpAdapter | None = None) -> bytes:
-        """Read the whole body. The caller calls `close` once the answer is sent."""
+    def body(self, chunks: Iterable[bytes], check: Callable[[int], None] = lambda _size: None) -> bytes:
+        """Read the whole body, and check its headers and its size. The caller calls `close` once the answer is sent."""
         pieces: list[bytes] = []
         size = 0
         self.close = getattr(chunks, "close", self.close)
         try:
-            if adapter is not None:
-                adapter.refuse_stream(self.texts)
-            for chunk in chunks:
-                if adapter is not None and not pieces:
-                    adapter.refuse_stream(self.texts)  # an application may begin with its first chunk
+            check(size)
+            for chunk in chunks:  # an application may begin with its first chunk
                 pieces.append(chunk)
                 size += len(chunk)
-                if adapter is not None:
-                    adapter.refuse_large_response(size)
+                check(size)
         except BaseException:
             self.close()
             raise
@@ -138,10 +134,15 @@ class _Capture:
         if exchange is None or not exchange.is_paid:
             return self._app(environ, start_response)
         response, stored = _Response(), exchange.unsettled
+
+        def check(size: int) -> None:
+            self._adapter.refuse_stream(response.texts)
+            self._adapter.refuse_large_response(size)
+
         try:
             if stored is None:
                 exchange.request = _request_body(environ, self._adapter)
-                body = response.body(self._app(environ, response), self._adapter)
+                body = response.body(self._app(environ, response), check)
             else:
                 response(_status_line(stored.status), _text_headers(stored.sent_headers))
                 body = stored.body

@@ -12,7 +12,7 @@ from bilateral.core.signatures import Domain, Feedback
 from bilateral.documents import DataUriStore, FeedbackFile
 from bilateral.x402 import client_message_hash, interaction_hash
 from bilateral.x402.aggregator.messages import Bodies, Submission
-from bilateral.x402.aggregator.records import Filter, list_feedback
+from bilateral.x402.aggregator.records import list_feedback
 from tests.sdk.client.helpers import plain, send
 from tests.x402.world import NETWORK, SIGNING_KEY
 
@@ -133,4 +133,4 @@ class Review:
 def log_of(engine):
     """Return all feedback that an aggregator took, the newest first."""
     with engine.connect() as connection:
-        return list_feedback(connection, Filter())
+        return list_feedback(connection, {})

@@ -68,7 +68,7 @@ def _deployments(connection: Connection, nodes: Mapping[str, str]) -> dict[str, 
 def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deployment], network: Network) -> ServiceCheck:
     try:
         from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # another extra
-        from bilateral.x402.clients.service_check import judge_service, networks_of  # noqa: PLC0415
+        from bilateral.x402.clients.service_check import check_service, networks_of  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         raise MissingExtraError("x402", [str(missing.name)]) from None
     try:
@@ -85,7 +85,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
         with Client(
             nodes[chain], deployment=deployments[chain], chain_id=int(chain), request_timeout=_SECONDS, loader=loader
         ) as client:
-            return judge_service(client, nodes[chain], url, price, loader=loader)
+            return check_service(client, nodes[chain], url, price, loader=loader)
     except NODE_FAILURES as failure:  # which may name the node's URL
         _LOGGER.warning("a node failed while a service was checked: %s", failure)
         raise ToolError(
