@@ -15,7 +15,7 @@ from eth_utils.hexadecimal import encode_hex
 
 from bilateral.buyers import messages
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
-from bilateral.buyers.messages import content_hash, text_hash
+from bilateral.buyers.messages import content_hash, domain_of, text_hash
 from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
@@ -37,7 +37,6 @@ _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
 """The path of buyers."""
 _WORD: Final = 32  # bytes of a hash, and of a word of the contract ABI
-_NOBODY: Final = "0x" + "00" * 20
 
 
 @dataclass(frozen=True)
@@ -65,18 +64,6 @@ class PaymentProof:
             raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
         domain_of_agent(self.seller)
 
-    @property
-    def domain(self) -> Domain:
-        """The EIP-712 domain of messages about the payment."""
-        return domain_of_agent(self.seller)
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The field `proofOfPayment` of a message."""
-        position = {} if self.log_index is None else {"logIndex": self.log_index}
-        accounts = {"fromAddress": self.buyer, "toAddress": self.payee, "chainId": self.domain.chain_id}
-        return {"txHash": encode_hex(self.transaction_hash), **accounts, **position}
-
     def signed(
         self,
         kind: Callable[..., TypedMessage],
@@ -85,10 +72,13 @@ class PaymentProof:
         signer: TransactionSigner,
     ) -> dict[str, Any]:
         """Return the body of a message about the payment, with its signature."""
-        domain, agent_id = self.domain, int(GlobalAgentId.parse(self.seller).agent)
+        domain, agent_id = domain_of_agent(self.seller), int(GlobalAgentId.parse(self.seller).agent)
         sides = self.buyer, domain.verifying_contract, agent_id
         message = kind(*sides, *content, self.transaction_hash, domain.chain_id)
-        return {**fields, "proofOfPayment": self.body, "signature": signature_of(message, domain, signer)}
+        accounts = {"fromAddress": self.buyer, "toAddress": self.payee, "chainId": domain.chain_id}
+        position = {} if self.log_index is None else {"logIndex": self.log_index}
+        proof = {"txHash": encode_hex(self.transaction_hash), **accounts, **position}
+        return {**fields, "proofOfPayment": proof, "signature": signature_of(message, domain, signer)}
 
 
 def domain_of_agent(seller: str) -> Domain:
@@ -335,7 +325,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
         "policy": policy,
         "scope": "0x" + scope.hex(),
         "expiresAt": expires_at,
-        "signature": signature_of(message, Domain(chain_id, _NOBODY), signer),  # type: ignore[arg-type]  # checksummed
+        "signature": signature_of(message, domain_of(chain_id), signer),
     }
     answer = answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/credential", http, json=body)
     signed = _read_credential(answer)
@@ -375,15 +365,21 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
         raise BuyerServiceFailedError(f"the service {quoted(url)} does not answer: {type(error).__name__}") from error
 
 
-def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
+    """Read the body of an answer, and refuse one that is too large."""
     content = bytearray()
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > most:
+            raise BuyerServiceFailedError(f"{problem} {most} bytes")
+    return bytes(content)
+
+
+def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     with http.stream(method, url, **options) as response:
-        for chunk in response.iter_bytes():
-            content += chunk
-            if len(content) > _MAX_ANSWER:
-                raise BuyerServiceFailedError(f"the answer of the service exceeds the limit of {_MAX_ANSWER} bytes")
+        content = read_limited(response, _MAX_ANSWER, "the answer of the service exceeds the limit of")
     try:
-        decoded = decode_object(bytes(content))
+        decoded = decode_object(content)
     except MalformedDocumentError as error:
         problem = f"the service answers {response.status_code}, and not as one: {error}"
         raise BuyerServiceFailedError(problem) from None
