@@ -336,7 +336,7 @@ class MessageAbout:
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
     """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
-    removed = []
+    messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
             select(table, buyer_reply.c.reply)
@@ -345,8 +345,8 @@ def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[M
             .order_by(table.c.received_at.desc(), table.c.id)
             .limit(MOST_MESSAGES)
         )
-        removed += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
-    return tuple(removed)
+        messages += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
+    return tuple(messages)
 
 
 def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:

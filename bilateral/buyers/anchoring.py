@@ -92,7 +92,9 @@ def state_of(standing: Standing) -> BuyerState:
 
 def _stored_root(engine: Engine, epoch: Epoch) -> bytes | None:
     with engine.connect() as connection:
-        return read_root(connection, epoch)
+        query = select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, epoch))
+        root = connection.execute(query).scalar_one_or_none()
+    return None if root is None else bytes(root)
 
 
 def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) -> bytes:
@@ -169,12 +171,6 @@ def forget_trees(connection: Connection, epoch: Epoch) -> None:
     for table in (buyer_state, buyer_tree):
         *is_registry, _ = _of_epoch(table, epoch)
         connection.execute(delete(table).where(*is_registry, table.c.epoch <= epoch[2]))
-
-
-def read_root(connection: Connection, epoch: Epoch) -> bytes | None:
-    """Return the root that was stored for an epoch; None without one."""
-    root = connection.execute(select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, epoch))).scalar_one_or_none()
-    return None if root is None else bytes(root)
 
 
 def _read_nodes(connection: Connection, epoch: Epoch, nodes: Sequence[int]) -> dict[int, bytes]:

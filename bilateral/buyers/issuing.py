@@ -23,17 +23,16 @@ from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.messages import domain_of
 from bilateral.buyers.records import Standing, buyer_id
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.tables import credential_holder, credential_secret
-from bilateral.core.signatures import Domain
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 VALID_SECONDS: Final = 3_600
 """The seconds for which a result is valid: a score that fell is shown for no longer."""
 
 _ALGORITHM: Final = "ES256K"
-_NOBODY: Final = "0x" + "00" * 20
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,6 @@ class BuyerResult(TypedMessage):
     expires_at: Uint64
 
     domain_name: ClassVar[str] = "BilateralBuyers"
-
-
-def domain_of(chain_id: int) -> Domain:
-    """Return the EIP-712 domain of results. It names the zero address, because no contract verifies results."""
-    return Domain(chain_id, _NOBODY)  # type: ignore[arg-type]  # it is checksummed
 
 
 def result_of(standing: Standing, now: int) -> BuyerResult:

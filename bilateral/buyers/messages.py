@@ -10,12 +10,17 @@ from typing import Any, ClassVar
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.core.signatures.messages import Address, Bytes32, String, TypedMessage, Uint8, Uint64, Uint256
+from bilateral.core.signatures.messages import Address, Bytes32, Domain, String, TypedMessage, Uint8, Uint64, Uint256
 
 
 def content_hash(value: Any) -> bytes:
     """Return keccak-256 of a JSON value in its canonical form (RFC 8785)."""
     return keccak(rfc8785.dumps(value))
+
+
+def domain_of(chain_id: int) -> Domain:
+    """Return the EIP-712 domain of what no contract verifies: it names the zero address."""
+    return Domain(chain_id, "0x" + "00" * 20)  # type: ignore[arg-type]  # it is checksummed
 
 
 def text_hash(text: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -170,9 +170,8 @@ def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tu
     return (count, micros, dealings) if count else None
 
 
-def _are_extreme(reviews: Iterable[int]) -> bool:
+def _are_extreme(scores: Sequence[int]) -> bool:
     """Return True for at least five reviews that are almost all the best or the worst (section 2.3)."""
-    scores = list(reviews)
     low, high, least = 10, 95, 5
     return len(scores) >= least and not low < Fraction(sum(scores), len(scores)) < high
 

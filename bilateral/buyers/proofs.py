@@ -145,8 +145,6 @@ def _look_up(  # noqa: PLR0911  # one a reason
     """Look a transaction up on demand, and judge it as the index will."""
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)
-    except BuyerRefusalError:
-        raise
     except BilateralError:
         return "payment_not_found", "the node does not answer"
     if receipt is None:
@@ -225,8 +223,6 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
     data = "0x" + (_MAGIC + encode(["bytes32", "bytes"], [digest, signature])).hex()
     try:
         answer: str = _ask(url, "eth_call", ({"to": account, "data": data}, "latest"), str)
-    except BuyerRefusalError:
-        raise
     except BilateralError:
         return False
     return answer[2:10] == _MAGIC.hex() and len(answer) == 66  # noqa: PLR2004  # 0x and a word

@@ -1,19 +1,23 @@
-"""Ask a service for buyers over HTTP, and send it feedback (sections 5.1 to 5.3)."""
+"""Ask a service for buyers over HTTP, and send it signed messages about payments and sellers' services."""
 
-from __future__ import annotations
-
+import re
+import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import httpx
+from eth_account.messages import encode_defunct
 from eth_utils.hexadecimal import encode_hex
 
+from bilateral.buyers import messages
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
-from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
+from bilateral.buyers.messages import content_hash, domain_of, text_hash
 from bilateral.client.inputs import TransactionSigner
+from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, TypedMessage, signer_errors
@@ -21,13 +25,74 @@ from bilateral.core.text import quoted
 from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
 
-_SECONDS: Final = 30.0
+_TIMEOUT: Final = 30.0
 """The longest wait for a service of buyers: a payment waits meanwhile."""
+
+_MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
+_SECONDS: Final = 300
+"""The seconds for which a buyer's request is valid. The service takes up to 600, and clocks may differ."""
 
 _MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
 """The path of buyers."""
+_WORD: Final = 32  # bytes of a hash, and of a word of the contract ABI
+
+
+@dataclass(frozen=True)
+class PaymentProof:
+    """The payment that a message is about (`proofOfPayment`).
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
+        payee: The account that was paid: the wallet that the agent had then.
+        transaction_hash: The hash of the payment's transaction, 32 bytes.
+        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
+    """
+
+    buyer: str
+    seller: str
+    payee: str
+    transaction_hash: bytes
+    log_index: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        object.__setattr__(self, "payee", checksummed(self.payee))
+        if len(self.transaction_hash) != _WORD:
+            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
+        domain_of_agent(self.seller)
+
+    def signed(
+        self,
+        kind: Callable[..., TypedMessage],
+        content: tuple[object, ...],
+        fields: Mapping[str, Any],
+        signer: TransactionSigner,
+    ) -> dict[str, Any]:
+        """Return the body of a message about the payment, with its signature."""
+        domain, agent_id = domain_of_agent(self.seller), int(GlobalAgentId.parse(self.seller).agent)
+        sides = self.buyer, domain.verifying_contract, agent_id
+        message = kind(*sides, *content, self.transaction_hash, domain.chain_id)
+        accounts = {"fromAddress": self.buyer, "toAddress": self.payee, "chainId": domain.chain_id}
+        position = {} if self.log_index is None else {"logIndex": self.log_index}
+        proof = {"txHash": encode_hex(self.transaction_hash), **accounts, **position}
+        return {**fields, "proofOfPayment": proof, "signature": signature_of(message, domain, signer)}
+
+
+def domain_of_agent(seller: str) -> Domain:
+    """Return the EIP-712 domain of messages about an agent."""
+    registry = GlobalAgentId.parse(seller).registry
+    if not registry.chain.is_evm:
+        raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
+    return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
+
+
+def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
+    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits."""
+    with signer_errors():
+        return encode_hex(bytes(signer.sign_message(message.signable(domain)).signature))
 
 
 @dataclass(frozen=True)
@@ -53,13 +118,136 @@ class PaidFeedback(ScoredPayment):
 
     tags: tuple[str, ...] = ()
     note: str = ""
+    path: ClassVar[str] = f"{PROVIDER}/feedback"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
         """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
         content = self.score, content_hash(list(self.tags)), text_hash(self.note)
         sides = {"buyerAddress": self.payment.buyer, "sellerGlobalId": self.payment.seller}
         fields = {**sides, "score": self.score, "tags": list(self.tags), "note": self.note}
-        return self.payment.signed(BuyerFeedback, content, fields, signer)
+        return self.payment.signed(messages.BuyerFeedback, content, fields, signer)
+
+
+@dataclass(frozen=True)
+class PaidReview(ScoredPayment):
+    """A review of a seller by the buyer of one payment.
+
+    Attributes:
+        tag1: The main tag.
+        tag2: The second tag.
+        note: A remark. The service may publish it.
+    """
+
+    tag1: str = ""
+    tag2: str = ""
+    note: str = ""
+    path: ClassVar[str] = "/api/review"
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the buyer."""
+        tags = {"tag1": self.tag1, "tag2": self.tag2}
+        content = self.score, content_hash([self.tag1, self.tag2]), text_hash(self.note)
+        fields = {"agentId": self.payment.seller, "score": self.score, **tags, "feedbackNote": self.note}
+        return self.payment.signed(messages.AgentReview, content, fields, signer)
+
+
+@dataclass(frozen=True)
+class PaidDispute:
+    """A dispute of a seller about a payment, or its withdrawal.
+
+    Attributes:
+        is_withdrawn: True to withdraw the dispute that was filed.
+    """
+
+    payment: PaymentProof
+    reason: str = ""
+    is_withdrawn: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path of disputes about the buyer."""
+        return f"{PROVIDER}/{self.payment.buyer}/disputes"
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
+        state = "withdrawn" if self.is_withdrawn else "filed"
+        fields = {"sellerGlobalId": self.payment.seller, "state": state, "reason": self.reason}
+        return self.payment.signed(messages.BuyerDispute, (state, text_hash(self.reason)), fields, signer)
+
+
+@dataclass(frozen=True)
+class ServiceOffer:
+    """A service of a seller, with its price and its policy for buyers. It replaces the one with the same name.
+
+    Attributes:
+        seller: The global id of the seller, such as `eip155:8453:0x8004…#247`.
+        name: The name of the service.
+        price: The price of a call in dollars; None to name none.
+        incentives: The policy for buyers, the JSON object `buyerIncentives`; None for a service without one.
+        details: Further fields of the body, such as `serviceCategory` or `apiEndpoint`.
+        issued_at: The time of the message, in Unix seconds; the present one if left out. A later one replaces it.
+    """
+
+    seller: str
+    name: str
+    price: Decimal | None = None
+    incentives: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    issued_at: int | None = None
+    path: ClassVar[str] = "/api/agent/enrichment"
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the agent's owner, wallet or operator."""
+        domain = domain_of_agent(self.seller)
+        issued_at = int(time.time()) if self.issued_at is None else self.issued_at
+        names = {"globalId": self.seller, "serviceName": self.name}
+        body: dict[str, Any] = {**self.details, **names, "issuedAt": issued_at}
+        if self.price is not None:
+            body["pricePerCallUsdc"] = int(self.price) if self.price == int(self.price) else float(self.price)
+        if self.incentives is not None:
+            body["buyerIncentives"] = dict(self.incentives)
+        agent_id = int(GlobalAgentId.parse(self.seller).agent)
+        message = messages.AgentEnrichment(
+            domain.verifying_contract, agent_id, content_hash(body), issued_at, domain.chain_id
+        )
+        return {**body, "signature": signature_of(message, domain, signer)}
+
+
+@dataclass(frozen=True)
+class MessageReply:
+    """The reply of a buyer to feedback or a dispute about it. There is one to each.
+
+    Attributes:
+        message_id: The id of the message, 64 hexadecimal digits: see `ask_messages`.
+        seller: The global id of the seller that the message is of.
+        text: The reply.
+    """
+
+    message_id: str
+    seller: str
+    text: str
+    path: ClassVar[str] = f"{PROVIDER}/replies"
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the buyer."""
+        domain = domain_of_agent(self.seller)
+        if not _MESSAGE_ID.fullmatch(self.message_id):
+            raise InvalidArgumentError(f"{quoted(self.message_id)} is not the id of a message: 64 hexadecimal digits")
+        buyer: Any = checksummed(signer.address)
+        message = messages.BuyerReply(buyer, bytes.fromhex(self.message_id), text_hash(self.text), domain.chain_id)
+        signature = signature_of(message, domain, signer)
+        return {"messageId": self.message_id.lower(), "text": self.text, "signature": signature}
+
+
+def send(
+    service: str,
+    message: PaidFeedback | PaidReview | PaidDispute | ServiceOffer | MessageReply,
+    signer: TransactionSigner,
+    *,
+    http: httpx.Client | None = None,
+) -> Mapping[str, Any]:
+    """Sign a message, and send it to a service. Safe to retry: the same message counts once."""
+    return answer_of("POST", f"{base_of(service)}{message.path}", http, json=message.signed(signer))
 
 
 def ask_buyer(
@@ -88,12 +276,76 @@ def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Ma
     return answer_of("GET", url, http, params=params)
 
 
-def send_feedback(
-    service: str, feedback: PaidFeedback, signer: TransactionSigner, *, http: httpx.Client | None = None
-) -> Mapping[str, Any]:
-    """Sign feedback, and send it to a service. Safe to retry: the same feedback counts once."""
-    url = f"{base_of(service)}{PROVIDER}/feedback"
-    return answer_of("POST", url, http, json=feedback.signed(signer))
+def ask_messages(
+    service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> tuple[Mapping[str, Any], ...]:
+    """Ask for the messages about the signer, as only the buyer itself may."""
+    buyer, until = checksummed(signer.address), int(time.time()) + _SECONDS
+    text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
+    with signer_errors():
+        signature = bytes(signer.sign_message(encode_defunct(text=text)).signature)
+    headers = {"X-Buyer-Until": str(until), "X-Buyer-Signature": encode_hex(signature)}
+    query = {"expand": "messages", "chainId": str(chain_id)}
+    answer = answer_of("GET", f"{base_of(service)}{PROVIDER}/{buyer}", http, params=query, headers=headers)
+    return tuple(answer.get("messages") or ())
+
+
+@dataclass(frozen=True)
+class SignedCredential:
+    """A credential with the signature of the registry's attestor.
+
+    Attributes:
+        signature: The signature, 65 bytes.
+    """
+
+    credential: TierCredential
+    signature: bytes
+
+
+def request_credential(  # noqa: PLR0913  # the fields of the wish
+    service: str,
+    holder: str,
+    signer: TransactionSigner,
+    *,
+    chain_id: int,
+    scope: bytes,
+    policy: str = "brp-1.0",
+    http: httpx.Client | None = None,
+) -> SignedCredential:
+    """Ask for a credential of the signer's tier for another address, as the buyer."""
+    if len(scope) != _WORD:
+        raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
+    accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)
+    buyer, recipient = accounts
+    expires_at = int(time.time()) + _SECONDS
+    message = messages.CredentialRequest(*accounts, policy, scope, chain_id, expires_at)
+    body = {
+        "holder": recipient,
+        "chainId": chain_id,
+        "policy": policy,
+        "scope": "0x" + scope.hex(),
+        "expiresAt": expires_at,
+        "signature": signature_of(message, domain_of(chain_id), signer),
+    }
+    answer = answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/credential", http, json=body)
+    signed = _read_credential(answer)
+    credential = signed.credential
+    if (credential.holder, credential.scope, credential.policy) != (recipient, scope, policy_hash(policy)):
+        raise BuyerServiceFailedError("the service answers with a credential for another holder, scope or policy")
+    return signed
+
+
+def _read_credential(answer: Mapping[str, Any]) -> SignedCredential:
+    try:
+        values = dict(answer["message"])
+        words = {name: bytes.fromhex(values[name].removeprefix("0x")) for name in ("policy", "scope", "pseudonym")}
+        times = int(values["issuedAt"]), int(values["validUntil"])
+        policy, scope, pseudonym = words.values()
+        tier = BuyerTier.of_level(values["tier"])
+        credential = TierCredential(values["holder"], *times, policy, tier, scope, pseudonym)
+        return SignedCredential(credential, bytes.fromhex(answer["signature"].removeprefix("0x")))
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise BuyerServiceFailedError(f"the service answers with no credential: {problem}") from None
 
 
 def base_of(service: str) -> str:
@@ -107,21 +359,27 @@ def base_of(service: str) -> str:
 def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
     """Send a request to a service, and return its answer."""
     try:
-        with nullcontext(http) if http is not None else httpx.Client(timeout=_SECONDS) as client:
+        with nullcontext(http) if http is not None else httpx.Client(timeout=_TIMEOUT) as client:
             return _read(client, method, url, options)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise BuyerServiceFailedError(f"the service {quoted(url)} does not answer: {type(error).__name__}") from error
 
 
-def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
+    """Read the body of an answer, and refuse one that is too large."""
     content = bytearray()
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > most:
+            raise BuyerServiceFailedError(f"{problem} {most} bytes")
+    return bytes(content)
+
+
+def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     with http.stream(method, url, **options) as response:
-        for chunk in response.iter_bytes():
-            content += chunk
-            if len(content) > _MAX_ANSWER:
-                raise BuyerServiceFailedError(f"the answer of the service exceeds the limit of {_MAX_ANSWER} bytes")
+        content = read_limited(response, _MAX_ANSWER, "the answer of the service exceeds the limit of")
     try:
-        decoded = decode_object(bytes(content))
+        decoded = decode_object(content)
     except MalformedDocumentError as error:
         problem = f"the service answers {response.status_code}, and not as one: {error}"
         raise BuyerServiceFailedError(problem) from None
@@ -129,71 +387,3 @@ def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any])
         return decoded
     detail = str(decoded.get("detail") or decoded.get("error") or decoded.get("title") or "without a reason")
     raise BuyerServiceRefusedError(response.status_code, str(decoded.get("code") or "")[:100], detail[:1000])
-
-
-_HASH_BYTES: Final = 32  # of keccak-256
-
-
-@dataclass(frozen=True)
-class PaymentProof:
-    """The payment that a message is about (`proofOfPayment`).
-
-    Attributes:
-        buyer: The account that paid.
-        seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
-        payee: The account that was paid: the wallet that the agent had then.
-        transaction_hash: The hash of the payment's transaction, 32 bytes.
-        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
-    """
-
-    buyer: str
-    seller: str
-    payee: str
-    transaction_hash: bytes
-    log_index: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "buyer", checksummed(self.buyer))
-        object.__setattr__(self, "payee", checksummed(self.payee))
-        if len(self.transaction_hash) != _HASH_BYTES:
-            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
-        domain_of_agent(self.seller)
-
-    @property
-    def domain(self) -> Domain:
-        """The EIP-712 domain of messages about the payment."""
-        return domain_of_agent(self.seller)
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The field `proofOfPayment` of a message."""
-        position = {} if self.log_index is None else {"logIndex": self.log_index}
-        accounts = {"fromAddress": self.buyer, "toAddress": self.payee, "chainId": self.domain.chain_id}
-        return {"txHash": encode_hex(self.transaction_hash), **accounts, **position}
-
-    def signed(
-        self,
-        kind: Callable[..., TypedMessage],
-        content: tuple[object, ...],
-        fields: Mapping[str, Any],
-        signer: TransactionSigner,
-    ) -> dict[str, Any]:
-        """Return the body of a message about the payment, with its signature."""
-        domain, agent_id = self.domain, int(GlobalAgentId.parse(self.seller).agent)
-        sides = self.buyer, domain.verifying_contract, agent_id
-        message = kind(*sides, *content, self.transaction_hash, domain.chain_id)
-        return {**fields, "proofOfPayment": self.body, "signature": signature_of(message, domain, signer)}
-
-
-def domain_of_agent(seller: str) -> Domain:
-    """Return the EIP-712 domain of messages about an agent."""
-    registry = GlobalAgentId.parse(seller).registry
-    if not registry.chain.is_evm:
-        raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
-    return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
-
-
-def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
-    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits."""
-    with signer_errors():
-        return encode_hex(bytes(signer.sign_message(message.signable(domain)).signature))

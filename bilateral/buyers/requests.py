@@ -23,6 +23,7 @@ S = TypeVar("S")
 
 _HASH: Final = r"^0x[0-9a-fA-F]{64}$"
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!?]")
+_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")  # NUL, and halves of surrogate pairs, which UTF-8 does not have
 _Score = Annotated[int, Field(ge=0, le=100, strict=True)]
 _Agent = Annotated[str, Field(max_length=200)]
 _Address = Annotated[str, Field(min_length=42, max_length=42)]
@@ -184,7 +185,7 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
             if isinstance(text, str) and _MARKUP.search(text):
                 detail = f"{name}: markup is not allowed: write plain text"
                 raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "markup", detail)
-            if isinstance(text, str) and ("\0" in text or not _is_text(text)):
+            if isinstance(text, str) and _NO_TEXT.search(text):
                 raise invalid(f"{name}: the text has NUL or half of a pair of characters")
     return message
 
@@ -192,14 +193,6 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
 def invalid(detail: str, **members: Any) -> BuyerRefusalError:
     """Return the refusal of an invalid body."""
     return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, **members)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def address_of(text: str, name: str) -> str:

@@ -276,9 +276,14 @@ class Policy(_Few):
         )
 
     @property
+    def only_sealed(self) -> bool:
+        """True to count only ratings that were sealed before either side saw the other's."""
+        return self.blind is not None
+
+    @property
     def counts_all(self) -> bool:
         """True if the ratings of all count, as they do in an analysis."""
-        return not (self.trust.is_set or self.reads_entries) and self.blind is None and self.tag == TAG
+        return not (self.trust.is_set or self.reads_entries) and not self.only_sealed and self.tag == TAG
 
     def severity_of(self, code: Code) -> Severity:
         """Return the severity of a reason under this policy."""

@@ -136,7 +136,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
     paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
-    accepted = remote.send_feedback(paid.service, paid_feedback, signer)
+    accepted = remote.send(paid.service, paid_feedback, signer)
     invocation.output.result(dict(accepted), title="Feedback given")
 
 
@@ -228,9 +228,9 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     further = {} if details is None else json_of(invocation.read_file(details))
     if not isinstance(further, dict) or not isinstance(policy, dict | None):
         raise InvalidArgumentError("the files of --incentives and --details must have a JSON object")
-    publishing = buyers_module("publishing")
-    offer = publishing.ServiceOffer(seller, name, _price(price), policy, further)
-    accepted = publishing.publish_service(service, offer, invocation.signer)
+    remote = buyers_module("remote")
+    offer = remote.ServiceOffer(seller, name, _price(price), policy, further)
+    accepted = remote.send(service, offer, invocation.signer)
     invocation.output.result(dict(accepted), title="Service published")
 
 
@@ -243,9 +243,9 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     note: Note = "",
 ) -> None:
     """Review a seller that you paid, as the buyer. Sends no transaction."""
-    publishing, signer = buyers_module("publishing"), invocation.signer
+    remote, signer = buyers_module("remote"), invocation.signer
     payment = paid.payment(str(signer.address), str(signer.address))
-    accepted = publishing.send_review(paid.service, publishing.PaidReview(payment, score, tag1, tag2, note), signer)
+    accepted = remote.send(paid.service, remote.PaidReview(payment, score, tag1, tag2, note), signer)
     invocation.output.result(dict(accepted), title="Review given")
 
 
@@ -257,9 +257,9 @@ def dispute(
     withdraw: bool = flag("--withdraw", "Withdraw the dispute that you filed."),
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
-    publishing, signer = buyers_module("publishing"), invocation.signer
+    remote, signer = buyers_module("remote"), invocation.signer
     payment = paid.payment(buyer, str(signer.address))
-    accepted = publishing.send_dispute(paid.service, publishing.PaidDispute(payment, reason, withdraw), signer)
+    accepted = remote.send(paid.service, remote.PaidDispute(payment, reason, withdraw), signer)
     invocation.output.result(dict(accepted), title="Dispute withdrawn" if withdraw else "Dispute filed")
 
 
@@ -269,7 +269,7 @@ def messages(
     chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
 ) -> None:
     """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
-    published = buyers_module("publishing").ask_messages(service, chain_id, invocation.signer)
+    published = buyers_module("remote").ask_messages(service, chain_id, invocation.signer)
     invocation.output.result([dict(message) for message in published], title="Messages")
 
 
@@ -281,8 +281,8 @@ def reply(  # one a field of the message
     service: Service,
 ) -> None:
     """Reply to feedback or a dispute about you, as the buyer: once to each. Sends no transaction."""
-    publishing = buyers_module("publishing")
-    accepted = publishing.send_reply(service, publishing.MessageReply(message, seller, text), invocation.signer)
+    remote = buyers_module("remote")
+    accepted = remote.send(service, remote.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(accepted), title="Reply given")
 
 
@@ -295,11 +295,9 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     policy: str = option("NAME", "The scoring policy that the place asks for.", default="brp-1.0"),
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
-    from bilateral.buyers.publishing import request_credential as request  # noqa: PLC0415  # slow to import
-
     place.require()
-    buyers_module("publishing")  # says which extra is missing
-    issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=place.on(chain_id), policy=policy)
+    request, scope = buyers_module("remote").request_credential, place.on(chain_id)
+    issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=scope, policy=policy)
     signed = {"credential": fields_of(issued.credential), "signature": "0x" + issued.signature.hex()}
     invocation.output.raw(json.dumps(signed))
 

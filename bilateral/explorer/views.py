@@ -24,7 +24,6 @@ from bilateral.index.payments.queries import payment_states, payments_of
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.index.ratings.blind import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.neighbourhood import TENTHS, Edge, distribution, neighbourhood
 from bilateral.index.ratings.queries import (
@@ -36,6 +35,7 @@ from bilateral.index.ratings.queries import (
     registration_evidence,
 )
 from bilateral.index.ratings.recent import LatestRating, latest_ratings, rating_times, recent_feedback
+from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.validations import Validation, validations_of
 from bilateral.index.reading.registries import AgentKey, Registries, read_registries
 from bilateral.index.search.filters import Side

@@ -25,8 +25,7 @@ from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.credentials import gate_scope
-from bilateral.buyers.issuing import domain_of
-from bilateral.buyers.messages import CredentialRequest, content_hash
+from bilateral.buyers.messages import CredentialRequest, content_hash, domain_of
 from bilateral.buyers.policies import BRP, INDEPENDENT, BuyerSettings
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.client import Client

@@ -15,9 +15,9 @@ from bilateral.checks import Policy
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.blind import Blind
 from bilateral.index.profiles.queries import agent as read_agent
-from bilateral.index.ratings.blind import SealState, sealed_pairs_of
 from bilateral.index.ratings.feedback import FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Direction, rating_at, ratings_of
+from bilateral.index.ratings.sealed import SealState, sealed_pairs_of
 from bilateral.index.reading.registries import agent_key, read_registries
 from bilateral.index.search.feedback import FeedbackSearch, search_feedback
 from bilateral.index.search.filters import AgentSearch, Gate, Side

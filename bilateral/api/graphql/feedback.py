@@ -15,7 +15,7 @@ from bilateral.api.graphql.rows import ENTITIES, Rows, Scope, lowered, parsed_fe
 from bilateral.api.graphql.values import Address, Blob, Condition, Id, String, Value, Whole, checksum_address
 from bilateral.core.events import FeedbackRevoked, NewFeedback, Registered, ResponseAppended
 from bilateral.index.log import tables as schema
-from bilateral.index.ratings.blind import is_blind_feedback
+from bilateral.index.ratings.sealed import is_sealed_feedback
 from bilateral.index.ratings.validations import VIEW
 
 NEW_FEEDBACK = schema.EVENT_TABLES[NewFeedback]
@@ -145,7 +145,7 @@ class FeedbackRows(RowsOfAgents):
 
     def _is_blind(self) -> Condition:
         chain = self.scope.chains[0].chain_id if self.scope.is_one_chain else None
-        return is_blind_feedback(self.table, chain=chain)
+        return is_sealed_feedback(self.table, chain=chain)
 
     def _is_revoked(self) -> Condition:
         revoked, conditions = self._revoked()

@@ -15,11 +15,11 @@ from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.index.profiles.queries import Agent, agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.index.ratings.blind import SealedPair, SealState, sealed_pairs_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
 from bilateral.index.ratings.feedback import Response as FeedbackResponse
 from bilateral.index.ratings.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
 from bilateral.index.ratings.queries import Rating, ratings_of
+from bilateral.index.ratings.sealed import SealedPair, SealState, sealed_pairs_of
 from bilateral.index.ratings.validations import Validation, validations_of
 from bilateral.index.reading.registries import agent_key
 

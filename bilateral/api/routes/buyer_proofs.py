@@ -21,11 +21,11 @@ from bilateral.buyers.anchoring import read_proof
 from bilateral.buyers.anchors import leaf_of
 from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.issuing import Pseudonyms, domain_of
-from bilateral.buyers.messages import TierMember
+from bilateral.buyers.issuing import Pseudonyms
+from bilateral.buyers.messages import TierMember, domain_of
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.private.members import read_last_sizes, read_published, take_member
-from bilateral.buyers.private.tiers import IDENTITY_BYTES, SCALAR_ORDER, TIERS, member_domain
+from bilateral.buyers.private.tiers import IDENTITY_BYTES, SCALAR_ORDER, TIERS
 from bilateral.buyers.proofs import require_signer
 from bilateral.buyers.records import ALL_CHAINS, iso
 from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anchor
@@ -264,7 +264,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)
     message = TierMember(account, commitment, policy_hash(policy), body.fromEpoch, body.chainId)
     signature = bytes.fromhex(body.signature[2:])
-    if recover_signer(message.digest(member_domain(body.chainId)), signature) != buyer:
+    if recover_signer(message.digest(domain_of(body.chainId)), signature) != buyer:
         detail = f"the signature is not of {buyer}. A contract cannot be a member: everybody checks signatures by key"
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", detail)
     if not body.identity:

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.errors import MemberListError
-from bilateral.buyers.messages import TierMember
+from bilateral.buyers.messages import TierMember, domain_of
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.tiers import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS, member_domain
+from bilateral.buyers.private.tiers import IDENTITY_BYTES, MOST_MEMBERS, SCALAR_ORDER, TIERS
 from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
@@ -53,7 +53,7 @@ class Member:
         """The digest that the buyer and its identity signed."""
         buyer: Any = self.state.buyer
         message = TierMember(buyer, self.commitment, self.state.policy, self.from_epoch, self.state.chain_id)
-        return message.digest(member_domain(self.state.chain_id))
+        return message.digest(domain_of(self.state.chain_id))
 
     @property
     def claim(self) -> tuple[int, bytes, bytes]:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
 import httpx
@@ -9,11 +10,11 @@ from eth_account.messages import encode_defunct
 from eth_utils.crypto import keccak
 
 from bilateral.buyers.errors import BuyerServiceFailedError, NotAMemberError, TooFewMembersError
-from bilateral.buyers.messages import TierMember
+from bilateral.buyers.messages import TierMember, domain_of
 from bilateral.buyers.private.lists import MOST_BYTES, SAMPLE, audit_list
 from bilateral.buyers.private.prover import Prover
-from bilateral.buyers.private.tiers import TierProof, epoch_of, member_domain, signal_of, use_message
-from bilateral.buyers.remote import PROVIDER, answer_of, base_of, signature_of
+from bilateral.buyers.private.tiers import TierProof, epoch_of, signal_of, use_message
+from bilateral.buyers.remote import PROVIDER, answer_of, base_of, read_limited, signature_of
 from bilateral.client import Client
 from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
@@ -77,8 +78,8 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
         "policy": policy,
         "fromEpoch": first,
         "chainId": chain_id,
-        "signature": signature_of(message, member_domain(chain_id), signer),
-        "identity": "0x" + worker.sign(secret, message.digest(member_domain(chain_id))).hex(),
+        "signature": signature_of(message, domain_of(chain_id), signer),
+        "identity": "0x" + worker.sign(secret, message.digest(domain_of(chain_id))).hex(),
     }
     return answer_of("POST", f"{base_of(service)}{PROVIDER}/{buyer}/tier-member", http, json=body)
 
@@ -86,22 +87,14 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
     """Fetch the whole list of members of a day. Fetch it daily, used or not, so that the time tells nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
-    client = http or httpx.Client(timeout=_SECONDS)
-    document = bytearray()
+    opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:
-        with client.stream("GET", url) as response:
+        with opened as client, client.stream("GET", url) as response:
             if response.status_code != httpx.codes.OK:
                 raise BuyerServiceFailedError(f"the service has no list of day {epoch}: status {response.status_code}")
-            for part in response.iter_bytes():
-                document += part
-                if len(document) > MOST_BYTES:
-                    raise BuyerServiceFailedError(f"the list has more than {MOST_BYTES} bytes")
+            return read_limited(response, MOST_BYTES, "the list has more than")
     except httpx.HTTPError as failure:
         raise BuyerServiceFailedError(f"the service does not answer: {type(failure).__name__}") from failure
-    finally:
-        if http is None:
-            client.close()
-    return bytes(document)
 
 
 def prove_tier(  # noqa: PLR0913  # what a proof is of

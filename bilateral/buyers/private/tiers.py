@@ -24,7 +24,6 @@ from bilateral.client import Client
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.identifiers import checksummed
-from bilateral.core.signatures import Domain
 
 DEPTH: Final = 20
 """The depth of the circuit and of all trees. A proof does not show the number of members, and no path is longer."""
@@ -48,7 +47,6 @@ TIERS: Final = (BuyerTier.VERIFIED, BuyerTier.TRUSTED, BuyerTier.PREMIUM)
 
 _PLACE: Final = "bilateral-tier"
 _NO_REQUEST: Final = bytes(32)
-_NOBODY: Final = "0x" + "00" * 20
 _POINTS: Final = 8  # a Groth16 proof as Semaphore v4 packs it: two points of G1 and one of G2
 _WORD: Final = 32  # bytes of a word of the contract ABI
 
@@ -73,11 +71,6 @@ def private_agent_scope(chain_id: int, identity_registry: str, agent_id: int, po
 def use_message(holder: str, request: bytes = _NO_REQUEST) -> bytes:
     """Return the message that binds a proof to the account that may use it."""
     return keccak(encode(["address", "bytes32"], [checksummed(holder), request]))
-
-
-def member_domain(chain_id: int) -> Domain:
-    """Return the EIP-712 domain of `TierMember`: no contract verifies it."""
-    return Domain(chain_id, _NOBODY)  # type: ignore[arg-type]  # it is checksummed
 
 
 def signal_of(word: bytes) -> int:

@@ -20,7 +20,7 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.log.text import key_text, padded_text
 from bilateral.index.log.unindexed import newest_first
-from bilateral.index.ratings.blind import is_blind_feedback, is_blind_rating
+from bilateral.index.ratings.sealed import is_sealed_feedback, is_sealed_rating
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
@@ -204,14 +204,14 @@ def _account(text: str | None) -> str:
     return (text or "").rpartition(":")[2].lower()
 
 
-def only_blind(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[Entry]:
+def only_sealed(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[Entry]:
     """Return the ratings that were sealed before either side saw the other's."""
-    table, condition = (_FEEDBACK, is_blind_feedback) if side == SERVER else (_CLIENT, is_blind_rating)
-    blind: set[tuple[int, int]] = set()
+    table, condition = (_FEEDBACK, is_sealed_feedback) if side == SERVER else (_CLIENT, is_sealed_rating)
+    sealed: set[tuple[int, int]] = set()
     for part in in_parts([entry.place for entry in entries]):
         query = _at_places(as_of, table, part).where(condition(table))
-        blind |= {tuple(row) for row in as_of.connection.execute(query)}
-    return [entry for entry in entries if entry.place in blind]
+        sealed |= {tuple(row) for row in as_of.connection.execute(query)}
+    return [entry for entry in entries if entry.place in sealed]
 
 
 def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collection[str], limit: int) -> list[Any]:
@@ -246,7 +246,7 @@ def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
 
 
 @lru_cache
-def newest_about(side: str, registries: int, raters: int, limit: int, *, only_blind: bool = False) -> Prepared:
+def newest_about(side: str, registries: int, raters: int, limit: int, *, only_sealed: bool = False) -> Prepared:
     """Return the statement that reads the newest ratings of an agent by some raters; 0 for all.
 
     Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
@@ -258,8 +258,8 @@ def newest_about(side: str, registries: int, raters: int, limit: int, *, only_bl
         query = query.where(table.c.agent_id == bindparam("agent_id"), table.c.tag1 == bindparam("tag"), ~_is_revoked())
     else:
         query = query.add_columns(table.c.rating).where(table.c.client_id == bindparam("agent_id"))
-    if only_blind:
-        query = query.where(is_blind_feedback(table) if is_server else is_blind_rating(table))
+    if only_sealed:
+        query = query.where(is_sealed_feedback(table) if is_server else is_sealed_rating(table))
     if raters:
         query = query.where(one_of("rater", rater, raters))
     by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks

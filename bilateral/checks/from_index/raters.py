@@ -84,7 +84,7 @@ class Question:
     @property
     def summary(self) -> tuple[str, str]:
         """The side and the tag of the summary that counts."""
-        return self.side if self.policy.blind is None else SEALED_SIDES[self.side], self.tag
+        return SEALED_SIDES[self.side] if self.policy.only_sealed else self.side, self.tag
 
 
 def counted_ratings(question: Question) -> RatingFacts:
@@ -122,8 +122,8 @@ def _entries(question: Question) -> list[entries.Entry]:
     selected = [entry for entry in question.ratings.entries if since is None or entry.row.block_time >= since]
     if policy.require_payment_proof and question.side is Side.SERVER:
         selected = entries.with_payment_proof(as_of, selected, question.subject.history.accounts)
-    if policy.blind is not None:
-        selected = entries.only_blind(as_of, selected, question.side)
+    if policy.only_sealed:
+        selected = entries.only_sealed(as_of, selected, question.side)
     if policy.maximum_repeats is not None:
         selected = entries.without_repeats(selected, policy.maximum_repeats, policy.repeat_days * DAY)
     return selected
@@ -190,8 +190,8 @@ def newest_ratings(question: Question, raters: frozenset[str] | None, but: froze
         return ()
     size = 0 if few is None else size_for(few)
     parameters = {**subject.parameters, "tag": question.tag, **spread("registry", kinds, len(kinds))}
-    is_blind = question.policy.blind is not None
-    statement = entries.newest_about(question.side, len(kinds), size, _MOST_NEWEST, only_blind=is_blind)
+    only_sealed = question.policy.only_sealed
+    statement = entries.newest_about(question.side, len(kinds), size, _MOST_NEWEST, only_sealed=only_sealed)
     evidence = []
     for row in statement.records(subject.as_of.connection, parameters | spread("rater", few or [], size)):
         rater = row.client_address if is_server else _rater(row.server_id)

@@ -108,7 +108,7 @@ class MalformedAuthorizationError(FormattedError, ValueError):
 
 
 class EnvelopeMismatchError(BilateralError, ValueError):
-    """Two envelopes of blind ratings do not belong together.
+    """Two envelopes of sealed ratings do not belong together.
 
     Attributes:
         field: The field in which they differ.

@@ -52,7 +52,7 @@ class AgentUnsettledError(FormattedError, TimeoutError):
 
 
 class SealUnsettledError(FormattedError, TimeoutError):
-    """A pair of blind ratings has not been sealed for the requested number of blocks. Nothing was opened."""
+    """A pair of ratings has not been sealed for the requested number of blocks. Nothing was opened."""
 
     reason = "seal_unsettled"
     template = (

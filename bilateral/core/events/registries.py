@@ -263,7 +263,7 @@ class RatingsSealed(Event):
 
 @dataclass(frozen=True, slots=True)
 class RatingsOpened(Event):
-    """Blind ratings were opened (ours): the rating, the feedback, or both.
+    """Sealed ratings were opened (ours): the rating, the feedback, or both.
 
     Attributes:
         client_id: The client's agent.

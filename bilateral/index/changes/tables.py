@@ -67,7 +67,7 @@ class ChangeKind(StrEnum):
     """Somebody responded to it."""
 
     RATING = "rating"
-    """A server rated a client or a validator, or blind ratings were opened."""
+    """A server rated a client or a validator, or sealed ratings were opened."""
 
     VALIDATION = "validation"
     """An agent asked for a validation, or a validator answered."""

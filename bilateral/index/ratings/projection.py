@@ -219,7 +219,7 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a feedback at once and names it: the feedback is blind."""
+    """Return True if an opening follows a feedback at once and names it: the feedback was sealed first."""
     # A registry of somebody else may emit what it likes, and marks its own feedback alone.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:

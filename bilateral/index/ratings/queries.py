@@ -17,8 +17,8 @@ from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of_row, authorized_selection
-from bilateral.index.ratings.blind import follows_feedback, is_blind_rating
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
+from bilateral.index.ratings.sealed import follows_feedback, is_sealed_rating
 from bilateral.index.ratings.tables import event_columns, is_plain, summary
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
@@ -191,7 +191,7 @@ def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
     """Return the statement for the ratings of one side, without `is_answer`, which `rating_of_row` requires too."""
     table, subject = SIDES[side]
     columns = table.c
-    is_blind = is_blind_rating(table, chain) if side is RatedSide.CLIENT else sa.false()
+    is_blind = is_sealed_rating(table, chain) if side is RatedSide.CLIENT else sa.false()
     return sa.select(
         *(sa.literal(side.value).label("side"), columns.chain_id, columns[subject].label("agent_id")),
         *(columns.server_id, columns.registry, columns.rating, is_blind.label("is_blind"), *event_columns(columns)),
@@ -213,7 +213,7 @@ def _part(
         servers = sa.bindparam("servers", expanding=True, type_=columns.server_id.type)
         statement = statement.where(columns.server_id.in_(servers))
     if only_sealed:
-        statement = statement.where(is_blind_rating(table) if side is RatedSide.CLIENT else sa.false())
+        statement = statement.where(is_sealed_rating(table) if side is RatedSide.CLIENT else sa.false())
     if has_cursor:
         place = (columns.block_number, columns.log_index)
         last = tuple(sa.bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))

@@ -174,7 +174,7 @@ class Gate:
                 raise InvalidArgumentError(f"{name} {value} is out of range 1..2^63-1")
         if self.payment is not None and self.side is not Side.SERVER:
             raise InvalidArgumentError(f"payment is of feedback, which has the side server, not {self.side}")
-        if self.blind is not None and self.side is Side.VALIDATOR:
+        if self.only_sealed and self.side is Side.VALIDATOR:
             raise InvalidArgumentError("blind is of ratings of servers and clients: no rating of a validator is blind")
         require_short("reviewers", self.reviewers)
         object.__setattr__(self, "reviewers", tuple(dict.fromkeys(map(self._reviewer, self.reviewers))))
@@ -182,9 +182,14 @@ class Gate:
             object.__setattr__(self, "tag", key_text(storable(self.tag)))
 
     @property
+    def only_sealed(self) -> bool:
+        """True to count only ratings that were sealed before either side saw the other's."""
+        return self.blind is not None
+
+    @property
     def summed_side(self) -> str:
         """The side under which the tables of summaries hold the ratings that count."""
-        return self.side.value if self.blind is None else SEALED_SIDES[self.side.value]
+        return SEALED_SIDES[self.side.value] if self.only_sealed else self.side.value
 
     @property
     def is_of_few(self) -> bool:

@@ -17,7 +17,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.files.tables import payment_claim
 from bilateral.index.log.tables import EVENT_TABLES, registry
 from bilateral.index.log.unindexed import by_rater, unindexed
-from bilateral.index.ratings.blind import is_blind_feedback
+from bilateral.index.ratings.sealed import is_sealed_feedback
 from bilateral.index.ratings.tables import counterpart, summary
 from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side
 from bilateral.index.search.tables import KEY
@@ -283,8 +283,8 @@ def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.S
     view = sa.table("feedback", *(sa.column(name) for name in (*place, "is_revoked"))).c
     revoked = sa.exists().where(*(view[name] == columns[name] for name in place), view.is_revoked)
     required = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
-    if gate.blind is not None:
-        required.append(is_blind_feedback(payment_claim, "account"))
+    if gate.only_sealed:
+        required.append(is_sealed_feedback(payment_claim, "account"))
     if gate.reviewers:
         required.append(columns.account.in_(gate.reviewers))
     if gate.payment is Payment.MATCHING:

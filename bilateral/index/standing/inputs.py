@@ -18,7 +18,7 @@ from bilateral.index.payments.terms import MICROS
 from bilateral.index.standing import opinions
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs
 from bilateral.index.standing.tables import FundingState
-from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, Tables
+from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, SEALED, Tables
 
 _OF_AGENTS: Final = "chain_id = :chain_id AND identity_registry = :identity"
 _OF_IDENTITY: Final = "chain_id = :chain_id AND registry = :identity"
@@ -231,7 +231,7 @@ class _Reading:
                 "kind": rows["kind"],
                 "client": pc.if_else(is_client, speakers, pa.scalar(None, pa.string())),
                 "validator_id": pc.if_else(is_client, pa.scalar(None, pa.int64()), rows["agent_id"]),
-                **{name: rows[name] for name in ("server_id", "rating", "ts", "blind")},
+                **{name: rows[name] for name in ("server_id", "rating", "ts", SEALED)},
             }
         )
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from bilateral.index.log.columns import python_integer
 from bilateral.index.standing.tables import AnalysisKey
-from bilateral.trust.tables.schema import COLUMNS
+from bilateral.trust.tables.schema import COLUMNS, SEALED
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 """The event that a row was made from: table, block number, log index and transaction hash."""
@@ -232,6 +232,6 @@ RATINGS: Final = Events(
     tables=("client_rated", "validator_rated"),
     ended_by=None,
     columns={"kind": pa.string(), "agent_id": pa.int64(), "server_id": pa.int64(), "rating": pa.float64()}
-    | {"blind": pa.bool_(), "ts": pa.float64()},
+    | {SEALED: pa.bool_(), "ts": pa.float64()},
     convert=_rating,
 )

@@ -22,7 +22,7 @@ from bilateral.trust.tables.columns import (
 from bilateral.trust.tables.holdings import Holdings
 from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind, Opinions, proven, scaled
-from bilateral.trust.tables.schema import OPTIONAL, Tables
+from bilateral.trust.tables.schema import OPTIONAL, SEALED, Tables
 
 _DENSE: Final = 8
 """The numbers for each agent up to which a table of all of them, of 4 bytes each, is quicker than a search."""
@@ -194,7 +194,7 @@ class _Coding:
             raw=np.clip(floats(ratings["rating"]), 0, 100),
             ts=floats(ratings["ts"]),
             row=integers(ratings["id"]),
-            **({"is_sealed": flags(ratings["blind"])} if "blind" in ratings.column_names else {}),
+            **({"is_sealed": flags(ratings[SEALED])} if SEALED in ratings.column_names else {}),
         )
         validated = self.agent(validations["agent_id"])
         response = np.clip(floats(validations["response"]), 0, 100)

@@ -63,12 +63,15 @@ COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
 }
 """The columns of each table. Times are Unix seconds; `payment_tx` is null for feedback without a proof of payment."""
 
+SEALED: Final = "blind"
+"""The column that marks ratings which were sealed before their server could see the client's feedback."""
+
 OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
     "agents": {
         "operators": pa.list_(pa.string()),
         "holders": pa.list_(pa.struct([("account", pa.string()), ("since", pa.float64())])),
     },
-    "ratings": {"blind": pa.bool_()},
+    "ratings": {SEALED: pa.bool_()},
     "transfers": {"funds": pa.bool_(), "coin": pa.string()},
 }
 """Columns that a table may lack.

@@ -4,27 +4,32 @@ Openings are secret until they are sent. No answer and no log has them, and they
 chain, or cannot be. A restart loses nothing: the chain itself says how far a pair has come.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from sqlalchemy import Engine, Row, select, update
 
 from bilateral.client import Client
 from bilateral.client.operations import blind, registries
 from bilateral.client.operations.blind import BlindStatus, pair_of
-from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.core.identifiers import GlobalAgentId
-from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening
-from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState
+from bilateral.core.errors import BilateralError, InvalidArgumentError, MalformedDocumentError, SealMismatchError
+from bilateral.core.identifiers import ChainId, GlobalAgentId
+from bilateral.core.signatures.blind_messages import FeedbackOpening, Opening, SignedEnvelope, read_opening, require_fit
+from bilateral.core.signatures.blind_ratings import Envelope, Pair, RatingState, SealedFeedback
+from bilateral.core.text.encoding import decode_object
 from bilateral.core.values import FeedbackValue
 from bilateral.node.steps import Operation, Rpc
 from bilateral.x402.aggregator.evidence import find_payments
-from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair
+from bilateral.x402.aggregator.messages import RelayedPair
 from bilateral.x402.aggregator.records import reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import PairState, blind_pair
+from bilateral.x402.proof import fields as read
+from bilateral.x402.proof.errors import InvalidMessageError
 
 _LEAST_SECONDS: Final = 60
 """An envelope must hold for so long: a transaction may wait for a block."""
@@ -32,6 +37,52 @@ _LEAST_SECONDS: Final = 60
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
 _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **_NO_OPENINGS}
+
+
+MAX_BYTES: Final = 65_536
+"""The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
+
+
+@dataclass(frozen=True)
+class BlindMessage:
+    """One side of a pair: its envelope and its opening.
+
+    Attributes:
+        network: The chain of the registry.
+        signed: The envelope.
+    """
+
+    network: ChainId
+    signed: SignedEnvelope
+    opening: Opening
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a message."""
+        if len(content) > MAX_BYTES:
+            raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
+        try:
+            fields = decode_object(content)
+            network = read.chain(fields, "network")
+            parts = {name: json.dumps(read.record(fields.get(name), name)) for name in ("envelope", "opening")}
+        except MalformedDocumentError as error:
+            raise invalid("", f"this is not a JSON object: {error}") from None
+        except InvalidMessageError as error:
+            raise FeedbackRefusedError.of_field(error) from None
+        name = "envelope"
+        try:
+            signed = SignedEnvelope.from_json(parts[name])
+            name = "opening"
+            opening = read_opening(parts[name])
+            require_fit(signed.envelope, opening)
+        except (InvalidArgumentError, SealMismatchError) as error:
+            raise invalid(name, str(error)) from None
+        return cls(network, signed, opening)
+
+    @property
+    def side(self) -> str:
+        """The side that sent it: `client` or `server`."""
+        return "client" if isinstance(self.signed.envelope, SealedFeedback) else "server"
 
 
 class BlindRelay:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -16,11 +15,9 @@ from typing import Any, Final, Self
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, SealMismatchError
-from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
+from bilateral.core.errors import MalformedDocumentError
+from bilateral.core.identifiers import AccountId, GlobalAgentId, TransactionRef
 from bilateral.core.signatures import Feedback
-from bilateral.core.signatures.blind_messages import Opening, SignedEnvelope, read_opening, require_fit
-from bilateral.core.signatures.blind_ratings import SealedFeedback
 from bilateral.core.text.encoding import decode_object
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.clients.feedback import human_value
@@ -278,52 +275,6 @@ def _bodies(value: Any) -> Bodies | None:
     if sum(map(len, contents)) > MAX_BODIES:
         raise InvalidMessageError("bodies", "too_long", f"both exceed the limit of {MAX_BODIES} bytes")
     return Bodies(*contents)
-
-
-MAX_BYTES: Final = 65_536
-"""The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
-
-
-@dataclass(frozen=True)
-class BlindMessage:
-    """One side of a pair: its envelope and its opening.
-
-    Attributes:
-        network: The chain of the registry.
-        signed: The envelope.
-    """
-
-    network: ChainId
-    signed: SignedEnvelope
-    opening: Opening
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> BlindMessage:
-        """Read a message."""
-        if len(content) > MAX_BYTES:
-            raise invalid("", f"{len(content)} bytes exceed the limit of {MAX_BYTES}")
-        try:
-            fields = decode_object(content)
-            network = read.chain(fields, "network")
-            parts = {name: json.dumps(read.record(fields.get(name), name)) for name in ("envelope", "opening")}
-        except MalformedDocumentError as error:
-            raise invalid("", f"this is not a JSON object: {error}") from None
-        except InvalidMessageError as error:
-            raise FeedbackRefusedError.of_field(error) from None
-        name = "envelope"
-        try:
-            signed = SignedEnvelope.from_json(parts[name])
-            name = "opening"
-            opening = read_opening(parts[name])
-            require_fit(signed.envelope, opening)
-        except (InvalidArgumentError, SealMismatchError) as error:
-            raise invalid(name, str(error)) from None
-        return cls(network, signed, opening)
-
-    @property
-    def side(self) -> str:
-        """The side that sent it: `client` or `server`."""
-        return "client" if isinstance(self.signed.envelope, SealedFeedback) else "server"
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from bilateral.index.log.database import named_database_errors
 from bilateral.node.closing import Closing
 from bilateral.node.steps import Blocking, Operation
 from bilateral.x402.aggregator import evidence, records
-from bilateral.x402.aggregator.blind import BlindRelay, public
-from bilateral.x402.aggregator.messages import BlindMessage, RelayedPair, Submission
+from bilateral.x402.aggregator.blind import BlindMessage, BlindRelay, public
+from bilateral.x402.aggregator.messages import RelayedPair, Submission
 from bilateral.x402.aggregator.records import Acceptance, Sponsored, reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain

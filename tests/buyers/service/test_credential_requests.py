@@ -15,7 +15,7 @@ from eth_account import Account
 
 from bilateral.buyers.credentials import gate_scope
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
-from bilateral.buyers.publishing import request_credential
+from bilateral.buyers.remote import request_credential
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from tests.buyers.service.registry import BUYER, CHAIN, SELLER

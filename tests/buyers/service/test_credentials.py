@@ -13,8 +13,7 @@ import httpx
 import pytest
 from eth_account import Account
 
-from bilateral.buyers.issuing import domain_of
-from bilateral.buyers.messages import CredentialRequest
+from bilateral.buyers.messages import CredentialRequest, domain_of
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from tests.api.world import served
 from tests.buyers.service.registry import BUYER, CHAIN, SELLER, SERVICE

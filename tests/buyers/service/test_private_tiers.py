@@ -24,7 +24,7 @@ from bilateral.buyers.errors import (
     TierProofRefusedError,
     TooFewMembersError,
 )
-from bilateral.buyers.messages import TierMember
+from bilateral.buyers.messages import TierMember, domain_of
 from bilateral.buyers.private.lists import audit_list
 from bilateral.buyers.private.members import post_tiers, read_list_row, take_member
 from bilateral.buyers.private.offline import offline
@@ -34,7 +34,6 @@ from bilateral.buyers.private.tiers import (
     EMPTY_ROOT,
     TierProof,
     TierVerifier,
-    member_domain,
     on_chain,
     private_agent_scope,
 )
@@ -211,7 +210,7 @@ def test_tree_of_identities_is_left_out_of_the_list_and_an_audit_finds_it(
     """A buyer joined with the root of a tree of identities, one of which signed. A careless attestor posts it."""
     client, policy = market.connect(SERVICE), "independent-1.0"
     message = TierMember(BUYER.address, farmed_commitment(prover), policy_hash(policy), posted.epoch, CHAIN)
-    digest = message.digest(member_domain(CHAIN))
+    digest = message.digest(domain_of(CHAIN))
     signatures = bytes(BUYER.unsafe_sign_hash(digest).signature) + prover.sign(SECRETS[0], digest)
     take_member(engine, message, policy, signatures, posted.epoch * 86_400)
     anchor_states(engine, client, [POLICY, policy])
@@ -311,7 +310,7 @@ def test_commitment_signed_by_somebody_else_is_refused(service, url, posted):
 
 def test_commitment_that_its_identity_did_not_sign_is_refused(service, posted):
     message = TierMember(BUYER.address, 7, policy_hash(POLICY), posted.epoch, CHAIN)
-    signature = bytes(BUYER.unsafe_sign_hash(message.digest(member_domain(CHAIN))).signature)
+    signature = bytes(BUYER.unsafe_sign_hash(message.digest(domain_of(CHAIN))).signature)
     body = {"commitment": "7", "chainId": CHAIN, "policy": POLICY, "fromEpoch": posted.epoch}
     answer = service.post(f"/api/buyer/{BUYER.address}/tier-member", json=body | {"signature": "0x" + signature.hex()})
     assert (answer.status_code, answer.json()["code"]) == (422, "identity_unproven")

@@ -14,7 +14,8 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 from bilateral.api.routes.buyers import consent_text
-from bilateral.buyers.issuing import BuyerResult, domain_of
+from bilateral.buyers.issuing import BuyerResult
+from bilateral.buyers.messages import domain_of
 from bilateral.core.signatures import recover_signer
 from tests.api.world import served
 from tests.buyers.service.world import ALICE, CAROL, CHAIN, SAMPLE, SELLER_ID, STRANGER, WASHER

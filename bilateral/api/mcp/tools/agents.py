@@ -11,9 +11,9 @@ from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, Untr
 from bilateral.api.parameters import RatingFilters, require_storable
 from bilateral.core.identifiers import checksummed
 from bilateral.index.profiles.queries import Agent
-from bilateral.index.ratings.blind import SealedPair, sealed_pairs_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Rating, ratings_of
+from bilateral.index.ratings.sealed import SealedPair, sealed_pairs_of
 from bilateral.index.reading.pages import Page
 from bilateral.index.reading.readers import Reader
 

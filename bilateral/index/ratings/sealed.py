@@ -1,4 +1,4 @@
-"""Blind ratings: the conditions of their summaries, of blind ratings and of answers; pairs that are sealed first."""
+"""Ratings that were sealed before either side saw the other's: their conditions, that of answers, and sealed pairs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,10 +22,10 @@ _SEALED: Final = schema.EVENT_TABLES[RatingsSealed]
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
 
 
-def is_blind_feedback(
+def is_sealed_feedback(
     rows: sa.FromClause, account: str = "client_address", chain: Any = None
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that feedback is blind: its opening is the next log, and names it."""
+    """Return the condition that feedback was sealed first: its opening is the next log, and names it."""
     columns, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
     if "feedback_index" in columns:
@@ -33,8 +33,8 @@ def is_blind_feedback(
     return sa.exists().where(*_beside(opened, rows, 1, chain=chain), *same).correlate(rows)
 
 
-def is_blind_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a rating of a client is blind: its opening follows it, or feedback opened with it."""
+def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
+    """Return the condition that a rating of a client was sealed first: its opening, or feedback's with it, follows."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return sa.exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)
@@ -151,7 +151,7 @@ def sealed_pairs_of(
 ) -> Page[SealedPair]:
     """Return the pairs that an agent sealed, as client or as server, the newest first.
 
-    An exchange seals and opens at once: its ratings are blind, and it makes no sealed pair.
+    An exchange seals and opens at once: its ratings count as sealed first, and it makes no pair.
     """
     pair = _VIEW.c
     names = ("chain_id", "client_id", "server_id", "registry", "interaction", "state", "client_address")
