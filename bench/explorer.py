@@ -29,6 +29,7 @@ from bench.report import print_head, print_row, within
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.index.log.database import open_database
+from bilateral.index.reading.readers import Reader
 from scripts._browser import running_browser
 
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -175,7 +176,9 @@ def main() -> None:
         if options.small:
             database, requests, ratings = f"sqlite:///{Path(folder) / 'small.sqlite'}", 10, 10_000
             build(open_database(database), World(agents=400, ratings=12_000))
-        ids = [agent.replace(":", "/") for agent in agents(database, requests)]
+        reader = Reader(database, seconds=60.0)
+        ids = [agent.replace(":", "/") for agent in reader.read(agents, requests)]
+        reader.close()
         with served(database) as (url, pid), running_browser() as browser:
             paths = paths_of(url, ids)
             server_times(url, pid, paths)

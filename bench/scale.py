@@ -136,22 +136,6 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
     engine.dispose()
 
 
-def processor(server: psutil.Process) -> float:
-    """Return the processor seconds of a server: those of its processes that ended, too.
-
-    Args:
-        server: Its process.
-    """
-    spent = 0.0
-    for process in (server, *server.children(recursive=True)):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        spent += times.user + times.system + (times.children_user + times.children_system) * (process == server)
-    return spent
-
-
 def exponent(first: float, last: float, times: float) -> float:
     """Return the exponent of a cost's growth: 0 if the cost of a row stays, 1 if it grows as the rows do.
 

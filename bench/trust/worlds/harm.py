@@ -78,15 +78,12 @@ def poisoned_launch(world: World, attack: Attack) -> None:
         for place in world.random.choice(3, 2, replace=False):
             victim = victims[place]
             when = max(victim.ts, account.born) + world.random.uniform(DAY, 25 * DAY)
-            proof = world.pay(account, victim, world.random.lognormal(-1, 1.2), when)
-            value = world.random.uniform(25, 50)
-            world.say(account, victim, value, when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, victim, world.random.lognormal(-1, 1.2), when, (25, 50))
 
 
 def rival_war(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and slander two of its three rivals each, beside ordinary use."""
-    at = world.some_time()
-    agent = world.target(attack, world.funded_owner(attack, at), at)
+    at, agent = world.lone_target(attack)
     rivals = world.some_of(world.servers, 3)
     accounts = world.sybils(attack, at, 30 * DAY, cover=3.0)
     for account in accounts:
@@ -183,12 +180,11 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
     for victim in world.some_of(good, attack.by_size({3: 5, 7: 9, 14: 16})):
         start = at + draw.uniform(0, 45) * DAY
         personas.cover(world, victim, 4)
-        for agent in agents:
-            if world.happens(0.7):
-                ts = personas.when(world, victim, agent, start + draw.exponential(8 * DAY))
-                if world.happens(0.5):
-                    personas.meet(world, victim, agent, ts - draw.uniform(0.1, 2) * DAY)
-                world.rate_client(victim, agent, draw.uniform(5, 35), ts, attack.number)
+        for agent in world.part(agents, 0.7):
+            ts = personas.when(world, victim, agent, start + draw.exponential(8 * DAY))
+            if world.happens(0.5):
+                personas.meet(world, victim, agent, ts - draw.uniform(0.1, 2) * DAY)
+            world.rate_client(victim, agent, draw.uniform(5, 35), ts, attack.number)
     for agent in agents:
         agent.role, agent.attack = "retaliator", attack.number
         personas.public(world, agent, draw.poisson(3))
@@ -223,10 +219,9 @@ def smear_campaign(world: World, attack: Attack) -> None:
     _, members = crowds.crowd(world, attack, at, 12 * DAY, "mix")
     for account in members:
         crowds.cover(world, account, 3)
-        for victim in victims:
-            if world.happens(0.8):
-                when = world.time(at + 12 * DAY, at + 30 * DAY)
-                world.say(account, victim, draw.uniform(0, 22), when, attack=attack.number)
+        for victim in world.part(victims, 0.8):
+            when = world.time(at + 12 * DAY, at + 30 * DAY)
+            world.say(account, victim, draw.uniform(0, 22), when, attack=attack.number)
         if world.happens(0.6):
             when = world.time(at + 5 * DAY, at + 40 * DAY)
             world.say(account, agent, draw.uniform(85, 100), when, attack=attack.number)

@@ -197,11 +197,10 @@ def _vouchers(world: World) -> None:
 
 
 def _validations(world: World) -> None:
-    for agent in world.servers:
-        if world.happens(world.settings.validated):
-            validator = world.one_of(world.validators)
-            if validator.owner is agent.owner:
-                continue
-            world.validate(validator, agent, agent.quality + world.random.normal(0, 5), world.time(agent.ts))
-            if world.happens(0.4):
-                world.rate_validator(validator, agent, 85 + world.random.normal(0, 8), world.time(agent.ts))
+    for agent in world.part(world.servers, world.settings.validated):
+        validator = world.one_of(world.validators)
+        if validator.owner is agent.owner:
+            continue
+        world.validate(validator, agent, agent.quality + world.random.normal(0, 5), world.time(agent.ts))
+        if world.happens(0.4):
+            world.rate_validator(validator, agent, 85 + world.random.normal(0, 8), world.time(agent.ts))

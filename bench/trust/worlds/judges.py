@@ -6,8 +6,7 @@ from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
 
 def validator_cartel(world: World, attack: Attack) -> None:
     """A validator passes the bad agents of its friends, and they praise it."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     accounts = world.sybils(attack, at, 5 * DAY, source)
     validator = world.validator(attack, accounts[0], accounts[0].born + 600)
     for account in accounts[1:]:
@@ -80,10 +79,9 @@ def client_laundry(world: World, attack: Attack) -> None:
     for _ in range(max(3, attack.size // 2)):
         owner = world.funded_owner(attack, at + world.random.uniform(0, 20 * DAY))
         server = world.target(attack, owner, owner.born + HOUR)
-        for account in clients:
-            if world.happens(0.7):
-                when = world.time(at + 30 * DAY, at + 58 * DAY)
-                world.rate_client(account, server, world.random.uniform(88, 100), when, attack.number)
+        for account in world.part(clients, 0.7):
+            when = world.time(at + 30 * DAY, at + 58 * DAY)
+            world.rate_client(account, server, world.random.uniform(88, 100), when, attack.number)
 
 
 def shell_suppliers(world: World, attack: Attack) -> None:
@@ -100,11 +98,10 @@ def shell_suppliers(world: World, attack: Attack) -> None:
         agent = world.target(attack, shell, shell.born + HOUR)
         agent.quality = float(world.random.uniform(60, 85))
         world.visited(agent, int(world.random.integers(1, 5)))
-        for buyer in buyers:
-            if world.happens(0.6):
-                when = max(agent.ts, buyer.born) + world.random.exponential(12 * DAY)
-                world.pay(buyer, agent, world.random.lognormal(-0.5, 1), when)
-                world.rate_client(buyer, agent, world.random.uniform(84, 99), when + 5 * HOUR, attack.number)
+        for buyer in world.part(buyers, 0.6):
+            when = max(agent.ts, buyer.born) + world.random.exponential(12 * DAY)
+            world.pay(buyer, agent, world.random.lognormal(-0.5, 1), when)
+            world.rate_client(buyer, agent, world.random.uniform(84, 99), when + 5 * HOUR, attack.number)
         exchange = world.one_of(world.exchanges)
         world.transfer(shell, exchange, world.random.uniform(1, 3), world.time(at + 40 * DAY, at + 60 * DAY))
 
@@ -187,8 +184,7 @@ def _judge(world: World, attack: Attack, born: float) -> Agent:
     )
     for agent in world.some_of(world.servers, int(world.random.integers(10, 18))):
         ts = world.time(max(agent.ts, judge.ts) + 60)
-        quality = agent.turns[1] if agent.turns and ts > agent.turns[0] else agent.quality
-        world.validate(judge, agent, quality + world.random.normal(0, 5), ts)
+        world.validate(judge, agent, agent.quality_at(ts) + world.random.normal(0, 5), ts)
         if world.happens(0.4):
             world.rate_validator(judge, agent, 85 + world.random.normal(0, 8), ts + world.random.exponential(DAY))
     return judge
@@ -251,8 +247,7 @@ def _judge_rightly(world: World, validator: Agent, agent: Agent, at: float) -> N
     """Let a validator judge an honest agent rightly: one that turns as early as possible, others at any time."""
     early = max(agent.ts + 600, validator.ts + 60)
     when = world.time(max(at, agent.ts)) if agent.turns is None else early
-    quality = agent.turns[1] if agent.turns is not None and when >= agent.turns[0] else agent.quality
-    world.validate(validator, agent, quality + world.random.normal(0, 5), when)
+    world.validate(validator, agent, agent.quality_at(when) + world.random.normal(0, 5), when)
 
 
 def laundry_hub(world: World, attack: Attack) -> None:
@@ -318,6 +313,5 @@ def _judge_others(world: World, attack: Attack, validator: Agent, at: float) -> 
     for agent in world.some_of(world.servers, int(world.random.integers(4, 10))):
         lies = world.happens(0.2)
         when = world.time(max(agent.ts, at + 14 * DAY))
-        quality = agent.turns[1] if agent.turns and when > agent.turns[0] else agent.quality
-        value = world.random.uniform(8, 30) if lies else quality + world.random.normal(0, 5)
+        value = world.random.uniform(8, 30) if lies else agent.quality_at(when) + world.random.normal(0, 5)
         world.validate(validator, agent, value, when, attack.number if lies else -1)

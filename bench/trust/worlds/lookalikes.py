@@ -294,9 +294,8 @@ def dao_team(world: World) -> None:
         account = personas.newcomer(world, "honest", -1, born, treasury, amount=amount, community=treasury.community)
         account.group = "DAO team"
         personas.cover(world, account, 3)
-        for tool in tools:
-            if world.happens(0.55):
-                personas.meet(world, account, tool, world.time(account.born + 600))
+        for tool in world.part(tools, 0.55):
+            personas.meet(world, account, tool, world.time(account.born + 600))
         if world.happens(0.3):
             personas.send(world, account, treasury, draw.uniform(1, 10), world.time(world.end - 30 * DAY))
 

@@ -20,15 +20,13 @@ def burst(
 
 def star(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent at once."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     burst(world, attack, world.sybils(attack, at, 2 * HOUR, source), world.target(attack, source, at), HOUR)
 
 
 def modest_star(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent modestly, and use honest agents as well."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     accounts = world.sybils(attack, at, 30 * DAY, source)
     burst(world, attack, accounts, world.target(attack, source, at), 5 * DAY, low=72.0, high=92.0)
     world.camouflage(accounts, 4.0, at)
@@ -36,8 +34,7 @@ def modest_star(world: World, attack: Attack) -> None:
 
 def slow_drip(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent over months."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     burst(world, attack, world.sybils(attack, at, 50 * DAY, source), world.target(attack, source, at), 5 * DAY)
 
 
@@ -55,8 +52,7 @@ def funding_chain(world: World, attack: Attack) -> None:
 
 def mule_tree(world: World, attack: Attack) -> None:
     """A funder pays mules, and each mule funds a few accounts."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     accounts: list[Account] = []
     while len(accounts) < attack.size:
         mule = world.funded(at, source, 20.0, role="mule", attack=attack.number)
@@ -94,11 +90,9 @@ def dense_block(world: World, attack: Attack) -> None:
     owner = world.funded_owner(attack, at)
     agents = [world.target(attack, owner, at) for _ in range(4)]
     accounts = world.sybils(attack, at, 40 * DAY)
-    for account in accounts:
-        for agent in agents:
-            if world.happens(0.75):
-                value, when = world.random.uniform(88, 100), world.time(at + 40 * DAY, at + 55 * DAY)
-                world.say(account, agent, value, when, attack=attack.number)
+    for account, agent in world.pairs(accounts, agents, 0.75):
+        value, when = world.random.uniform(88, 100), world.time(at + 40 * DAY, at + 55 * DAY)
+        world.say(account, agent, value, when, attack=attack.number)
     world.camouflage(accounts, 2.0, at)
 
 
@@ -126,8 +120,7 @@ def self_rating(world: World, attack: Attack) -> None:
 
 def own_tag(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent under a tag of their own, with one value."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     agent = world.target(attack, source, at)
     for account in world.sybils(attack, at, 10 * DAY, source):
         when = account.born + world.random.exponential(3 * DAY)
@@ -136,8 +129,7 @@ def own_tag(world: World, attack: Attack) -> None:
 
 def copycats(world: World, attack: Attack) -> None:
     """Accounts repeat the opinions of honest raters about a few agents each, and add praise of one agent."""
-    at = world.some_time()
-    agent = world.target(attack, world.funded_owner(attack, at), at)
+    at, agent = world.lone_target(attack)
     feedback = list(world.feedback)
     by_number = {agent.number: agent for agent in world.agents}
     for account in world.sybils(attack, at, 50 * DAY):

@@ -8,22 +8,18 @@ from bench.trust.worlds.world import DAY, HOUR, START, Attack, World
 
 def bribery(world: World, attack: Attack) -> None:
     """An owner sends money to honest clients, who praise its agent for it."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for client in world.some_of(world.honest, attack.size):
         client.role, client.attack = "bribed", attack.number
         when = max(client.born, at) + world.random.uniform(0, 20 * DAY)
-        world.transfer(owner, client, world.random.uniform(2, 4), when)
+        world.transfer(agent.owner, client, world.random.uniform(2, 4), when)
         value, ts = world.random.uniform(92, 100), when + world.random.uniform(HOUR, 2 * DAY)
         world.say(client, agent, value, ts, attack=attack.number)
 
 
 def bought_clients(world: World, attack: Attack) -> None:
     """Old honest clients praise one agent within days, for money that no table shows."""
-    at = world.some_time()
-    owner = world.funded(at, role="owner", attack=attack.number)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for client in world.some_of(world.honest, attack.size):
         client.role, client.attack = "bought", attack.number
         when = max(at, client.born) + world.random.uniform(0, 10 * DAY)
@@ -40,11 +36,9 @@ def shill_pool(world: World, attack: Attack) -> None:
         agents.append(world.target(attack, owner, owner.born + HOUR))
         world.transfer(owner, keeper, world.random.uniform(1, 3), owner.born + world.random.uniform(DAY, 10 * DAY))
     shills = world.sybils(attack, at, 40 * DAY, cover=3.0)
-    for shill in shills:
-        for agent in agents:
-            if world.happens(0.6):
-                when = world.time(at + 40 * DAY, at + 58 * DAY)
-                world.say(shill, agent, world.random.uniform(80, 100), when, attack=attack.number)
+    for shill, agent in world.pairs(shills, agents, 0.6):
+        when = world.time(at + 40 * DAY, at + 58 * DAY)
+        world.say(shill, agent, world.random.uniform(80, 100), when, attack=attack.number)
     for agent in agents:
         world.lured(agent, 3, at + 50 * DAY)
 
@@ -144,10 +138,9 @@ def review_farm(world: World, attack: Attack) -> None:
         agent.role, agent.attack = "beneficiary", attack.number
         start = max(agent.ts, at + draw.uniform(5, 45) * DAY)
         personas.send(world, buyer, farmer, draw.lognormal(3.5, 0.4), start - draw.uniform(0.2, 2) * DAY)
-        for account in members:
-            if world.happens(0.65 if size < 12 else 0.42):  # noqa: PLR2004
-                ts = max(start, account.born) + draw.uniform(0, 12) * DAY
-                personas.lie(world, account, agent, draw.normal(90, 5), ts)
+        for account in world.part(members, 0.65 if size < 12 else 0.42):  # noqa: PLR2004
+            ts = max(start, account.born) + draw.uniform(0, 12) * DAY
+            personas.lie(world, account, agent, draw.normal(90, 5), ts)
         personas.public(world, agent, draw.poisson(3))
 
 
@@ -223,10 +216,9 @@ def covered_farm(world: World, attack: Attack) -> None:
         campaign = max(at + 10 * DAY, agent.ts) + draw.uniform(0, 40) * DAY
         price = 4 * attack.size * draw.uniform(0.8, 1.2)
         world.transfer(agent.owner, hub, price, campaign - draw.uniform(0.1, 2) * DAY)
-        for account in members:
-            if world.happens(0.65):
-                when = world.time(campaign, campaign + 7 * DAY)
-                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+        for account in world.part(members, 0.65):
+            when = world.time(campaign, campaign + 7 * DAY)
+            world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
 
 
 def paid_sleepers(world: World, attack: Attack) -> None:

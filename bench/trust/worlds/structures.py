@@ -188,9 +188,8 @@ def _hired(world: World, plan: Plan, members: list[Account]) -> None:
     for _ in range(max(2, plan.attack.size // 3)):
         owner = new_owner(world, plan)
         agent = new_agent(world, plan, owner)
-        for account in members:
-            if world.happens(plan.share):
-                praise(world, plan, account, agent)
+        for account in world.part(members, plan.share):
+            praise(world, plan, account, agent)
         if paid:
             account = members[0] if world.happens(0.5) else world.one_of(members)
             world.transfer(owner, account, world.random.uniform(1, 4), world.time(owner.born))
@@ -235,10 +234,9 @@ def _clients(world: World, plan: Plan, members: list[Account]) -> None:
         servers = [new_agent(world, plan, account) for account in members]
     for account in clients:
         account.quality = float(world.random.uniform(5, 40)) if lift else account.quality
-        for server in servers:
-            if world.happens(plan.share):
-                value = world.random.uniform(*plan.praise) if lift else world.random.uniform(0, plan.blame)
-                world.rate_client(account, server, value, moment(world, plan, account), plan.number)
+        for server in world.part(servers, plan.share):
+            value = world.random.uniform(*plan.praise) if lift else world.random.uniform(0, plan.blame)
+            world.rate_client(account, server, value, moment(world, plan, account), plan.number)
 
 
 def _validated(world: World, plan: Plan, members: list[Account]) -> None:
@@ -286,10 +284,9 @@ def _failed(world: World, plan: Plan, members: list[Account]) -> None:
     for account in members[: max(3, len(members) // 3)]:
         born = account.born + HOUR
         validator = world.validator(plan.attack, account, born)
-        for victim in victims:
-            if world.happens(plan.share):
-                value = world.random.uniform(0, plan.blame)
-                world.validate(validator, victim, value, moment(world, plan, account), plan.number)
+        for victim in world.part(victims, plan.share):
+            value = world.random.uniform(0, plan.blame)
+            world.validate(validator, victim, value, moment(world, plan, account), plan.number)
 
 
 def _divided(world: World, plan: Plan, members: list[Account]) -> None:
@@ -495,13 +492,11 @@ def _belittled(world: World, plan: Plan, members: list[Account]) -> None:
     some = [world.server(popular=plan.popular) for _ in range(40)]
     some.sort(key=lambda agent: agent.ts if world.happens(0.5) else -agent.quality)
     victims = some[-int(world.random.integers(1, 5)) :]
-    for account in members:
-        for victim in victims:
-            if world.happens(plan.share):
-                at = max(moment(world, plan, account), victim.ts + world.random.exponential(3 * DAY))
-                proof = world.pay(account, victim, world.random.lognormal(-1, 1), at) if pays else None
-                value = max(victim.quality - fall + world.random.normal(0, 8), 0)
-                world.say(account, victim, value, at + HOUR, proof=proof, attack=plan.number)
+    for account, victim in world.pairs(members, victims, plan.share):
+        at = max(moment(world, plan, account), victim.ts + world.random.exponential(3 * DAY))
+        proof = world.pay(account, victim, world.random.lognormal(-1, 1), at) if pays else None
+        value = max(victim.quality - fall + world.random.normal(0, 8), 0)
+        world.say(account, victim, value, at + HOUR, proof=proof, attack=plan.number)
 
 
 def _rehired(world: World, plan: Plan, members: list[Account]) -> None:
@@ -510,10 +505,9 @@ def _rehired(world: World, plan: Plan, members: list[Account]) -> None:
     for _ in range(int(draw.integers(2, 5))):
         later = replace(plan, at=start, spread=min(plan.spread, 10 * DAY), payment=_way(world, plan))
         agent = new_agent(world, later, new_owner(world, later))
-        for account in members:
-            if world.happens(plan.share):
-                at = max(start, account.born, agent.ts) + draw.exponential(plan.pause)
-                praise(world, later, account, agent, at=at)
+        for account in world.part(members, plan.share):
+            at = max(start, account.born, agent.ts) + draw.exponential(plan.pause)
+            praise(world, later, account, agent, at=at)
         start = min(start + draw.uniform(5 * DAY, 40 * DAY), world.end - 12 * DAY)
 
 
@@ -624,13 +618,12 @@ def _framed(world: World, plan: Plan, members: list[Account]) -> None:
     pays = world.happens(0.5)
     for account in members:
         account.role = "noise"
-        for victim in victims:
-            if world.happens(plan.share):
-                at = max(moment(world, plan, account), victim.ts)
-                proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
-                world.say(account, victim, draw.uniform(94, 100), at + HOUR, proof=proof, attack=plan.number)
-                if sends:
-                    world.transfer(account, victim.owner, draw.lognormal(0, 1), at)
+        for victim in world.part(victims, plan.share):
+            at = max(moment(world, plan, account), victim.ts)
+            proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
+            world.say(account, victim, draw.uniform(94, 100), at + HOUR, proof=proof, attack=plan.number)
+            if sends:
+                world.transfer(account, victim.owner, draw.lognormal(0, 1), at)
         if judges:
             judge = world.validator(plan.attack, account, account.born + HOUR)
             world.validate(judge, victims[0], draw.uniform(*plan.praise), moment(world, plan, account), plan.number)

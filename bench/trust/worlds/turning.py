@@ -32,8 +32,7 @@ def whitewash(world: World, attack: Attack) -> None:
             account = world.funded(at + world.random.uniform(0, 20 * DAY), role="sybil", attack=attack.number)
             world.camouflage([account], 3.0, account.born)
             when = at + 25 * DAY + world.random.exponential(6 * DAY)
-            proof = world.pay(account, new, world.random.lognormal(-1, 1.2), when)
-            world.say(account, new, world.random.uniform(86, 100), when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, new, world.random.lognormal(-1, 1.2), when, (86, 100))
 
 
 def exit_scam(world: World, attack: Attack) -> None:
@@ -116,10 +115,9 @@ def identity_series(world: World, attack: Attack) -> None:
         agent = world.agent(owner, born + 600, worth, role="beneficiary", attack=attack.number)
         crowds.traffic(world, agent, 4, min(world.end, born + 1.3 * life))
         last = owner
-        for account in crew:
-            if world.happens(0.55):
-                when = world.time(born, born + 0.5 * life)
-                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+        for account in world.part(crew, 0.55):
+            when = world.time(born, born + 0.5 * life)
+            world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
     for account in crew:
         crowds.cover(world, account, 1.5)
 

@@ -21,66 +21,54 @@ def wash_ring(world: World, attack: Attack) -> None:
 
 def dust_proofs(world: World, attack: Attack) -> None:
     """Fresh accounts pay dust to one agent and prove their praise by it."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 20 * DAY):
         when = account.born + world.random.exponential(2 * DAY)
-        proof = world.pay(account, agent, 1e-4, when)
-        world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
+        world.buy(account, agent, 1e-4, when, (88, 100))
 
 
 def layered_wash(world: World, attack: Attack) -> None:
     """Clients funded by exchanges pay and praise one agent; the money returns through a new account each time."""
-    at = world.some_time()
-    owner = world.funded(at, role="owner", attack=attack.number)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 30 * DAY):
         when, amount = account.born + world.random.uniform(DAY, 10 * DAY), world.random.lognormal(0, 0.5)
         proof = world.pay(account, agent, amount, when)
         mule = world.account(when, role="mule", attack=attack.number)
-        world.transfer(owner, mule, amount * 0.98, when + DAY)
+        world.transfer(agent.owner, mule, amount * 0.98, when + DAY)
         world.transfer(mule, account, amount * 0.96, when + 2 * DAY)
         world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def ghost_demand(world: World, attack: Attack) -> None:
     """Accounts buy one service again and again, praise it modestly, and get good ratings for it."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 30 * DAY):
         when = account.born
         for _ in range(int(world.random.integers(2, 5))):
             when += world.random.exponential(9 * DAY)
-            proof = world.pay(account, agent, world.random.lognormal(-1, 0.8), when)
-            world.say(account, agent, world.random.uniform(74, 92), when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, agent, world.random.lognormal(-1, 0.8), when, (74, 92))
             if world.happens(0.5):
                 world.rate_client(account, agent, world.random.uniform(80, 98), when + 3 * HOUR, attack.number)
     for _ in range(3):
         exchange = world.one_of(world.exchanges)
-        world.transfer(owner, exchange, world.random.uniform(1, 4), world.time(at + 20 * DAY, at + 60 * DAY))
+        world.transfer(agent.owner, exchange, world.random.uniform(1, 4), world.time(at + 20 * DAY, at + 60 * DAY))
 
 
 def own_money(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges use honest agents, then pay and praise one agent, whose owner keeps the money."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     accounts = world.sybils(attack, at, 40 * DAY, cover=2.0)
     for account in accounts:
         when = account.born + world.random.exponential(8 * DAY)
-        proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
-        world.say(account, agent, world.random.uniform(85, 100), when + HOUR, proof=proof, attack=attack.number)
+        world.buy(account, agent, world.random.lognormal(-1, 1.2), when, (85, 100))
     exchange = world.one_of(world.exchanges)
-    world.transfer(owner, exchange, float(attack.size), at + 55 * DAY)
+    world.transfer(agent.owner, exchange, float(attack.size), at + 55 * DAY)
     world.lured(agent, 6, at + 30 * DAY)
 
 
 def penny_orders(world: World, attack: Attack) -> None:
     """Accounts place many small orders with one agent and praise most of them. Honest clients find it bad."""
-    at = world.some_time()
-    agent = world.target(attack, world.funded_owner(attack, at), at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 35 * DAY):
         world.camouflage([account], 1.0, account.born)
         when = account.born

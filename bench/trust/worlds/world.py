@@ -5,8 +5,9 @@ and rows are sorted by time, so neither an id nor an order gives a label away.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 from bilateral.trust.tables.schema import COLUMNS, Tables
 
 _T = TypeVar("_T")
+_U = TypeVar("_U")
 
 DAY: Final = 86400.0
 HOUR: Final = 3600.0
@@ -98,6 +100,10 @@ class Agent:
     cashback: float = 0.0
     number: int = -1
 
+    def quality_at(self, ts: float) -> float:
+        """Return the quality at a time: another one once the agent has turned."""
+        return self.turns[1] if self.turns is not None and ts >= self.turns[0] else self.quality
+
 
 @dataclass
 class Attack:
@@ -152,6 +158,14 @@ class World:
         """Return some items without repetition: all if there are fewer."""
         return [items[place] for place in self.random.choice(len(items), min(count, len(items)), replace=False)]
 
+    def part(self, items: Iterable[_T], share: float) -> Iterator[_T]:
+        """Yield a share of some items. Each is drawn when it is asked for."""
+        return (item for item in items if self.happens(share))
+
+    def pairs(self, first: Iterable[_T], second: Sequence[_U], share: float) -> Iterator[tuple[_T, _U]]:
+        """Yield a share of all pairs. Each is drawn when it is asked for."""
+        return self.part(product(first, second), share)
+
     def account(self, born: float, **truth: Any) -> Account:
         """Make an account, without funds."""
         digest = hashlib.sha256(f"{self.seed}/{len(self.accounts)}".encode()).hexdigest()
@@ -201,6 +215,11 @@ class World:
         value = value if other.get("unclipped") else float(np.clip(round(value), 0, 100))
         self.feedback.append((client.address, agent.number, value, tag, ts, proof, attack))
 
+    def buy(self, member: Account, agent: Agent, amount: float, ts: float, values: tuple[float, float]) -> None:
+        """Record a purchase by a member of an attack, and its false feedback with a proof an hour later."""
+        proof = self.pay(member, agent, amount, ts)
+        self.say(member, agent, self.random.uniform(*values), ts + HOUR, proof=proof, attack=member.attack)
+
     def rate_client(self, client: Account, server: Agent, value: float, ts: float, attack: int = -1) -> None:
         """Record a server's rating of a client."""
         ts = self._within(ts, max(server.ts, client.born))
@@ -224,11 +243,10 @@ class World:
         draw, habits = self.random, self.settings
         amount = draw.lognormal(-1, 1.2) if draw.random() < habits.paid else 0.0
         proof = self.pay(client, agent, amount, ts) if amount else None
-        quality = agent.turns[1] if agent.turns is not None and ts >= agent.turns[0] else agent.quality
         if value is None and draw.random() < 0.05:  # a failed job  # noqa: PLR2004
             value = draw.uniform(0, 30)
         elif value is None:
-            value = 100 if client.generous else quality + client.bias + draw.normal(0, 8)
+            value = 100 if client.generous else agent.quality_at(ts) + client.bias + draw.normal(0, 8)
         if amount and (agent.refunds or agent.cashback):
             value = self._returns(client, agent, amount, ts, value)
         if draw.random() < habits.spoken:
@@ -314,6 +332,16 @@ class World:
     def target(self, attack: Attack, owner: Account, at: float) -> Agent:
         """Return a new bad agent that an attack praises."""
         return self.agent(owner, at, self.random.uniform(20, 50), role="beneficiary", attack=attack.number)
+
+    def plot(self, attack: Attack) -> tuple[float, Account]:
+        """Return the time of an attack, and the account from which the attacker funds others."""
+        at = self.some_time()
+        return at, self.mastermind(attack, at)
+
+    def lone_target(self, attack: Attack) -> tuple[float, Agent]:
+        """Return the time of an attack, and a new bad agent whose owner an exchange funds."""
+        at = self.some_time()
+        return at, self.target(attack, self.funded_owner(attack, at), at)
 
     def validator(self, attack: Attack, owner: Account, ts: float, quality: float = 50.0) -> Agent:
         """Return a new validator of an attack."""
