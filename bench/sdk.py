@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import ape
-from eth_account import Account
 from web3 import Web3
 
-from bench.report import local_chain, options, print_table
+from bench.report import funded_account, local_chain, options, print_table
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment, Registry, abi
 
@@ -18,7 +17,6 @@ ROUNDS: Final = 5
 """The ways take turns, so that what else the machine does slows all of them alike."""
 
 _POLL_SECONDS: Final = 0.02
-_ETHER: Final = 10**18
 _AT_ONCE: Final = 200
 """Feedbacks of one transaction: as many as fit into a block."""
 
@@ -32,16 +30,9 @@ def _deploy(web3: Web3) -> tuple[Deployment, Any]:
     return Deployment(web3.eth.chain_id, identity=identity.address, reputation=reputation.address), reputation
 
 
-def _funded(web3: Web3) -> Any:
-    """Return a new account with ether."""
-    account = Account.create()
-    web3.provider.make_request("anvil_setBalance", [account.address, hex(1000 * _ETHER)])  # type: ignore[arg-type]
-    return account
-
-
 def _by_web3(web3: Web3, reputation: str) -> Callable[[int], None]:
     """Return what gives feedback one after the other by bare web3.py."""
-    signer = _funded(web3)
+    signer = funded_account(web3)
     contract = web3.eth.contract(address=reputation, abi=list(abi(Registry.REPUTATION)))  # type: ignore[call-overload]
 
     def run(count: int) -> None:
@@ -89,7 +80,7 @@ def write(web3: Web3, count: int) -> None:
     deployment, reputation = _deploy(web3)
     url = str(web3.provider.endpoint_uri)  # type: ignore[attr-defined]
     one, many = (
-        Client(url, signer=_funded(web3), deployment=deployment, poll_interval=_POLL_SECONDS) for _ in range(2)
+        Client(url, signer=funded_account(web3), deployment=deployment, poll_interval=_POLL_SECONDS) for _ in range(2)
     )
     ways = {
         "web3.py, one by one": _by_web3(web3, reputation.address),

@@ -37,14 +37,11 @@ def sybil_networks() -> dict[str, dict[str, float]]:
         known = Truth.of(engine, truth)
         honest, guilty = known.judged & (known.attack < 0), known.judged & (known.attack >= 0)
         methods = baselines(engine.context_, known_honest(known))
-        row = {}
-        for method in ("components of funding", "reciprocity"):
-            score = methods[method]
-            row[method] = float((score[guilty] > np.quantile(score[honest], 0.99)).mean())
-        row["Bilateral"] = float(
-            (engine.suspicion_.total[guilty] > np.quantile(engine.suspicion_.total[honest], 0.99)).mean()
-        )
-        out[name] = row
+        scores = {method: methods[method] for method in ("components of funding", "reciprocity")}
+        scores["Bilateral"] = engine.suspicion_.total
+        out[name] = {
+            method: float((score[guilty] > np.quantile(score[honest], 0.99)).mean()) for method, score in scores.items()
+        }
     return out
 
 

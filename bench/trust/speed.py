@@ -65,10 +65,8 @@ def tables(size: int, seed: int = 1) -> Tables:
         feedback=opinions.columns,
         payments=(*payments, random.lognormal(-1, 1, len(paid)), ts[paid] - 100),
         transfers=(
-            addresses(source),
-            addresses(np.arange(people)),
-            random.lognormal(3, 1, people),
-            1.77e9 - random.uniform(0, 9e6, people),
+            *(addresses(source), addresses(np.arange(people))),
+            *(random.lognormal(3, 1, people), 1.77e9 - random.uniform(0, 9e6, people)),
         ),
     )
 

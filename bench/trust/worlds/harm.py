@@ -21,9 +21,9 @@ def many_slanders(world: World, attack: Attack) -> None:
     accounts = world.sybils(attack, at, 10 * DAY, world.mastermind(attack, at))
     victims = world.some_of(world.servers, 6)
     for account in accounts:
-        for place in world.random.choice(len(victims), 2, replace=False):
+        for victim in world.some_of(victims, 2):
             value, when = world.random.uniform(0, 12), world.time(at + 10 * DAY, at + 30 * DAY)
-            world.say(account, victims[place], value, when, attack=attack.number)
+            world.say(account, victim, value, when, attack=attack.number)
 
 
 def framing(world: World, attack: Attack) -> None:
@@ -75,8 +75,7 @@ def poisoned_launch(world: World, attack: Attack) -> None:
     victims = world.some_of(young, 3)
     for account in world.sybils(attack, max(victims[0].ts - 20 * DAY, START), 30 * DAY):
         world.camouflage([account], 3.0, account.born)
-        for place in world.random.choice(3, 2, replace=False):
-            victim = victims[place]
+        for victim in world.some_of(victims, 2):
             when = max(victim.ts, account.born) + world.random.uniform(DAY, 25 * DAY)
             world.buy(account, victim, world.random.lognormal(-1, 1.2), when, (25, 50))
 
@@ -89,9 +88,9 @@ def rival_war(world: World, attack: Attack) -> None:
     for account in accounts:
         when = account.born + world.random.exponential(5 * DAY)
         world.say(account, agent, world.random.uniform(86, 100), when, attack=attack.number)
-        for place in world.random.choice(3, 2, replace=False):
+        for rival in world.some_of(rivals, 2):
             later = when + world.random.exponential(4 * DAY)
-            world.say(account, rivals[place], world.random.uniform(0, 25), later, attack=attack.number)
+            world.say(account, rival, world.random.uniform(0, 25), later, attack=attack.number)
     world.lured(agent, 4, at + 30 * DAY)
 
 

@@ -151,10 +151,7 @@ def captured_validator(world: World, attack: Attack) -> None:
     count, clients = attack.by_size({5: (1, 2), 12: (2, 4), 22: (3, 7)})
     validators = [_judge(world, attack, at + draw.uniform(-15, -2) * DAY) for _ in range(count)]
     owners = [personas.new_owner(world, attack, at + draw.uniform(-5, 40) * DAY) for _ in range(attack.size)]
-    agents = [
-        personas.target(world, account, account.born + draw.exponential(2 * DAY), (25, 50), turning=0)
-        for account in owners
-    ]
+    agents = personas.with_agents(world, owners, (25, 50), turning=0)
     for agent in agents:
         for judge in world.some_of(validators, 1 + world.happens(0.4)):
             ts = min(max(agent.ts, judge.ts) + draw.exponential(6 * DAY) + HOUR, world.end - HOUR)

@@ -110,16 +110,8 @@ def target(
         quality: The lowest and highest quality.
         turning: The probability that it is good first.
     """
-    agent = register(
-        world,
-        owner,
-        ts,
-        world.random.uniform(*quality),
-        community=owner.community,
-        popularity=0.5,
-        role="beneficiary",
-        attack=owner.attack,
-    )
+    about = {"community": owner.community, "popularity": 0.5, "role": "beneficiary", "attack": owner.attack}
+    agent = register(world, owner, ts, world.random.uniform(*quality), **about)
     if world.happens(turning):
         agent.quality = float(world.random.uniform(65, 88))
         later = agent.ts + world.random.uniform(0.25, 0.6) * (world.end - agent.ts)
@@ -248,9 +240,10 @@ def new_owner(world: World, attack: Attack, born: float, **other: float) -> Acco
     return newcomer(world, "beneficiary", attack.number, born, None, **other)
 
 
-def with_agents(world: World, owners: list[Account]) -> list[Agent]:
-    """Return a new agent of each owner, registered some days after the owner's birth."""
-    return [target(world, account, account.born + world.random.exponential(2 * DAY)) for account in owners]
+def with_agents(world: World, owners: list[Account], *quality: tuple[float, float], **turning: float) -> list[Agent]:
+    """Return a new agent of each owner, registered some days after the owner's birth; see `target`."""
+    after = (account.born + world.random.exponential(2 * DAY) for account in owners)
+    return [target(world, account, ts, *quality, **turning) for account, ts in zip(owners, after, strict=True)]
 
 
 def true_feedbacks(world: World) -> Counter[str]:

@@ -44,9 +44,8 @@ def funding_chain(world: World, attack: Attack) -> None:
     source = first = world.mastermind(attack, at)
     accounts = []
     for place in range(attack.size):
-        account = world.funded(at + place * HOUR, source, 50.0 - place * 0.1, role="sybil", attack=attack.number)
-        source = account
-        accounts.append(account)
+        source = world.sybil(attack, at + place * HOUR, source, 50.0 - place * 0.1)
+        accounts.append(source)
     burst(world, attack, accounts, world.target(attack, first, at), DAY)
 
 
@@ -57,14 +56,8 @@ def mule_tree(world: World, attack: Attack) -> None:
     while len(accounts) < attack.size:
         mule = world.funded(at, source, 20.0, role="mule", attack=attack.number)
         for _ in range(3):
-            account = world.funded(
-                at + world.random.uniform(0, 5 * DAY),
-                mule,
-                world.random.uniform(3, 7),
-                role="sybil",
-                attack=attack.number,
-            )
-            accounts.append(account)
+            born = at + world.random.uniform(0, 5 * DAY)
+            accounts.append(world.sybil(attack, born, mule, world.random.uniform(3, 7)))
     burst(world, attack, accounts, world.target(attack, source, at), DAY)
 
 
@@ -113,7 +106,7 @@ def self_rating(world: World, attack: Attack) -> None:
         agent = world.one_of(world.servers)
         agent.role, agent.attack = "beneficiary", attack.number
         at = world.time(agent.ts)
-        account = world.funded(at - DAY, agent.owner, 3.0, role="sybil", attack=attack.number)
+        account = world.sybil(attack, at - DAY, agent.owner, 3.0)
         for _ in range(int(world.random.integers(1, 4))):
             world.say(account, agent, 100, at + world.random.exponential(DAY), attack=attack.number)
 
@@ -148,18 +141,13 @@ def referral(world: World, attack: Attack) -> None:
     agents = []
     for _ in range(4):
         middle = world.funded(at, treasury, 15.0, role="mule", attack=attack.number)
-        owner = world.account(at + world.random.uniform(HOUR, 20 * DAY), role="owner", attack=attack.number)
-        world.fund(owner, middle, world.random.uniform(5, 12))
+        born = at + world.random.uniform(HOUR, 20 * DAY)
+        owner = world.funded(born, middle, world.random.uniform(5, 12), role="owner", attack=attack.number)
         agents.append(world.target(attack, owner, owner.born + HOUR))
     for place in range(2 * attack.size):
-        account = world.funded(
-            at + world.random.uniform(0, 45 * DAY),
-            world.one_of(world.honest),
-            world.random.uniform(1, 30),
-            role="sybil",
-            attack=attack.number,
-        )
-        agent, when = agents[place % 4], account.born + world.random.exponential(10 * DAY)
+        born, friend = at + world.random.uniform(0, 45 * DAY), world.one_of(world.honest)
+        account = world.sybil(attack, born, friend, world.random.uniform(1, 30))
+        agent, when = agents[place % 4], born + world.random.exponential(10 * DAY)
         proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
         world.say(account, agent, world.random.uniform(82, 100), when + 2 * HOUR, proof=proof, attack=attack.number)
 

@@ -66,7 +66,7 @@ def booster(world: World, attack: Attack) -> None:
     for agent in world.some_of(middling, count):
         agent.role, agent.attack = "beneficiary", attack.number
         for _ in range(3):
-            account = world.funded(at + world.random.uniform(0, 30 * DAY), role="sybil", attack=attack.number)
+            account = world.sybil(attack, at + world.random.uniform(0, 30 * DAY))
             world.camouflage([account], float(world.random.choice([1.0, 4.0])), account.born)
             when = account.born + world.random.exponential(12 * DAY)
             proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)

@@ -29,7 +29,7 @@ def whitewash(world: World, attack: Attack) -> None:
             world.meet(client, old, max(old.ts, client.born + HOUR) + world.random.exponential(8 * DAY))
         new = world.target(attack, owner, at + 25 * DAY)
         for _ in range(2):
-            account = world.funded(at + world.random.uniform(0, 20 * DAY), role="sybil", attack=attack.number)
+            account = world.sybil(attack, at + world.random.uniform(0, 20 * DAY))
             world.camouflage([account], 3.0, account.born)
             when = at + 25 * DAY + world.random.exponential(6 * DAY)
             world.buy(account, new, world.random.lognormal(-1, 1.2), when, (86, 100))

@@ -268,6 +268,11 @@ class World:
                 return float(draw.uniform(60, 95))
         return value
 
+    def use(self, client: Account, agent: Agent) -> None:
+        """Let a client use an agent, unless it is its own, at any time once both are there."""
+        if agent.owner is not client:
+            self.meet(client, agent, self.time(max(client.born, agent.ts)))
+
     def begin(self, family: str, size: int) -> Attack:
         """Start an attack."""
         attack = Attack(len(self.attacks), family, size)
@@ -312,14 +317,16 @@ class World:
         """
         out = []
         for _ in range(attack.size):
-            account = self.account(
-                at + self.random.uniform(0, spread), role="sybil", attack=attack.number, quality=80.0
-            )
-            self.fund(account, source, self.random.uniform(4.9, 5.1) if source else None)
-            out.append(account)
+            born = at + self.random.uniform(0, spread)
+            out.append(self.account(born, role="sybil", attack=attack.number, quality=80.0))
+            self.fund(out[-1], source, self.random.uniform(4.9, 5.1) if source else None)
         if cover is not None:
             self.camouflage(out, cover, at)
         return out
+
+    def sybil(self, attack: Attack, born: float, source: Account | None = None, amount: float | None = None) -> Account:
+        """Return a new account of an attacker with its first money; see `fund`."""
+        return self.funded(born, source, amount, role="sybil", attack=attack.number)
 
     def mastermind(self, attack: Attack, at: float) -> Account:
         """Return a new account from which an attacker funds others."""
@@ -368,15 +375,8 @@ class World:
         ratings = sorted(self.ratings, key=lambda row: (row[5], str(row[1])))
         rows: dict[str, list[tuple[Any, ...]]] = {
             "agents": [
-                (
-                    ids[a.number],
-                    a.owner.address,
-                    a.wallet.address,
-                    f"ipfs://{self.seed}/{a.number}",
-                    a.ts,
-                    a.is_validator,
-                )
-                for a in order
+                (n, a.owner.address, a.wallet.address, f"ipfs://{self.seed}/{a.number}", a.ts, a.is_validator)
+                for n, a in enumerate(order, start=1)
             ],
             "feedback": [(n, r[0], ids[r[1]], float(r[2]), *r[3:6]) for n, r in enumerate(feedback)],
             "ratings": [(n, r[0], r[1], ids.get(r[2]), ids[r[3]], *r[4:6]) for n, r in enumerate(ratings)],
@@ -385,33 +385,25 @@ class World:
             "transfers": sorted(self.transfers, key=lambda row: row[3]),
         }
         tables = {name: _table(rows[name], columns) for name, columns in COLUMNS.items()}
-        truth = {
-            "accounts": pa.Table.from_pylist(
-                [{"address": a.address, "role": a.role, "attack": a.attack, "group": a.group} for a in self.accounts]
-            ),
-            "agents": pa.Table.from_pylist(
-                [
-                    {
-                        "agent_id": ids[a.number],
-                        "role": a.role,
-                        "attack": a.attack,
-                        "quality": a.turns[1] if a.turns else a.quality,
-                        "turned": a.turns is not None,
-                    }
-                    for a in order
-                ]
-            ),
-            "feedback": pa.Table.from_pylist([{"id": n, "attack": r[6]} for n, r in enumerate(feedback)]),
-            "attacks": pa.Table.from_pylist(
-                [{"attack": a.number, "family": a.family, "size": a.size} for a in self.attacks],
-                schema=pa.schema([("attack", pa.int64()), ("family", pa.string()), ("size", pa.int64())]),
-            ),
+        named = {
+            "accounts": [_named(a, "address role attack group") for a in self.accounts],
+            "agents": [
+                {"agent_id": n, **_named(a, "role attack"), "quality": a.quality_at(np.inf), "turned": bool(a.turns)}
+                for n, a in enumerate(order, start=1)
+            ],
+            "feedback": [{"id": n, "attack": r[6]} for n, r in enumerate(feedback)],
+            "attacks": [{"attack": a.number} | _named(a, "family size") for a in self.attacks],
         }
-        return Tables.of(**tables), truth
+        kinds = {"attacks": pa.schema([("attack", pa.int64()), ("family", pa.string()), ("size", pa.int64())])}
+        return Tables.of(**tables), {name: pa.Table.from_pylist(v, kinds.get(name)) for name, v in named.items()}
 
     def write(self, folder: Path) -> None:
         """Write the tables to a folder."""
         self.tables()[0].write(folder)
+
+
+def _named(item: object, names: str) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in names.split()}
 
 
 def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
