@@ -89,9 +89,8 @@ def ratings(count: int, start: int, random: np.random.Generator, agents: int) ->
     registry, block = ADDRESSES[Registry.BIDIRECTIONAL], start // _BATCH + 1
     hashes = random.bytes(32 * count)
     rows: list[Row] = []
-    for place, (subject, rater, value) in enumerate(
-        zip(subjects.tolist(), raters.tolist(), values.tolist(), strict=True)
-    ):
+    columns = (subjects.tolist(), raters.tolist(), values.tolist())
+    for place, (subject, rater, value) in enumerate(zip(*columns, strict=True)):
         digest = hashes[32 * place : 32 * place + 32]
         position = (_CHAIN, block, place, _hash(block), 1_770_000_000 + block, digest, registry)
         client = checksummed(f"0x{rater:040x}")

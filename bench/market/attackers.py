@@ -212,9 +212,8 @@ class Attackers:
             self.money = np.full(settings.attackers, settings.budget)
             self._free_at = _FIRST + self.random.integers(5, size=settings.attackers * settings.campaigns)
         self._count_sales(market)
-        for campaign in self.campaigns:
-            if not campaign.ended:
-                self._step(market, campaign)
+        for campaign in self._running():
+            self._step(market, campaign)
         for hand in np.flatnonzero(self._free_at == market.today):
             self._begin(market, int(hand))
         self._write(market)
@@ -226,9 +225,11 @@ class Attackers:
             market: The market, which was played.
         """
         self._count_sales(market)
-        for campaign in self.campaigns:
-            if not campaign.ended:
-                self._end(market, campaign)
+        for campaign in self._running():
+            self._end(market, campaign)
+
+    def _running(self) -> list[Campaign]:
+        return [campaign for campaign in self.campaigns if not campaign.ended]
 
     def _count_sales(self, market: Market) -> None:
         """Add the latest sales to the campaigns; serving well has its cost."""

@@ -13,7 +13,6 @@ from typing import Any
 from rich.console import Console
 
 from bench.trust import page, real_data, study
-from bench.trust.claims import price, sybil_networks
 from bench.trust.measures import measured
 from bench.trust.speed import speed
 from bench.trust.worlds.kinds import KINDS
@@ -32,8 +31,8 @@ def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
         out["sets"][kind] = study.study(kind)
     out["honest"] = study.honest_only(range(1031, 1034))
     out["rotated"] = study.rotated(range(1041, 1043))
-    out["claims"] = sybil_networks()
-    out["price"] = price()
+    out["claims"] = study.sybil_networks()
+    out["price"] = study.price()
     out.update({name: run for name, run in before.items() if name.endswith(" run")})
     return out
 
@@ -49,13 +48,8 @@ def real(folder: Path, console: Console) -> dict[str, Any]:
     transfers = real_data.Hop.read(folder / "hop")
     score, label = real_data.by_component(transfers)
     scores, label_of_draws = real_data.by_seeds(transfers, 20)
-    return {
-        "hop": {
-            "by component": measured(label, [score]),
-            # 20 divisions of 32,000 accounts take time
-            "by seeds": {"divisions": len(scores), **measured(label_of_draws, scores, 200)},
-        }
-    }
+    by_seeds = {"divisions": len(scores), **measured(label_of_draws, scores, 200)}  # 32,000 accounts take time
+    return {"hop": {"by component": measured(label, [score]), "by seeds": by_seeds}}
 
 
 def main() -> None:

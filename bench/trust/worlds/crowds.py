@@ -5,17 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
-
-
-def start(world: World) -> float:
-    """Return a time at which an attack may begin."""
-    return world.time(START + 25 * DAY, world.end - 70 * DAY)
-
-
-def pass_through(world: World, attack: Attack, at: float) -> Account:
-    """Return a new account that money passes through."""
-    return world.account(at, role="mule", attack=attack.number)
+from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
 
 
 def untouched(world: World) -> list[Agent]:
@@ -62,8 +52,7 @@ def cover(world: World, account: Account, mean: float, stop: float | None = None
 def praised(world: World, attack: Attack, at: float, mean: float) -> Agent:
     """Return a bad agent of a new owner, with a mean number of genuine customers."""
     owner = world.funded(at, role="beneficiary", attack=attack.number)
-    ts, quality = at + world.random.uniform(600, DAY), world.random.uniform(20, 50)
-    agent = world.agent(owner, ts, quality, role="beneficiary", attack=attack.number)
+    agent = world.target(attack, owner, at + world.random.uniform(600, DAY))
     traffic(world, agent, mean)
     return agent
 
@@ -79,11 +68,11 @@ def _mules(world: World, attack: Attack, hub: Account, at: float, count: int) ->
     mules = []
     for _ in range(max(2, count // 4)):
         when = at - world.random.uniform(2, 5) * DAY
-        mule = pass_through(world, attack, when)
+        mule = world.mule(attack, when)
         world.transfer(hub, mule, world.random.uniform(60, 120), when)
         if world.happens(0.35):
             later = at - world.random.uniform(0.2, 1.8) * DAY
-            behind = pass_through(world, attack, later)
+            behind = world.mule(attack, later)
             world.transfer(mule, behind, world.random.uniform(50, 60), later)
             mule = behind
         mules.append(mule)

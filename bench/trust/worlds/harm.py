@@ -1,5 +1,7 @@
 """Attacks that harm others: slander of rivals, framing, revenge, extortion and black lists of clients."""
 
+from itertools import product
+
 import numpy as np
 
 from bench.trust.worlds import crowds, personas, purses
@@ -52,20 +54,17 @@ def punishing_gang(world: World, attack: Attack) -> None:
     at = world.some_time()
     accounts = world.sybils(attack, at, 5 * DAY, world.mastermind(attack, at))
     agents = [world.target(attack, account, account.born + 600) for account in accounts]
-    for place in world.random.choice(len(world.honest), 3, replace=False):
-        for agent in agents:
-            value, when = world.random.uniform(0, 10), world.time(at + 6 * DAY, at + 40 * DAY)
-            world.rate_client(world.honest[place], agent, value, when, attack.number)
+    for client, agent in product(world.some_of(world.honest, 3), agents):
+        value, when = world.random.uniform(0, 10), world.time(at + 6 * DAY, at + 40 * DAY)
+        world.rate_client(client, agent, value, when, attack.number)
 
 
 def slow_slander(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges slander one honest agent over months."""
     at = world.some_time()
     victim = world.one_of(world.servers)
-    accounts = world.sybils(attack, at, 50 * DAY)
-    for account in accounts:
-        when = account.born + world.random.exponential(4 * DAY)
-        world.say(account, victim, world.random.uniform(0, 15), when, attack=attack.number)
+    for account in world.sybils(attack, at, 50 * DAY):
+        world.lie(world.say, attack, account, victim, account.born + world.random.exponential(4 * DAY), (0, 15))
 
 
 def poisoned_launch(world: World, attack: Attack) -> None:
@@ -84,8 +83,7 @@ def rival_war(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and slander two of its three rivals each, beside ordinary use."""
     at, agent = world.lone_target(attack)
     rivals = world.some_of(world.servers, 3)
-    accounts = world.sybils(attack, at, 30 * DAY, cover=3.0)
-    for account in accounts:
+    for account in world.sybils(attack, at, 30 * DAY, cover=3.0):
         when = account.born + world.random.exponential(5 * DAY)
         world.say(account, agent, world.random.uniform(86, 100), when, attack=attack.number)
         for rival in world.some_of(rivals, 2):
@@ -192,14 +190,9 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
 def _cartel(world: World, attack: Attack) -> tuple[float, dict[str, Agent]]:
     """Return a time, and by owner the servers of one community that were there before: enough for an attack."""
     for _ in range(100):
-        at, community = personas.beginning(world), int(world.random.integers(world.settings.communities))
-        servers = personas.first_agents(
-            [
-                agent
-                for agent in world.servers
-                if agent.community == community and agent.ts < at and agent.popularity > 0.5 and agent.attack < 0  # noqa: PLR2004
-            ]
-        )
+        at, community = world.some_time(20, 75), int(world.random.integers(world.settings.communities))
+        near = [agent for agent in world.servers if agent.community == community and agent.ts < at]
+        servers = personas.first_agents([agent for agent in near if agent.popularity > 0.5 and agent.attack < 0])  # noqa: PLR2004
         if len(personas.available([agent.owner for agent in servers.values()])) >= attack.size:
             break
     return at, servers
@@ -207,7 +200,7 @@ def _cartel(world: World, attack: Attack) -> tuple[float, dict[str, Agent]]:
 
 def smear_campaign(world: World, attack: Attack) -> None:
     """Covered accounts run down two or three competitors and lift their own agent."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     agent = crowds.praised(world, attack, at - 5 * DAY, 4)
     agent.community = community = int(draw.integers(world.settings.communities))
     pool = crowds.untouched(world)
@@ -219,16 +212,14 @@ def smear_campaign(world: World, attack: Attack) -> None:
     for account in members:
         crowds.cover(world, account, 3)
         for victim in world.part(victims, 0.8):
-            when = world.time(at + 12 * DAY, at + 30 * DAY)
-            world.say(account, victim, draw.uniform(0, 22), when, attack=attack.number)
+            world.lie(world.say, attack, account, victim, world.time(at + 12 * DAY, at + 30 * DAY), (0, 22))
         if world.happens(0.6):
-            when = world.time(at + 5 * DAY, at + 40 * DAY)
-            world.say(account, agent, draw.uniform(85, 100), when, attack=attack.number)
+            world.lie(world.say, attack, account, agent, world.time(at + 5 * DAY, at + 40 * DAY), (85, 100))
 
 
 def revenge_cartel(world: World, attack: Attack) -> None:
     """Many honest servers rate a client 0 to 12 within days after it rates one of them low."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     pool = crowds.untouched(world)
     servers = [crowds.pick(pool, lambda a: a.ts < at + 10 * DAY) for _ in range(attack.size)]
     for server in servers:

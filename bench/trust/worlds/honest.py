@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Settings, World
+from bench.trust.worlds.world import DAY, HOUR, START, Account, Settings, World
 
 
 def honest_world(seed: int, settings: Settings | None = None) -> World:
@@ -57,10 +57,8 @@ def _people(world: World) -> None:
         count = 1 if world.happens(0.85) else int(min(draw.zipf(2.2) + 1, 12))
         for _ in range(count):
             quality = float(np.clip(draw.beta(5, 1.6) * 100, 5, 99))
-            popularity = float(draw.pareto(1.3) + 0.2)
-            world.agent(
-                owner, owner.born + draw.exponential(3 * DAY), quality, community=owner.community, popularity=popularity
-            )
+            popularity, ts = float(draw.pareto(1.3) + 0.2), owner.born + draw.exponential(3 * DAY)
+            world.agent(owner, ts, quality, community=owner.community, popularity=popularity)
 
 
 def _platforms(world: World) -> None:
@@ -74,14 +72,8 @@ def _platforms(world: World) -> None:
             wallet = world.account(at, group="platform")
             world.transfer(owner, wallet, 5.0, at)
             quality = float(np.clip(world.random.normal(80, 8), 20, 99))
-            world.agent(
-                owner,
-                at + world.random.uniform(0, HOUR),
-                quality,
-                community=owner.community,
-                popularity=float(world.random.pareto(1.8) + 0.05),
-                wallet=wallet,
-            )
+            ts, popularity = at + world.random.uniform(0, HOUR), float(world.random.pareto(1.8) + 0.05)
+            world.agent(owner, ts, quality, community=owner.community, popularity=popularity, wallet=wallet)
 
 
 def _airdrop(world: World) -> None:
@@ -176,16 +168,13 @@ def _business(world: World, clients: Sequence[Account]) -> None:
 def _clubs(world: World) -> None:
     """Add clubs: owners who really trade with each other, and so look like rings."""
     for _ in range(6):
-        members: dict[str, Agent] = {}
-        for agent in world.some_of(world.servers, int(world.random.integers(5, 12))):
-            if agent.wallet is agent.owner:
-                members[agent.owner.address] = agent
+        chosen = world.some_of(world.servers, int(world.random.integers(5, 12)))
+        members = {agent.owner.address: agent for agent in chosen if agent.wallet is agent.owner}
         for first in members.values():
             first.owner.group = "club"
-            for second in members.values():
-                if first is not second and world.happens(0.7):
-                    for _ in range(int(world.random.integers(1, 4))):
-                        world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
+            for second in world.part([agent for agent in members.values() if agent is not first], 0.7):
+                for _ in range(int(world.random.integers(1, 4))):
+                    world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
 
 
 def _vouchers(world: World) -> None:

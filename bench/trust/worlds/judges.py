@@ -11,10 +11,9 @@ def validator_cartel(world: World, attack: Attack) -> None:
     validator = world.validator(attack, accounts[0], accounts[0].born + 600)
     for account in accounts[1:]:
         agent = world.target(attack, account, account.born + 600)
-        value, when = world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY)
-        world.validate(validator, agent, value, when, attack.number)
-        value, ts = world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY)
-        world.rate_validator(validator, agent, value, ts, attack.number)
+        for record in (world.validate, world.rate_validator):
+            value, when = world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY)
+            record(validator, agent, value, when, attack.number)
 
 
 def lone_validator(world: World, attack: Attack) -> None:
@@ -45,7 +44,7 @@ def judge_ring(world: World, attack: Attack) -> None:
                 when = world.time(at + 21 * DAY, at + 55 * DAY)
                 world.validate(judge, agents[other], world.random.uniform(84, 98), when, attack.number)
                 world.rate_validator(judge, agents[other], world.random.uniform(84, 98), when + DAY, attack.number)
-        for agent in (world.servers[spot] for spot in world.random.choice(len(world.servers), 4, replace=False)):
+        for agent in world.some_of(world.servers, 4):
             when = world.time(max(judge.ts, agent.ts))
             world.validate(judge, agent, agent.quality + world.random.normal(0, 5), when)
 
@@ -58,10 +57,9 @@ def judge_shopping(world: World, attack: Attack) -> None:
         owner = world.funded_owner(attack, at + world.random.uniform(0, 10 * DAY))
         judge = world.validator(attack, owner, owner.born + HOUR)
         for agent in world.some_of(world.servers, 8):
-            world.validate(judge, agent, agent.quality + world.random.normal(0, 5), world.time(max(judge.ts, agent.ts)))
+            world.judge(judge, agent)
         judges.append(judge)
-    accounts = world.sybils(attack, at, 40 * DAY, cover=4.0)
-    for account in accounts:
+    for account in world.sybils(attack, at, 40 * DAY, cover=4.0):
         agent, judge = world.target(attack, account, account.born + HOUR), judges[world.random.integers(3)]
         when = world.time(max(agent.ts, at + 15 * DAY), at + 58 * DAY)
         world.validate(judge, agent, world.random.uniform(88, 100), when, attack.number)
@@ -77,11 +75,9 @@ def client_laundry(world: World, attack: Attack) -> None:
         account.quality = float(world.random.uniform(5, 35))
     world.camouflage(clients, 6.0, at)
     for _ in range(max(3, attack.size // 2)):
-        owner = world.funded_owner(attack, at + world.random.uniform(0, 20 * DAY))
-        server = world.target(attack, owner, owner.born + HOUR)
+        server = world.young_target(attack, at + world.random.uniform(0, 20 * DAY))
         for account in world.part(clients, 0.7):
-            when = world.time(at + 30 * DAY, at + 58 * DAY)
-            world.rate_client(account, server, world.random.uniform(88, 100), when, attack.number)
+            world.lie(world.rate_client, attack, account, server, world.time(at + 30 * DAY, at + 58 * DAY), (88, 100))
 
 
 def shell_suppliers(world: World, attack: Attack) -> None:
@@ -124,7 +120,7 @@ def judge_toll(world: World, attack: Attack) -> None:
 
 def client_laundering(world: World, attack: Attack) -> None:
     """Bad clients and bad servers rate each other well. Honest servers rate these clients low."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({4: 2, 10: 4, 20: 7})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({4: 2, 10: 4, 20: 7})
     agents = personas.with_agents(
         world, [personas.new_owner(world, attack, at + draw.uniform(-15, 10) * DAY) for _ in range(count)]
     )
@@ -147,7 +143,7 @@ def client_laundering(world: World, attack: Attack) -> None:
 
 def captured_validator(world: World, attack: Attack) -> None:
     """Validators pass the bad agents of the members, often for money, and judge others rightly. Some clients praise."""
-    draw, at = world.random, personas.beginning(world)
+    draw, at = world.random, world.some_time(20, 75)
     count, clients = attack.by_size({5: (1, 2), 12: (2, 4), 22: (3, 7)})
     validators = [_judge(world, attack, at + draw.uniform(-15, -2) * DAY) for _ in range(count)]
     owners = [personas.new_owner(world, attack, at + draw.uniform(-5, 40) * DAY) for _ in range(attack.size)]
@@ -192,7 +188,7 @@ def bought_validator(world: World, attack: Attack) -> None:
 
     It judges all others honestly.
     """
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     owner = world.funded(at - 10 * DAY, role="sybil", attack=attack.number, quality=80.0)
     validator = world.agent(
         owner, at - 9 * DAY, 90, popularity=0.01, role="sybil", attack=attack.number, is_validator=True
@@ -217,7 +213,7 @@ def bought_validator(world: World, attack: Attack) -> None:
 
 def client_boost(world: World, attack: Attack) -> None:
     """Servers of one hand rate bad clients 90 and more, against the opinion of honest servers."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     count = max(3, attack.size // 3)
     _, accounts = crowds.crowd(world, attack, at, 8 * DAY, "mix")
     members = [accounts[place] for place in draw.permutation(attack.size)]
@@ -234,8 +230,7 @@ def client_boost(world: World, attack: Attack) -> None:
                     when = world.time(at + 8 * DAY, at + 50 * DAY)
                     world.rate_client(client, server, draw.uniform(90, 100), when, attack.number)
             if world.happens(0.3):
-                when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.say(client, server, draw.uniform(80, 100), when, attack=attack.number)
+                world.lie(world.say, attack, client, server, world.time(at + 8 * DAY, at + 50 * DAY), (80, 100))
     for server in servers:
         crowds.traffic(world, server, 2)
 

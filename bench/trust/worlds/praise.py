@@ -93,7 +93,7 @@ def collector(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and send what is left to one collector."""
     at = world.some_time()
     owner = world.funded_owner(attack, at)
-    sink = world.account(at, role="mule", attack=attack.number)
+    sink = world.mule(attack, at)
     accounts = world.sybils(attack, at, 40 * DAY)
     burst(world, attack, accounts, world.target(attack, owner, at), 5 * DAY)
     for account in accounts:
@@ -130,8 +130,7 @@ def copycats(world: World, attack: Attack) -> None:
             when = max(row[4], account.born) + world.random.exponential(10 * DAY)
             if row[3] == "starred":
                 world.say(account, by_number[row[1]], row[2] + world.random.normal(0, 4), when, attack=attack.number)
-        when = account.born + world.random.exponential(12 * DAY)
-        world.say(account, agent, world.random.uniform(84, 100), when, attack=attack.number)
+        world.lie(world.say, attack, account, agent, account.born + world.random.exponential(12 * DAY), (84, 100))
 
 
 def referral(world: World, attack: Attack) -> None:
@@ -154,7 +153,7 @@ def referral(world: World, attack: Attack) -> None:
 
 def peel_chain(world: World, attack: Attack) -> None:
     """Money goes from one pass-through account to the next. Each pays one or two members and hands on the rest."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({5: 1, 12: 2, 28: 3})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({5: 1, 12: 2, 28: 3})
     owners = [personas.new_owner(world, attack, at - draw.uniform(2, 25) * DAY) for _ in range(count)]
     agents = personas.with_agents(world, owners)
     left, ts = 30.0 * attack.size, at - 4 * DAY
@@ -179,7 +178,7 @@ def peel_chain(world: World, attack: Attack) -> None:
 
 def cell_rotation(world: World, attack: Attack) -> None:
     """Cells of four rotate so that two members share few agents. No funder is shared; one account collects the rest."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({9: 2, 16: 3, 32: 5})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({9: 2, 16: 3, 32: 5})
     size = attack.size
     members = [personas.newcomer(world, "sybil", attack.number, at + draw.uniform(0, 45) * DAY) for _ in range(size)]
     owners = [personas.new_owner(world, attack, at + draw.uniform(-10, 20) * DAY) for _ in range(count)]
@@ -198,7 +197,7 @@ def cell_rotation(world: World, attack: Attack) -> None:
             ts = max(agent.ts, members[place].born) + draw.exponential(9 * DAY)
             personas.lie(world, members[place], agent, draw.normal(91, 5), ts, answered=0.25)
         personas.public(world, agent, draw.poisson(3))
-    sink, end = world.account(at, role="mule", attack=attack.number), world.end - draw.uniform(2, 10) * DAY
+    sink, end = world.mule(attack, at), world.end - draw.uniform(2, 10) * DAY
     for account in [*members, *owners]:
         personas.cover(world, account, 2)
         if world.happens(0.75):
@@ -208,10 +207,10 @@ def cell_rotation(world: World, attack: Attack) -> None:
 
 def cex_star(world: World, attack: Attack) -> None:
     """Accounts of one exchange, withdrawn within two days, praise one agent. Most send the rest to one address."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     agent = crowds.praised(world, attack, at - draw.uniform(1, 10) * DAY, 4)
     _, members = crowds.crowd(world, attack, at, 2 * DAY, "cex")
-    sink = crowds.pass_through(world, attack, at)
+    sink = world.mule(attack, at)
     for account in members:
         world.say(account, agent, draw.uniform(85, 100), world.time(account.born, at + 4 * DAY), attack=attack.number)
         if world.happens(0.6):
@@ -220,7 +219,7 @@ def cex_star(world: World, attack: Attack) -> None:
 
 def fund_chain(world: World, attack: Attack) -> None:
     """Each account funds the next one, and praise follows along the chain over weeks."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     agent = crowds.praised(world, attack, at - draw.uniform(0, 5) * DAY, 3)
     _, members = crowds.crowd(world, attack, at, draw.uniform(10, 30) * DAY, "chain")
     for account in members:
@@ -231,7 +230,7 @@ def fund_chain(world: World, attack: Attack) -> None:
 
 def mule_forest(world: World, attack: Attack) -> None:
     """Accounts that mules funded praise two or three agents, slowly and with varied values."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     count = 2 if attack.size < 20 else 3  # noqa: PLR2004
     agents = [crowds.praised(world, attack, at + draw.uniform(-10, 5) * DAY, 3) for _ in range(count)]
     _, members = crowds.crowd(world, attack, at, 25 * DAY, "mule")

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
+from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, Range, World
 
 _Item = TypeVar("_Item")
 
@@ -15,7 +15,7 @@ def some(world: World, items: Sequence[_Item], share: float) -> list[_Item]:
     return [item for item in items if world.happens(share)] or [items[int(world.random.integers(len(items)))]]
 
 
-def born(world: World, attack: Attack, count: int, between: tuple[float, float], **truth: Any) -> list[Account]:
+def born(world: World, attack: Attack, count: int, between: Range, **truth: Any) -> list[Account]:
     """Return new accounts of an attacker in the order of their births, without funds.
 
     Args:
@@ -27,23 +27,15 @@ def born(world: World, attack: Attack, count: int, between: tuple[float, float],
     """
     draw, out = world.random, []
     for at in np.sort(draw.uniform(*between, count)):
-        character = {
-            "role": "sybil",
-            "bias": float(draw.normal(0, 6)),
-            "quality": float(draw.uniform(60, 98)),
-            "community": int(draw.integers(world.settings.communities)),
-        }
-        out.append(world.account(float(at), attack=attack.number, **{**character, **truth}))
+        bias, quality = float(draw.normal(0, 6)), float(draw.uniform(60, 98))
+        usual = {"role": "sybil", "bias": bias, "quality": quality}
+        community = int(draw.integers(world.settings.communities))
+        out.append(world.account(float(at), attack=attack.number, **{**usual, "community": community, **truth}))
     return out
 
 
 def funded(
-    world: World,
-    attack: Attack,
-    count: int,
-    between: tuple[float, float],
-    way: Callable[[World, list[Account]], None],
-    **truth: Any,
+    world: World, attack: Attack, count: int, between: Range, way: Callable[[World, list[Account]], None], **truth: Any
 ) -> list[Account]:
     """Return new accounts of an attacker in the order of their births, with funds.
 
@@ -131,8 +123,7 @@ def mule(world: World, attack: int, at: float, source: Account | None = None, am
         amount: The amount; a drawn one if None.
     """
     out = world.account(at, role="mule", attack=attack)
-    if source is None:
-        source = world.one_of(world.exchanges)
+    source = source or world.one_of(world.exchanges)
     world.transfer(source, out, world.random.lognormal(4, 0.6) if amount is None else amount, at)
     return out
 

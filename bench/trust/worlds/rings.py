@@ -1,5 +1,7 @@
 """Attacks whose members praise each other: rings, gangs, cycles, swaps and cliques."""
 
+from itertools import permutations
+
 import numpy as np
 
 from bench.trust.worlds import crowds, personas, purses
@@ -83,27 +85,23 @@ def swap_market(world: World, attack: Attack) -> None:
 def one_purse(world: World, attack: Attack) -> None:
     """Owners funded by exchanges praise two others each. All their agents are paid into one wallet."""
     at = world.some_time()
-    purse = world.account(at, role="mule", attack=attack.number)
+    purse = world.mule(attack, at)
     accounts = world.sybils(attack, at, 40 * DAY)
-    agents = []
-    for account in accounts:
-        quality = world.random.uniform(20, 50)
-        agents.append(
-            world.agent(account, account.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number)
-        )
+    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    for agent in agents:
+        agent.wallet = purse
     world.camouflage(accounts, 4.0, at)
     for place, account in enumerate(accounts):
         others = np.setdiff1d(np.arange(len(agents)), [place])
         for other in world.random.choice(others, 2, replace=False):
-            when = world.time(at + 40 * DAY, at + 58 * DAY)
-            world.say(account, agents[other], world.random.uniform(84, 100), when, attack=attack.number)
+            world.lie(world.say, attack, account, agents[other], world.time(at + 40 * DAY, at + 58 * DAY), (84, 100))
     for agent in agents:
         world.lured(agent, 2, at + 45 * DAY)
 
 
 def oneway_ring(world: World, attack: Attack) -> None:
     """Owners with no common funder praise the next ones in a ring, so that nobody answers a praise."""
-    draw, at, size = world.random, personas.beginning(world), attack.size
+    draw, at, size = world.random, world.some_time(20, 75), attack.size
     owners = [personas.new_owner(world, attack, at + draw.uniform(-10, 35) * DAY) for _ in range(size)]
     agents = [personas.target(world, account, account.born + draw.exponential(3 * DAY)) for account in owners]
     share = attack.by_size({5: 1.0, 11: 0.75, 23: 0.5})
@@ -119,7 +117,7 @@ def oneway_ring(world: World, attack: Attack) -> None:
 
 def hidden_circle(world: World, attack: Attack) -> None:
     """Owners praise the next two or three in a hidden circle, so that no pair praises each other."""
-    draw, at, size = world.random, crowds.start(world), attack.size
+    draw, at, size = world.random, world.some_time(25, 70), attack.size
     _, members = crowds.crowd(world, attack, at, 6 * DAY, "mix")
     agents = [crowds.agent_of(world, attack, account, 2 * DAY, (20, 55)) for account in members]
     order = draw.permutation(size)
@@ -129,11 +127,9 @@ def hidden_circle(world: World, attack: Attack) -> None:
             if step > 1 and world.happens(0.15):
                 continue
             for _ in range(int(draw.integers(1, 3))):
-                when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+                world.lie(world.say, attack, account, agent, world.time(at + 8 * DAY, at + 50 * DAY), (90, 100))
             if world.happens(0.3):
-                when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.rate_client(account, agent, draw.uniform(88, 100), when, attack.number)
+                world.lie(world.rate_client, attack, account, agent, world.time(at + 8 * DAY, at + 50 * DAY), (88, 100))
         crowds.cover(world, members[place], 2)
         crowds.traffic(world, agents[place], 1)
 
@@ -173,14 +169,8 @@ def overlapping_cliques(world: World, attack: Attack) -> None:
     members = purses.funded(world, attack, attack.size, (at, at + 0.5 * DAY), purses.from_one_exchange)
     agents = [purses.bad_agent(world, account, at=account.born + draw.uniform(0.1, 15) * DAY) for account in members]
     share = 0.9 if attack.size < 5 else 0.6  # noqa: PLR2004
-    pairs = {
-        (first, second)
-        for clique in _cliques(world, attack.size)
-        for first in clique
-        for second in clique
-        if first != second and world.happens(share)
-    }
-    for first, second in sorted(pairs):
+    pairs = (pair for clique in _cliques(world, attack.size) for pair in permutations(clique, 2))
+    for first, second in sorted(set(world.part(pairs, share))):
         value = draw.uniform(90, 100) if world.happens(0.6) else draw.uniform(70, 90)
         purses.claim(world, members[first], agents[second], value, world.time(at + 15 * DAY, at + 58 * DAY), paid=0.35)
         if world.happens(0.25):

@@ -22,8 +22,7 @@ def bought_clients(world: World, attack: Attack) -> None:
     at, agent = world.lone_target(attack)
     for client in world.some_of(world.honest, attack.size):
         client.role, client.attack = "bought", attack.number
-        when = max(at, client.born) + world.random.uniform(0, 10 * DAY)
-        world.say(client, agent, world.random.uniform(90, 100), when, attack=attack.number)
+        world.lie(world.say, attack, client, agent, max(at, client.born) + world.random.uniform(0, 10 * DAY), (90, 100))
 
 
 def shill_pool(world: World, attack: Attack) -> None:
@@ -37,25 +36,21 @@ def shill_pool(world: World, attack: Attack) -> None:
         world.transfer(owner, keeper, world.random.uniform(1, 3), owner.born + world.random.uniform(DAY, 10 * DAY))
     shills = world.sybils(attack, at, 40 * DAY, cover=3.0)
     for shill, agent in world.pairs(shills, agents, 0.6):
-        when = world.time(at + 40 * DAY, at + 58 * DAY)
-        world.say(shill, agent, world.random.uniform(80, 100), when, attack=attack.number)
+        world.lie(world.say, attack, shill, agent, world.time(at + 40 * DAY, at + 58 * DAY), (80, 100))
     for agent in agents:
         world.lured(agent, 3, at + 50 * DAY)
 
 
 def payroll(world: World, attack: Attack) -> None:
     """Accounts without any transfer get their first money as a price for a service, and praise who paid it."""
-    at = world.some_time()
-    boss = world.funded_owner(attack, at)
-    agent = world.target(attack, boss, at)
+    at, agent = world.lone_target(attack)
     for _ in range(attack.size):
         born = at + world.random.uniform(DAY, 30 * DAY)
         account = world.account(born, role="sybil", attack=attack.number, quality=80.0)
         service = world.target(attack, account, born)
-        world.pay(boss, service, world.random.lognormal(-1, 1), born + HOUR)
+        world.pay(agent.owner, service, world.random.lognormal(-1, 1), born + HOUR)
         world.camouflage([account], 2.0, born + 2 * HOUR)
-        when = born + world.random.exponential(6 * DAY)
-        world.say(account, agent, world.random.uniform(85, 100), when, attack=attack.number)
+        world.lie(world.say, attack, account, agent, born + world.random.exponential(6 * DAY), (85, 100))
 
 
 def booster(world: World, attack: Attack) -> None:
@@ -85,8 +80,7 @@ def review_panel(world: World, attack: Attack) -> None:
     later = world.time(START + 90 * DAY, START + 120 * DAY)
     for place, account in enumerate(panel):
         if place % 4 == 0:
-            owner = world.funded_owner(attack, later - world.random.uniform(5 * DAY, 20 * DAY))
-            agent = world.target(attack, owner, owner.born + HOUR)
+            agent = world.young_target(attack, later - world.random.uniform(5 * DAY, 20 * DAY))
             world.visited(agent, 3)
         value = world.random.uniform(80, 95)
         world.say(account, agent, value, later + world.random.uniform(0, 40 * DAY), attack=attack.number)
@@ -96,10 +90,7 @@ def thin_spread(world: World, attack: Attack) -> None:
     """Accounts buy from and praise agents of strangers so that no two of them share more than one agent."""
     at = world.some_time()
     size = max(attack.size, 5)
-    agents = []
-    for _ in range(size):
-        owner = world.funded_owner(attack, at + world.random.uniform(0, 25 * DAY))
-        agents.append(world.target(attack, owner, owner.born + HOUR))
+    agents = [world.young_target(attack, at + world.random.uniform(0, 25 * DAY)) for _ in range(size)]
     accounts = world.sybils(attack, at, 40 * DAY, cover=3.0)
     for place, account in enumerate(accounts):
         for step in (0, 1, 3):
@@ -114,16 +105,11 @@ def thin_spread(world: World, attack: Attack) -> None:
 
 def review_farm(world: World, attack: Attack) -> None:
     """Real owners of middling agents buy praise from a farm. Half of its accounts are funded by its mules."""
-    draw, at, size = world.random, personas.beginning(world), attack.size
+    draw, at, size = world.random, world.some_time(20, 75), attack.size
     farmer = world.funded(at - 9 * DAY, role="funder", attack=attack.number, amount=20.0 * size)
-    middling = personas.first_agents(
-        [
-            agent
-            for agent in world.servers
-            if agent.quality < 70 and agent.popularity < 1.5 and agent.ts < at + 20 * DAY  # noqa: PLR2004
-            if agent.wallet is agent.owner and agent.attack < 0
-        ]
-    )
+    fresh = [agent for agent in world.servers if agent.quality < 70 and agent.ts < at + 20 * DAY]  # noqa: PLR2004
+    own = [agent for agent in fresh if agent.wallet is agent.owner and agent.attack < 0]
+    middling = personas.first_agents([agent for agent in own if agent.popularity < 1.5])  # noqa: PLR2004
     pool = [agent.owner for agent in middling.values()]
     buyers = personas.recruit(world, attack, pool, attack.by_size({8: 3, 16: 6, 26: 10}), "beneficiary")
     mules = [personas.mule(world, attack.number, at - 5 * DAY, 6.0 * size, farmer) for _ in range(1 + size // 8)]
@@ -174,7 +160,7 @@ def bought_accounts(world: World, attack: Attack) -> None:
 
 def kickback(world: World, attack: Attack) -> None:
     """Real clients really pay, praise, and get the money back with a bonus, from pass-through accounts."""
-    draw, at, size = world.random, personas.beginning(world), attack.size
+    draw, at, size = world.random, world.some_time(20, 75), attack.size
     feedback_of, owners = personas.true_feedbacks(world), {agent.owner.address for agent in world.agents}
     pool = [
         account
@@ -205,7 +191,7 @@ def kickback(world: World, attack: Attack) -> None:
 
 def covered_farm(world: World, attack: Attack) -> None:
     """Covered workers praise the agents of several paying customers, who are otherwise ordinary."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     hub, members = crowds.crowd(world, attack, at, 10 * DAY, "mix")
     for account in members:
         crowds.cover(world, account, 4)
@@ -217,15 +203,14 @@ def covered_farm(world: World, attack: Attack) -> None:
         price = 4 * attack.size * draw.uniform(0.8, 1.2)
         world.transfer(agent.owner, hub, price, campaign - draw.uniform(0.1, 2) * DAY)
         for account in world.part(members, 0.65):
-            when = world.time(campaign, campaign + 7 * DAY)
-            world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+            world.lie(world.say, attack, account, agent, world.time(campaign, campaign + 7 * DAY), (90, 100))
 
 
 def paid_sleepers(world: World, attack: Attack) -> None:
     """Aged accounts with a true history praise two agents in one window, and one hand pays them afterwards."""
     draw, at = world.random, world.time(START + 90 * DAY, world.end - 40 * DAY)
     agents = [crowds.praised(world, attack, at - draw.uniform(2, 30) * DAY, 4) for _ in range(2)]
-    payer, usual = crowds.pass_through(world, attack, at - DAY), draw.uniform(4, 12)
+    payer, usual = world.mule(attack, at - DAY), draw.uniform(4, 12)
     world.fund(payer, amount=10.0 * attack.size)
     for _ in range(attack.size):
         account = world.funded(at - draw.uniform(20, 80) * DAY, role="sybil", attack=attack.number, quality=80.0)

@@ -159,7 +159,7 @@ def _payment(world: World, plan: Plan, member: Account, agent: Agent, when: floa
     if way == "returned":
         world.transfer(agent.owner, member, amount * 0.98, when + draw.uniform(HOUR, 5 * DAY))
     elif way == "by mule":
-        mule = world.account(when, role="mule", attack=plan.number)
+        mule = world.mule(plan.attack, when)
         world.transfer(agent.owner, mule, amount * 0.98, when + DAY)
         world.transfer(mule, member, amount * 0.95, when + 2 * DAY)
     elif way == "in part":
@@ -359,8 +359,7 @@ def _judged(world: World, plan: Plan, members: list[Account]) -> None:
         owner = new_owner(world, plan)
         judge = world.validator(plan.attack, owner, owner.born + HOUR)
         for _ in range(int(draw.integers(2, 12))):
-            agent = world.server(popular=False)
-            world.validate(judge, agent, agent.quality + draw.normal(0, 5), world.time(max(judge.ts, agent.ts)))
+            world.judge(judge, world.server(popular=False))
         judges.append(judge)
     fails, rates = world.happens(0.3), float(draw.choice([0, 0.4, 0.8]))
     for account in members:
@@ -459,8 +458,7 @@ def _farmed(world: World, plan: Plan, members: list[Account]) -> None:
     agents = [new_agent(world, plan, account) for account in members[: max(2, len(members) // 2)]]
     for agent in agents:
         for client in world.some_of(world.honest, int(draw.integers(2, 9))):
-            at = world.time(max(agent.ts, client.born))
-            world.rate_client(client, agent, draw.uniform(85, 100), at, plan.number)
+            world.lie(world.rate_client, plan.attack, client, agent, world.time(max(agent.ts, client.born)), (85, 100))
     for account in members:
         for agent in world.some_of(agents, int(draw.integers(1, 4))):
             if agent.owner is not account:

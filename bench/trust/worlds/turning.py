@@ -97,7 +97,7 @@ def score_defence(world: World, attack: Attack) -> None:
 
 def identity_series(world: World, attack: Attack) -> None:
     """One crew praises a series of identities. Each is dropped when spoilt, and it or a mule pays for the next."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     count = max(3, min(8, attack.size // 2))
     life = draw.uniform(60, 85) * DAY / count
     _, crew = crowds.crowd(world, attack, at, life, "mix", count=max(3, attack.size - count))
@@ -106,7 +106,7 @@ def identity_series(world: World, attack: Attack) -> None:
         born = max(at + place * life - draw.uniform(0, 0.3) * life, at)
         owner = world.account(born, role="beneficiary", attack=attack.number)
         if last is None or world.happens(0.3):
-            mule = crowds.pass_through(world, attack, born - 2 * DAY)
+            mule = world.mule(attack, born - 2 * DAY)
             world.transfer(last or world.exchanges[0], mule, 15, born - 2 * DAY)
             world.transfer(mule, owner, 12, born - HOUR)
         else:
@@ -116,8 +116,7 @@ def identity_series(world: World, attack: Attack) -> None:
         crowds.traffic(world, agent, 4, min(world.end, born + 1.3 * life))
         last = owner
         for account in world.part(crew, 0.55):
-            when = world.time(born, born + 0.5 * life)
-            world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+            world.lie(world.say, attack, account, agent, world.time(born, born + 0.5 * life), (90, 100))
     for account in crew:
         crowds.cover(world, account, 1.5)
 

@@ -33,7 +33,7 @@ def layered_wash(world: World, attack: Attack) -> None:
     for account in world.sybils(attack, at, 30 * DAY):
         when, amount = account.born + world.random.uniform(DAY, 10 * DAY), world.random.lognormal(0, 0.5)
         proof = world.pay(account, agent, amount, when)
-        mule = world.account(when, role="mule", attack=attack.number)
+        mule = world.mule(attack, when)
         world.transfer(agent.owner, mule, amount * 0.98, when + DAY)
         world.transfer(mule, account, amount * 0.96, when + 2 * DAY)
         world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
@@ -57,8 +57,7 @@ def ghost_demand(world: World, attack: Attack) -> None:
 def own_money(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges use honest agents, then pay and praise one agent, whose owner keeps the money."""
     at, agent = world.lone_target(attack)
-    accounts = world.sybils(attack, at, 40 * DAY, cover=2.0)
-    for account in accounts:
+    for account in world.sybils(attack, at, 40 * DAY, cover=2.0):
         when = account.born + world.random.exponential(8 * DAY)
         world.buy(account, agent, world.random.lognormal(-1, 1.2), when, (85, 100))
     exchange = world.one_of(world.exchanges)
@@ -76,14 +75,13 @@ def penny_orders(world: World, attack: Attack) -> None:
             when += world.random.exponential(4 * DAY)
             proof = world.pay(account, agent, world.random.uniform(0.02, 0.08), when)
             if world.happens(0.7):
-                value = world.random.uniform(82, 100)
-                world.say(account, agent, value, when + HOUR, proof=proof, attack=attack.number)
+                world.say(account, agent, world.random.uniform(82, 100), when + HOUR, proof=proof, attack=attack.number)
     world.visited(agent, 8)
 
 
 def wash_circuit(world: World, attack: Attack) -> None:
     """Members buy and prove each purchase, and the money returns through mixers, to them or to another member."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({4: 1, 10: 2, 24: 4})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({4: 1, 10: 2, 24: 4})
     members = [
         personas.newcomer(world, "sybil", attack.number, at + draw.uniform(0, 20) * DAY) for _ in range(attack.size)
     ]
@@ -114,10 +112,10 @@ def wash_circuit(world: World, attack: Attack) -> None:
 
 def wash_trading(world: World, attack: Attack) -> None:
     """Owners pay and praise each other with proofs. The takings flow back through mules to the payers."""
-    draw, at, size = world.random, crowds.start(world), attack.size
+    draw, at, size = world.random, world.some_time(25, 70), attack.size
     _, members = crowds.crowd(world, attack, at, 10 * DAY, "cex")
     agents = [crowds.agent_of(world, attack, account, DAY, (20, 55)) for account in members]
-    mules = [crowds.pass_through(world, attack, at) for _ in range(max(1, size // 8))]
+    mules = [world.mule(attack, at) for _ in range(max(1, size // 8))]
     for place, account in enumerate(members):
         others = [other for other in range(size) if other != place]
         for other in draw.choice(others, min(size - 1, int(draw.integers(2, 5))), replace=False):
@@ -140,7 +138,7 @@ def wash_payers(world: World, attack: Attack) -> None:
     draw, at = world.random, world.some_time()
     owner = purses.funded(world, attack, 1, (at - 5 * DAY, at - DAY), purses.alone, role="beneficiary")[0]
     payers = purses.funded(world, attack, attack.size - 1, (at, at + 12 * DAY), purses.by_mules)
-    wallet = world.account(owner.born, role="mule", attack=attack.number)
+    wallet = world.mule(attack, owner.born)
     world.transfer(owner, wallet, 3, owner.born + 300)
     agents = [
         purses.bad_agent(world, owner, at=at + draw.uniform(0, DAY), wallet=wallet)

@@ -5,7 +5,7 @@ and rows are sorted by time, so neither an id nor an order gives a label away.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -18,6 +18,8 @@ from bilateral.trust.tables.schema import COLUMNS, Tables
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")
+
+Range = tuple[float, float]
 
 DAY: Final = 86400.0
 HOUR: Final = 3600.0
@@ -215,7 +217,13 @@ class World:
         value = value if other.get("unclipped") else float(np.clip(round(value), 0, 100))
         self.feedback.append((client.address, agent.number, value, tag, ts, proof, attack))
 
-    def buy(self, member: Account, agent: Agent, amount: float, ts: float, values: tuple[float, float]) -> None:
+    def lie(  # noqa: PLR0913, PLR0917
+        self, record: Callable[..., None], attack: Attack, source: Any, subject: Agent, ts: float, values: Range
+    ) -> None:
+        """Record a false feedback, rating or validation. Its value is drawn once its time is."""
+        record(source, subject, self.random.uniform(*values), ts, attack=attack.number)
+
+    def buy(self, member: Account, agent: Agent, amount: float, ts: float, values: Range) -> None:
         """Record a purchase by a member of an attack, and its false feedback with a proof an hour later."""
         proof = self.pay(member, agent, amount, ts)
         self.say(member, agent, self.random.uniform(*values), ts + HOUR, proof=proof, attack=member.attack)
@@ -237,6 +245,11 @@ class World:
         """Record a validation."""
         ts = self._within(ts, max(validator.ts, agent.ts))
         self.validations.append((validator.number, agent.number, float(np.clip(round(value), 0, 100)), ts, attack))
+
+    def judge(self, validator: Agent, agent: Agent) -> None:
+        """Let a validator judge an agent rightly, at any time once both are there."""
+        value = agent.quality + self.random.normal(0, 5)
+        self.validate(validator, agent, value, self.time(max(validator.ts, agent.ts)))
 
     def meet(self, client: Account, agent: Agent, ts: float, value: float | None = None) -> None:
         """Let a client use an agent: perhaps with a payment, feedback and a rating of the client."""
@@ -304,9 +317,9 @@ class World:
         for client in self.some_of(self.honest, count):
             self.meet(client, agent, self.time(max(at, client.born + HOUR)))
 
-    def some_time(self) -> float:
-        """Return a time at which an attack may begin."""
-        return self.time(START + 20 * DAY, self.end - 60 * DAY)
+    def some_time(self, first: int = 20, last: int = 60) -> float:
+        """Return a time at which an attack may begin: from some days after the start to some before the end."""
+        return self.time(START + first * DAY, self.end - last * DAY)
 
     def sybils(
         self, attack: Attack, at: float, spread: float, source: Account | None = None, cover: float | None = None
@@ -336,9 +349,17 @@ class World:
         """Return a new owner that an exchange funds."""
         return self.funded(at, role="owner", attack=attack.number)
 
+    def mule(self, attack: Attack, born: float) -> Account:
+        """Return a new account that money passes through, without funds."""
+        return self.account(born, role="mule", attack=attack.number)
+
     def target(self, attack: Attack, owner: Account, at: float) -> Agent:
         """Return a new bad agent that an attack praises."""
         return self.agent(owner, at, self.random.uniform(20, 50), role="beneficiary", attack=attack.number)
+
+    def young_target(self, attack: Attack, born: float) -> Agent:
+        """Return a new bad agent, registered an hour after the birth of its owner, whom an exchange funds."""
+        return self.target(attack, self.funded_owner(attack, born), born + HOUR)
 
     def plot(self, attack: Attack) -> tuple[float, Account]:
         """Return the time of an attack, and the account from which the attacker funds others."""
