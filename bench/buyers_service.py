@@ -44,15 +44,10 @@ from simulation.events import ADDRESSES, Log, encoded
 
 TOKEN: Final = checksummed("0x" + "70" * 20)
 TERMS: Final = PaymentTerms({TOKEN: 6})
-DEPLOYMENT: Final = Deployment(
-    31337,
-    ADDRESSES[Registry.IDENTITY],
-    ADDRESSES[Registry.BIDIRECTIONAL],
-    ADDRESSES[Registry.AUTHORIZED],
-    ADDRESSES[Registry.VALIDATION],
-    first_block=1,
-    buyers=ADDRESSES[Registry.BUYERS],
+_IDENTITY, _REPUTATION, _AUTHORIZED, _VALIDATION, _BUYERS = (
+    ADDRESSES[Registry[name]] for name in ("IDENTITY", "BIDIRECTIONAL", "AUTHORIZED", "VALIDATION", "BUYERS")
 )
+DEPLOYMENT: Final = Deployment(31337, _IDENTITY, _REPUTATION, _AUTHORIZED, _VALIDATION, first_block=1, buyers=_BUYERS)
 AGENTS: Final = 1_000
 BUYERS: Final = 2_000
 _TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")

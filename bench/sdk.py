@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import ape
@@ -90,7 +91,7 @@ def write(web3: Web3, count: int) -> None:
     seconds = dict.fromkeys(ways, 0.0)
     for _ in range(ROUNDS):
         for name, run in ways.items():
-            seconds[name] += _seconds(lambda run=run: run(count // ROUNDS))
+            seconds[name] += _seconds(partial(run, count // ROUNDS))
     plain = seconds["web3.py, one by one"]
     rows = [(name, f"{spent:.1f}", f"{spent / plain:.2f}") for name, spent in seconds.items()]
     print_table(f"{count // ROUNDS * ROUNDS:,} writes", "way", "seconds", "times web3.py", rows=rows)

@@ -101,16 +101,6 @@ class Memory:
 
     past: list[tuple[Plan, float, float]] = field(default_factory=list)
 
-    def add(self, plan: Plan, cost: float, revenue: float) -> None:
-        """Remember a campaign.
-
-        Args:
-            plan: The plan.
-            cost: All that it cost.
-            revenue: All that it took in.
-        """
-        self.past.append((plan, cost, revenue))
-
     def next(self, random: np.random.Generator) -> Plan:
         """Choose a plan: of a strategy that paid, mostly a change of a plan that paid best.
 
@@ -262,7 +252,7 @@ class Attackers:
         market.agents.alive[campaign.agents] = False
         self.money[campaign.hand % market.settings.attackers] += campaign.revenue
         if market.today > campaign.opens:
-            self.memory.add(campaign.plan, campaign.cost, campaign.revenue)
+            self.memory.past.append((campaign.plan, campaign.cost, campaign.revenue))
         if self._free_at is not None:
             self._free_at[campaign.hand] = market.today + 1
 

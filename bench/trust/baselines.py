@@ -35,9 +35,9 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
         "REV2 (unfairness)": _unfairness(rater, opinions.subject[rows], percent, size, ledger.subjects),
         "FRAUDAR": _fraudar(rater, opinions.subject[rows].astype(np.int64), size, ledger.subjects),
         "degree": -context.activity.astype(np.float64),
-        "SybilRank": sybil_rank(context, honest),
-        "SybilSCAR": sybil_scar(context, honest),
-        "trees over plain counts": supervised(context),
+        "SybilRank": np.asarray(-short_walk(_graph(context), honest)),
+        "SybilSCAR": _sybil_scar(context, honest),
+        "trees over plain counts": np.asarray(_trees().decision_function(_counts(context)), np.float64),
         "time only": -np.where(np.isfinite(youngest), youngest, 1e12),
         "popularity only": -received.astype(np.float64),
     }
@@ -128,23 +128,8 @@ _WORLDS: Final = range(5101, 5111)
 """Drawn worlds that the trees learn from: the first ten of those that train our ranking."""
 
 
-def sybil_rank(context: Context, honest: Ints) -> Floats:
-    """Return low trust after a short walk from known honest accounts, by degree.
-
-    Args:
-        context: The ledger and what detectors share.
-        honest: Some honest accounts.
-    """
-    return np.asarray(-short_walk(_graph(context), honest))
-
-
-def sybil_scar(context: Context, honest: Ints) -> Floats:
-    """Return the residual probability that an account is a Sybil, by its neighbours and honest seeds.
-
-    Args:
-        context: The ledger and what detectors share.
-        honest: Some honest accounts.
-    """
+def _sybil_scar(context: Context, honest: Ints) -> Floats:
+    """Return the residual probability that an account is a Sybil, by its neighbours and honest seeds."""
     graph = _graph(context)
     prior = np.zeros(graph.shape[0])
     prior[honest] = -_PRIOR
@@ -155,17 +140,9 @@ def sybil_scar(context: Context, honest: Ints) -> Floats:
     return residual
 
 
-def supervised(context: Context) -> Floats:
-    """Return the odds by trees over plain counts, which learned from drawn worlds as our ranking did.
-
-    Args:
-        context: The ledger and what detectors share.
-    """
-    return np.asarray(_trees().decision_function(_counts(context)), np.float64)
-
-
 @cache
 def _trees() -> HistGradientBoostingClassifier:
+    """Return trees over plain counts, which learned from drawn worlds as our ranking did."""
     from bench.trust.train import analysed  # noqa: PLC0415  # measures import baselines, and training measures
 
     worlds = [analysed(seed) for seed in _WORLDS]

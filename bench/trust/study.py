@@ -80,10 +80,7 @@ def rotated(kind_seeds: range) -> Row:
         names = np.random.default_rng(seed).permutation(sorted(set(truth.family.values())))
         halves = (set(names[: len(names) // 2]), set(names[len(names) // 2 :]))
         for tuned, tested in (halves, halves[::-1]):
-            members = [
-                truth.judged & np.isin(truth.attack, [n for n, family in truth.family.items() if family in half])
-                for half in (tuned, tested)
-            ]
+            members = [truth.judged & np.isin(truth.attack, truth.numbers(half)) for half in (tuned, tested)]
             grid = np.arange(0.5, 6.1, 0.25)
             balanced = [_balanced(total >= limit, members[0], honest) for limit in grid]
             flagged = total >= grid[int(np.argmax(balanced))]

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.praise import burst
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
 
@@ -51,9 +51,7 @@ def retaliation(world: World, attack: Attack) -> None:
 
 def punishing_gang(world: World, attack: Attack) -> None:
     """Servers of one funder rate the same honest clients down."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 5 * DAY, world.mastermind(attack, at))
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    at, _, agents = world.gang(attack, 5 * DAY, one=True)
     for client, agent in product(world.some_of(world.honest, 3), agents):
         value, when = world.random.uniform(0, 10), world.time(at + 6 * DAY, at + 40 * DAY)
         world.rate_client(client, agent, value, when, attack.number)
@@ -76,7 +74,7 @@ def poisoned_launch(world: World, attack: Attack) -> None:
         world.camouflage([account], 3.0, account.born)
         for victim in world.some_of(victims, 2):
             when = max(victim.ts, account.born) + world.random.uniform(DAY, 25 * DAY)
-            world.buy(account, victim, world.random.lognormal(-1, 1.2), when, (25, 50))
+            world.buy(account, victim, when, (25, 50))
 
 
 def rival_war(world: World, attack: Attack) -> None:
@@ -100,12 +98,9 @@ def wolf_pack(world: World, attack: Attack) -> None:
     best = sorted(rivals, key=lambda agent: -agent.popularity)[:8]
     for account in world.sybils(attack, at, 40 * DAY):
         world.camouflage([account], 3.0, account.born)
-        for place in world.random.choice(len(best), 2, replace=False):
+        for rival in world.some_of(best, 2):
             when = account.born + world.random.exponential(12 * DAY)
-            pays = world.happens(0.5)
-            proof = world.pay(account, best[place], world.random.lognormal(-1, 1.2), when) if pays else None
-            value = world.random.uniform(10, 40)
-            world.say(account, best[place], value, when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, rival, when, (10, 40), pays=world.happens(0.5))
 
 
 def coercion(world: World, attack: Attack) -> None:
@@ -247,34 +242,34 @@ def _rivals(world: World, owner: Account, at: float, count: int) -> list[Agent]:
 def rival_slander(world: World, attack: Attack) -> None:
     """Accounts on peeled money call rivals of one community bad and praise the owner's agents, for three weeks."""
     draw, at = world.random, world.some_time()
-    owner = purses.funded(world, attack, 1, (at - 5 * DAY, at), purses.alone, role="beneficiary")[0]
-    raters = purses.funded(
-        world, attack, attack.size - 1, (at, at + 20 * DAY), purses.by_peeling, community=owner.community
+    owner = crowds.funded(world, attack, 1, (at - 5 * DAY, at), crowds.alone, role="beneficiary")[0]
+    raters = crowds.funded(
+        world, attack, attack.size - 1, (at, at + 20 * DAY), crowds.by_peeling, community=owner.community
     )
-    agents = [purses.bad_agent(world, owner) for _ in range(1 + attack.size // 20)]
+    agents = [crowds.bad_agent(world, owner) for _ in range(1 + attack.size // 20)]
     rivals = _rivals(world, owner, at, 3 + attack.size // 10)
     for account in raters:
-        for rival in purses.some(world, rivals, 0.75):
+        for rival in crowds.some(world, rivals, 0.75):
             value, when = draw.uniform(10, 40), account.born + draw.uniform(0.1, 20) * DAY
-            purses.claim(world, account, rival, value, when, paid=0.5)
-        for agent in purses.some(world, agents, 0.6):
+            crowds.claim(world, account, rival, value, when, paid=0.5)
+        for agent in crowds.some(world, agents, 0.6):
             value, ts = draw.uniform(80, 97), account.born + draw.uniform(0.1, 20) * DAY
-            purses.claim(world, account, agent, value, ts, paid=0.5)
-        purses.live(world, account, 2)
-    purses.served(world, agents, 3)
+            crowds.claim(world, account, agent, value, ts, paid=0.5)
+        crowds.live(world, account, 2)
+    crowds.served(world, agents, 3)
 
 
 def client_blacklist(world: World, attack: Attack) -> None:
     """Servers of normal quality and age rate the same honest clients low, and other clients fairly."""
-    owners = purses.funded(world, attack, attack.size, (START, START + 40 * DAY), purses.alone)
+    owners = crowds.funded(world, attack, attack.size, (START, START + 40 * DAY), crowds.alone)
     at = world.time(START + 60 * DAY, world.end - 45 * DAY)
-    agents = [purses.bad_agent(world, owner, (55, 85)) for owner in owners]
+    agents = [crowds.bad_agent(world, owner, (55, 85)) for owner in owners]
     good = [account for account in world.honest if account.quality >= 60 and account.born < at - DAY]  # noqa: PLR2004
     victims = world.some_of(good, 4 + attack.size // 5)
     for owner, agent in zip(owners, agents, strict=True):
-        purses.served(world, [agent], 6)
-        purses.live(world, owner, 1)
-        for victim in purses.some(world, victims, 0.75):
+        crowds.served(world, [agent], 6)
+        crowds.live(world, owner, 1)
+        for victim in crowds.some(world, victims, 0.75):
             when = at + world.random.uniform(0, 40 * DAY)
             if world.happens(0.4):
                 world.pay(victim, agent, world.random.lognormal(-1, 1.2), when - 600)

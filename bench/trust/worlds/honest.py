@@ -1,7 +1,5 @@
 """The honest part of a world, with groups that look like attackers and are not."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Settings, World
@@ -16,19 +14,11 @@ def honest_world(seed: int, settings: Settings | None = None) -> World:
     """
     world = World(seed, settings or Settings())
     world.exchanges = [world.account(START, role="exchange") for _ in range(world.settings.exchanges)]
-    _people(world)
-    _platforms(world)
-    _airdrop(world)
-    _validators(world)
+    for add in (_people, _platforms, _airdrop, _validators):
+        add(world)
     world.servers = [agent for agent in world.agents if not agent.is_validator]
-    _terms(world)
-    _launch_crowd(world)
-    _team(world)
-    _turn(world)
-    _business(world, [a for a in world.honest if a.group != "launch crowd"])
-    _clubs(world)
-    _vouchers(world)
-    _validations(world)
+    for add in (_terms, _launch_crowd, _team, _turn, _business, _clubs, _vouchers, _validations):
+        add(world)
     return world
 
 
@@ -145,14 +135,14 @@ def _validators(world: World) -> None:
         world.validators.append(agent)
 
 
-def _business(world: World, clients: Sequence[Account]) -> None:
+def _business(world: World) -> None:
     """Let honest clients use agents, mostly of their community, the popular ones most."""
     popularity = np.array([agent.popularity for agent in world.servers])
     community = np.array([agent.community for agent in world.servers])
     every = popularity / popularity.sum()
     places = [np.flatnonzero(community == number) for number in range(world.settings.communities)]
     inside = [popularity[place] / popularity[place].sum() for place in places]
-    for client in clients:
+    for client in [account for account in world.honest if account.group != "launch crowd"]:
         count = int(min(world.random.zipf(1.9), 120))
         near = world.random.choice(places[client.community], count, p=inside[client.community])
         chosen = np.where(world.random.random(count) < 0.7, near, world.random.choice(len(popularity), count, p=every))  # noqa: PLR2004

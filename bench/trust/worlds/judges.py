@@ -1,6 +1,6 @@
 """Attacks on validations and on ratings of clients: validators of bad agents, servers of bad clients."""
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
 
 
@@ -245,29 +245,29 @@ def _judge_rightly(world: World, validator: Agent, agent: Agent, at: float) -> N
 def laundry_hub(world: World, attack: Attack) -> None:
     """Bad clients of one exchange get high ratings from a hub of shell servers, with washed payments."""
     draw, at, count = world.random, world.some_time(), max(1, attack.size // 5)
-    owners = purses.funded(world, attack, count, (at - 12 * DAY, at), purses.by_chain)
-    agents = [purses.bad_agent(world, owner, (40, 70)) for owner in owners for _ in range(3 if count == 1 else 1)]
-    clients = purses.born(world, attack, attack.size - count, (at, at + 2 * DAY))
-    purses.from_one_exchange(world, clients)
+    owners = crowds.funded(world, attack, count, (at - 12 * DAY, at), crowds.by_chain)
+    agents = [crowds.bad_agent(world, owner, (40, 70)) for owner in owners for _ in range(3 if count == 1 else 1)]
+    clients = crowds.born(world, attack, attack.size - count, (at, at + 2 * DAY))
+    crowds.from_one_exchange(world, clients)
     for account in clients:
         account.quality = float(draw.uniform(8, 35))
-        purses.live(world, account, 5)
-        for agent in purses.some(world, agents, 0.7):
+        crowds.live(world, account, 5)
+        for agent in crowds.some(world, agents, 0.7):
             _launder(world, account, agent, at)
-    purses.served(world, agents, 2)
+    crowds.served(world, agents, 2)
 
 
 def failing_validators(world: World, attack: Attack) -> None:
     """Validators praise poor agents of their own and fail some rivals, and the agents praise the validators."""
     draw, at, count = world.random, world.some_time(), max(1, attack.size // 6)
-    members = purses.funded(world, attack, attack.size, (at, at + 12 * DAY), purses.by_tree)
+    members = crowds.funded(world, attack, attack.size, (at, at + 12 * DAY), crowds.by_tree)
     validators = [
-        purses.bad_agent(world, account, (40, 60), popularity=0.01, is_validator=True) for account in members[:count]
+        crowds.bad_agent(world, account, (40, 60), popularity=0.01, is_validator=True) for account in members[:count]
     ]
     owners = members[count:]
-    agents = [purses.bad_agent(world, account) for account in owners for _ in range(2 if attack.size < 8 else 1)]  # noqa: PLR2004
+    agents = [crowds.bad_agent(world, account) for account in owners for _ in range(2 if attack.size < 8 else 1)]  # noqa: PLR2004
     for agent in agents:
-        for validator in purses.some(world, validators, 0.6):
+        for validator in crowds.some(world, validators, 0.6):
             when = at
             for _ in range(int(draw.integers(1, 3))):
                 when = world.time(at + 14 * DAY, at + 55 * DAY)
@@ -275,13 +275,13 @@ def failing_validators(world: World, attack: Attack) -> None:
             if world.happens(0.7):
                 later = when + draw.uniform(1, 72) * HOUR
                 world.rate_validator(validator, agent, draw.uniform(86, 100), later, attack.number)
-        purses.served(world, [agent], 4)
+        crowds.served(world, [agent], 4)
     for place, account in enumerate(owners):
-        purses.live(world, account, 2)
+        crowds.live(world, account, 2)
         if world.happens(0.5):
             choices = (agents[(place + 2) % len(agents)], agents[0], agents[-1])
             agent = next((agent for agent in choices if agent.owner is not account), agents[-1])
-            purses.claim(world, account, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
+            crowds.claim(world, account, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
     for validator in validators:
         _judge_others(world, attack, validator, at)
 
@@ -297,7 +297,7 @@ def _launder(world: World, client: Account, agent: Agent, at: float) -> None:
             world.transfer(agent.owner, client, amount * 0.97, when + draw.uniform(1, 30) * HOUR)
         world.rate_client(client, agent, draw.uniform(85, 100), when + draw.uniform(1, 20) * HOUR, client.attack)
     if world.happens(0.35):
-        purses.claim(world, client, agent, draw.uniform(75, 95), world.time(at + 3 * DAY, at + 50 * DAY))
+        crowds.claim(world, client, agent, draw.uniform(75, 95), world.time(at + 3 * DAY, at + 50 * DAY))
 
 
 def _judge_others(world: World, attack: Attack, validator: Agent, at: float) -> None:

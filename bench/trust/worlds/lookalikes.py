@@ -245,12 +245,8 @@ def add_bystanders(world: World) -> None:
     Args:
         world: A world without attacks.
     """
-    disputes(world)
-    for _ in range(3):
-        launch_campaign(world)
-    for _ in range(2):
-        dao_team(world)
-    refund_merchants(world)
+    for add in (disputes, *[launch_campaign] * 3, *[dao_team] * 2, refund_merchants):
+        add(world)
 
 
 def disputes(world: World) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
 
 
@@ -147,8 +147,7 @@ def referral(world: World, attack: Attack) -> None:
         born, friend = at + world.random.uniform(0, 45 * DAY), world.one_of(world.honest)
         account = world.sybil(attack, born, friend, world.random.uniform(1, 30))
         agent, when = agents[place % 4], born + world.random.exponential(10 * DAY)
-        proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
-        world.say(account, agent, world.random.uniform(82, 100), when + 2 * HOUR, proof=proof, attack=attack.number)
+        world.buy(account, agent, when, (82, 100), after=2 * HOUR)
 
 
 def peel_chain(world: World, attack: Attack) -> None:
@@ -245,30 +244,30 @@ def mule_forest(world: World, attack: Attack) -> None:
 def bipartite_farm(world: World, attack: Attack) -> None:
     """Raters on mules of their own moderately praise a part of the agents of owners funded by exchanges."""
     draw, at, count = world.random, world.some_time(), max(1, attack.size // 4)
-    owners = purses.funded(world, attack, count, (at - 10 * DAY, at), purses.alone, role="beneficiary")
-    raters = purses.funded(world, attack, attack.size - count, (at, at + 25 * DAY), purses.by_mules)
-    agents = [purses.bad_agent(world, owner) for owner in owners for _ in range(4 if count == 1 else 2)]
-    purses.served(world, agents, 3)
+    owners = crowds.funded(world, attack, count, (at - 10 * DAY, at), crowds.alone, role="beneficiary")
+    raters = crowds.funded(world, attack, attack.size - count, (at, at + 25 * DAY), crowds.by_mules)
+    agents = [crowds.bad_agent(world, owner) for owner in owners for _ in range(4 if count == 1 else 2)]
+    crowds.served(world, agents, 3)
     for account in raters:
-        for agent in purses.some(world, agents, 0.8 if len(agents) < 6 else 0.5):  # noqa: PLR2004
+        for agent in crowds.some(world, agents, 0.8 if len(agents) < 6 else 0.5):  # noqa: PLR2004
             value, when = draw.uniform(78, 94), account.born + draw.exponential(8 * DAY)
-            purses.claim(world, account, agent, value, when, paid=0.15)
-        purses.live(world, account, 1.5)
+            crowds.claim(world, account, agent, value, when, paid=0.15)
+        crowds.live(world, account, 1.5)
 
 
 def pyramid(world: World, attack: Attack) -> None:
     """A tree of funds grows over six weeks. Children praise the agents of parents and grandparents."""
     draw, at = world.random, world.some_time() - 10 * DAY
-    members = purses.funded(world, attack, attack.size, (at, at + 45 * DAY), purses.by_tree)
-    agents = [purses.bad_agent(world, account) for account in members[: max(1, attack.size // 2)]]
+    members = crowds.funded(world, attack, attack.size, (at, at + 45 * DAY), crowds.by_tree)
+    agents = [crowds.bad_agent(world, account) for account in members[: max(1, attack.size // 2)]]
     for place, account in enumerate(members[1:], start=1):
         parent = (place - 1) // 2
         for spot in {parent, (parent - 1) // 2 if parent else parent}:
             for _ in range(1 if world.happens(0.6) else 2):
                 value = draw.uniform(94, 100) if world.happens(0.7) else draw.uniform(62, 74)
-                purses.claim(world, account, agents[spot], value, account.born + draw.exponential(10 * DAY), paid=0.2)
-        purses.live(world, account, 2)
-    purses.served(world, agents, 3)
+                crowds.claim(world, account, agents[spot], value, account.born + draw.exponential(10 * DAY), paid=0.2)
+        crowds.live(world, account, 2)
+    crowds.served(world, agents, 3)
 
 
 def relay_waves(world: World, attack: Attack) -> None:
@@ -276,23 +275,23 @@ def relay_waves(world: World, attack: Attack) -> None:
     draw, count = world.random, max(2, int(np.ceil((attack.size - 1) / 5)))
     at = world.time(START + 20 * DAY, START + 60 * DAY)
     gap = min(9, 95 / count) * DAY
-    owner = purses.funded(world, attack, 1, (at - 8 * DAY, at), purses.alone, role="beneficiary")[0]
-    agents = [purses.bad_agent(world, owner) for _ in range(2 + attack.size // 20)]
+    owner = crowds.funded(world, attack, 1, (at - 8 * DAY, at), crowds.alone, role="beneficiary")[0]
+    agents = [crowds.bad_agent(world, owner) for _ in range(2 + attack.size // 20)]
     waves = [len(wave) for wave in np.array_split(np.arange(attack.size - 1), count) if len(wave)]
     before: list[Account] = []
     for turn, size in enumerate(waves):
         begin = at + turn * gap + DAY
-        wave = purses.born(world, attack, size, (begin, begin + 0.3 * gap))
+        wave = crowds.born(world, attack, size, (begin, begin + 0.3 * gap))
         if not before:
-            purses.from_one_exchange(world, wave)
+            crowds.from_one_exchange(world, wave)
         for account in wave:
             if before:
                 source = world.one_of(before)
                 world.transfer(source, account, draw.lognormal(2.6, 0.4), account.born - draw.uniform(300, 0.3 * gap))
-            for agent in purses.some(world, agents, 0.8):
+            for agent in crowds.some(world, agents, 0.8):
                 usual = world.happens(0.9)
                 value = float(np.clip(draw.normal(83, 5), 70, 95)) if usual else draw.uniform(50, 65)
-                purses.claim(world, account, agent, value, account.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
-            purses.live(world, account, 1.5, min(account.born + 9 * DAY, world.end))
+                crowds.claim(world, account, agent, value, account.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
+            crowds.live(world, account, 1.5, min(account.born + 9 * DAY, world.end))
         before = wave
-    purses.served(world, agents, 4)
+    crowds.served(world, agents, 4)

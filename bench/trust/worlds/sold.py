@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, START, Attack, World
 
 
@@ -96,9 +96,7 @@ def thin_spread(world: World, attack: Attack) -> None:
         for step in (0, 1, 3):
             agent = agents[(place + step) % size]
             when = max(account.born, agent.ts) + world.random.exponential(10 * DAY)
-            pays = world.happens(0.6)
-            proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when) if pays else None
-            world.say(account, agent, world.random.uniform(80, 98), when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, agent, when, (80, 98), pays=world.happens(0.6))
     for agent in agents:
         world.visited(agent, 3)
 
@@ -225,20 +223,20 @@ def paid_sleepers(world: World, attack: Attack) -> None:
 def broker_hub(world: World, attack: Attack) -> None:
     """Buyers pay a broker, and its few raters on peeled money praise the buyers' agents soon after."""
     draw, at, count = world.random, world.some_time() - 10 * DAY, max(2, attack.size // 5)
-    buyers = purses.funded(world, attack, attack.size - count, (START, at), purses.alone, role="beneficiary")
-    raters = purses.funded(world, attack, count, (at - 6 * DAY, at), purses.by_peeling)
+    buyers = crowds.funded(world, attack, attack.size - count, (START, at), crowds.alone, role="beneficiary")
+    raters = crowds.funded(world, attack, count, (at - 6 * DAY, at), crowds.by_peeling)
     broker = world.funded(at - 9 * DAY, role="funder", attack=attack.number)
     for account in raters:
-        purses.live(world, account, 8)
+        crowds.live(world, account, 8)
     for buyer in buyers:
         few = 3 if attack.size < 6 else int(draw.integers(1, 3))  # noqa: PLR2004
-        agents = [purses.bad_agent(world, buyer, (30, 65)) for _ in range(few)]
+        agents = [crowds.bad_agent(world, buyer, (30, 65)) for _ in range(few)]
         when = world.time(at + DAY, at + 58 * DAY)
         world.transfer(buyer, broker, draw.lognormal(2, 0.5), when)
-        purses.live(world, buyer, 3)
+        crowds.live(world, buyer, 3)
         for agent in agents:
-            purses.served(world, [agent], 3)
-            for account in purses.some(world, raters, 0.7):
-                purses.claim(world, account, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
+            crowds.served(world, [agent], 3)
+            for account in crowds.some(world, raters, 0.7):
+                crowds.claim(world, account, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
     for account in raters:
         world.transfer(broker, account, draw.lognormal(2, 0.5), at + draw.uniform(59, 63) * DAY)

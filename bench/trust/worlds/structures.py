@@ -563,8 +563,7 @@ def _tipped(world: World, plan: Plan, members: list[Account]) -> None:
         world.transfer(
             agent.owner, account, draw.uniform(0.5, 4), at + (-DAY if before else DAY) * draw.uniform(0.1, 1)
         )
-        proof = world.pay(account, agent, draw.lognormal(-1, 1), at) if world.happens(0.5) else None
-        world.say(account, agent, draw.uniform(*plan.praise), at + HOUR, proof=proof, attack=plan.number)
+        world.buy(account, agent, at, plan.praise, pays=world.happens(0.5), spread=1)
     for account in members:
         praise(world, plan, account, agent)
 
@@ -609,8 +608,7 @@ def _framed(world: World, plan: Plan, members: list[Account]) -> None:
         account.role = "noise"
         for victim in world.part(victims, plan.share):
             at = max(moment(world, plan, account), victim.ts)
-            proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
-            world.say(account, victim, draw.uniform(94, 100), at + HOUR, proof=proof, attack=plan.number)
+            world.buy(account, victim, at, (94, 100), pays=pays, spread=1)
             if sends:
                 world.transfer(account, victim.owner, draw.lognormal(0, 1), at)
         if judges:

@@ -1,14 +1,12 @@
 """Attacks that pay for their own praise: the money returns, or never left."""
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, Attack, World
 
 
 def wash_ring(world: World, attack: Attack) -> None:
     """Owners pay and praise each other, and the money comes back."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 20 * DAY)
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    at, accounts, agents = world.gang(attack, 20 * DAY)
     for place, account in enumerate(accounts):
         for step in (1, 2, 3):
             agent = agents[(place + step) % len(agents)]
@@ -24,7 +22,8 @@ def dust_proofs(world: World, attack: Attack) -> None:
     at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 20 * DAY):
         when = account.born + world.random.exponential(2 * DAY)
-        world.buy(account, agent, 1e-4, when, (88, 100))
+        proof = world.pay(account, agent, 1e-4, when)
+        world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def layered_wash(world: World, attack: Attack) -> None:
@@ -46,7 +45,7 @@ def ghost_demand(world: World, attack: Attack) -> None:
         when = account.born
         for _ in range(int(world.random.integers(2, 5))):
             when += world.random.exponential(9 * DAY)
-            world.buy(account, agent, world.random.lognormal(-1, 0.8), when, (74, 92))
+            world.buy(account, agent, when, (74, 92), spread=0.8)
             if world.happens(0.5):
                 world.rate_client(account, agent, world.random.uniform(80, 98), when + 3 * HOUR, attack.number)
     for _ in range(3):
@@ -59,7 +58,7 @@ def own_money(world: World, attack: Attack) -> None:
     at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 40 * DAY, cover=2.0):
         when = account.born + world.random.exponential(8 * DAY)
-        world.buy(account, agent, world.random.lognormal(-1, 1.2), when, (85, 100))
+        world.buy(account, agent, when, (85, 100))
     exchange = world.one_of(world.exchanges)
     world.transfer(agent.owner, exchange, float(attack.size), at + 55 * DAY)
     world.lured(agent, 6, at + 30 * DAY)
@@ -136,27 +135,27 @@ def wash_trading(world: World, attack: Attack) -> None:
 def wash_payers(world: World, attack: Attack) -> None:
     """Accounts pay and prove their praise. The agents' wallet sends the money back by a mule, round after round."""
     draw, at = world.random, world.some_time()
-    owner = purses.funded(world, attack, 1, (at - 5 * DAY, at - DAY), purses.alone, role="beneficiary")[0]
-    payers = purses.funded(world, attack, attack.size - 1, (at, at + 12 * DAY), purses.by_mules)
+    owner = crowds.funded(world, attack, 1, (at - 5 * DAY, at - DAY), crowds.alone, role="beneficiary")[0]
+    payers = crowds.funded(world, attack, attack.size - 1, (at, at + 12 * DAY), crowds.by_mules)
     wallet = world.mule(attack, owner.born)
     world.transfer(owner, wallet, 3, owner.born + 300)
     agents = [
-        purses.bad_agent(world, owner, at=at + draw.uniform(0, DAY), wallet=wallet)
+        crowds.bad_agent(world, owner, at=at + draw.uniform(0, DAY), wallet=wallet)
         for _ in range(1 + attack.size // 10)
     ]
-    back = purses.mule(world, attack.number, at + 13 * DAY, wallet, 2.0)
+    back = crowds.mule(world, attack.number, at + 13 * DAY, wallet, 2.0)
     for turn in range(int(draw.integers(3, 6))):
         begin = at + (14 + 7 * turn) * DAY
-        for account in purses.some(world, payers, 0.75) if turn else payers:
+        for account in crowds.some(world, payers, 0.75) if turn else payers:
             for _ in range(int(draw.integers(1, 4))):
                 agent = world.one_of(agents)
                 when = min(begin + draw.uniform(0, 4 * DAY), world.end - DAY)
-                purses.claim(world, account, agent, draw.uniform(88, 100), when, paid=0.95, proven=0.9)
+                crowds.claim(world, account, agent, draw.uniform(88, 100), when, paid=0.95, proven=0.9)
         when = min(begin + 4.5 * DAY, world.end - 2 * HOUR)
         world.transfer(wallet, back, len(payers) * draw.uniform(0.5, 1), when)
         for account in payers:
             when = min(begin + draw.uniform(4.6, 6.5) * DAY, world.end - draw.uniform(0, HOUR))
             world.transfer(back, account, draw.uniform(0.3, 1.5), when)
     for account in payers:
-        purses.live(world, account, 1)
-    purses.served(world, agents, 3)
+        crowds.live(world, account, 1)
+    crowds.served(world, agents, 3)

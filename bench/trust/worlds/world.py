@@ -223,10 +223,14 @@ class World:
         """Record a false feedback, rating or validation. Its value is drawn once its time is."""
         record(source, subject, self.random.uniform(*values), ts, attack=attack.number)
 
-    def buy(self, member: Account, agent: Agent, amount: float, ts: float, values: Range) -> None:
-        """Record a purchase by a member of an attack, and its false feedback with a proof an hour later."""
-        proof = self.pay(member, agent, amount, ts)
-        self.say(member, agent, self.random.uniform(*values), ts + HOUR, proof=proof, attack=member.attack)
+    def buy(
+        self, member: Account, agent: Agent, ts: float, values: Range, *, pays: bool = True, **other: float
+    ) -> None:
+        """Record false feedback by a member of an attack an hour after a purchase, whose amount has a `spread`."""
+        amount = (-1, other.get("spread", 1.2))
+        proof = self.pay(member, agent, self.random.lognormal(*amount), ts) if pays else None
+        ts += other.get("after", HOUR)
+        self.say(member, agent, self.random.uniform(*values), ts, proof=proof, attack=member.attack)
 
     def rate_client(self, client: Account, server: Agent, value: float, ts: float, attack: int = -1) -> None:
         """Record a server's rating of a client."""
@@ -360,6 +364,12 @@ class World:
     def young_target(self, attack: Attack, born: float) -> Agent:
         """Return a new bad agent, registered an hour after the birth of its owner, whom an exchange funds."""
         return self.target(attack, self.funded_owner(attack, born), born + HOUR)
+
+    def gang(self, attack: Attack, spread: float, *, one: bool = False) -> tuple[float, list[Account], list[Agent]]:
+        """Return the time of an attack, and new owners with a bad agent each: of one funder, or of exchanges."""
+        at = self.some_time()
+        accounts = self.sybils(attack, at, spread, self.mastermind(attack, at) if one else None)
+        return at, accounts, [self.target(attack, account, account.born + 600) for account in accounts]
 
     def plot(self, attack: Attack) -> tuple[float, Account]:
         """Return the time of an attack, and the account from which the attacker funds others."""
