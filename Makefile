@@ -150,11 +150,9 @@ fuzz-graphql: compile ## Send made-up GraphQL queries to the service on both eng
 bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,000 agents in DATABASE, which is filled if it is empty.
 	@$(BIN)/python -m bench.search --database $(DATABASE)
 	@$(BIN)/python -m bench.api --database $(DATABASE)
-	@$(BIN)/python -m bench.checks --database $(DATABASE)
-	@$(BIN)/python -m bench.graphql --database $(DATABASE)
 
 bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL, which is filled if it is empty.
-	@$(BIN)/python -m bench.search --database $(DATABASE) --copies 10 --limit 150
+	@$(BIN)/python -m bench.search --database $(DATABASE) --copies 10 --limit 150 --repeats 0
 
 bench-semantic: setup ## Measure searches by meaning, by 200 questions with known answers, on DATABASE, which is filled if it is empty; write docs/search.md.
 	@$(BIN)/python -m bench.semantic --database $(DATABASE) --page docs/search.md
@@ -163,12 +161,10 @@ bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search f
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)
 
 bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and buyers. Takes minutes.
-	@$(BIN)/python -m bench.writes
-	@$(BIN)/python -m bench.reads
+	@$(BIN)/python -m bench.sdk
 	@$(BIN)/python -m bench.index
 	@$(BIN)/python -m bench.x402
 	@$(BIN)/python -m bench.buyers_service
-	@$(BIN)/python -m bench.buyers_anchors
 
 bench-scale: setup ## Measure the cost of a rating for index and analysis at 1 and 10 million. Takes up to an hour.
 	@$(BIN)/python -m bench.scale $(or $(SIZES),1000000 10000000)

@@ -86,8 +86,7 @@ def _settle(_: World, earlier: int, *, own_wallet: bool = False, in_parts: bool 
 def _record_payment(_: World, earlier: int) -> Any:
     market = Market()
     hashes = [keccak(number.to_bytes(32)) for number in range(earlier + 1)]
-    receipts = [market.registry.recordPayment(market.client, PRICE, hash_, sender=market.deployer) for hash_ in hashes]
-    return receipts[-1]
+    return [market.registry.recordPayment(market.client, PRICE, hash_, sender=market.deployer) for hash_ in hashes][-1]
 
 
 def packed(buyer: str, amount: int, paid_at: int, position: int) -> int:
@@ -107,18 +106,14 @@ def _record_payments(_: World, *, same_buyer: bool) -> Any:
 def _record_feedback(_: World, earlier: int) -> Any:
     market = Market()
     market.registry.recordPayment(market.client, PRICE, bytes(32), sender=market.deployer)
-    return [
-        market.registry.recordFeedback(market.client, market.owner, 90, sender=market.deployer)
-        for _ in range(earlier + 1)
-    ][-1]
+    record = market.registry.recordFeedback
+    return [record(market.client, market.owner, 90, sender=market.deployer) for _ in range(earlier + 1)][-1]
 
 
 def _anchor(_: World, earlier: int) -> Any:
     market = Market()
-    return [
-        market.registry.anchorRoot(epoch, keccak(bytes([epoch])), sender=market.deployer)
-        for epoch in range(1, earlier + 2)
-    ][-1]
+    anchor, epochs = market.registry.anchorRoot, range(1, earlier + 2)
+    return [anchor(epoch, keccak(bytes([epoch])), sender=market.deployer) for epoch in epochs][-1]
 
 
 def _score(_: World, method: str) -> Any:
@@ -140,21 +135,8 @@ def _leaf(state: tuple[Any, ...]) -> bytes:
 def _verify(_: World) -> Any:
     market = Market()
     state = (
-        market.client,
-        BASE_CHAIN,
-        56,
-        2,
-        47,
-        234_500_000,
-        PAID_AT,
-        PAID_AT,
-        32,
-        2_320,
-        0,
-        0,
-        1,
-        keccak(b"p"),
-        9**8,
+        *(market.client, BASE_CHAIN, 56, 2, 47, 234_500_000, PAID_AT, PAID_AT),
+        *(32, 2_320, 0, 0, 1, keccak(b"p"), 9**8),
     )
     proof = [keccak(bytes([depth])) for depth in range(DEPTH)]
     node = _leaf(state)

@@ -23,14 +23,8 @@ class World:
 
     def __init__(self) -> None:
         """Take the accounts of the network that Ape is connected to."""
-        deployer, owner, other_owner, client, other_client, validator, receiver = ape.accounts.test_accounts[:7]
-        self.deployer = deployer
-        self.owner = owner
-        self.other_owner = other_owner
-        self.client = client
-        self.other_client = other_client
-        self.validator = validator
-        self.receiver = receiver
+        self.deployer, self.owner, self.other_owner, *others = ape.accounts.test_accounts[:7]
+        self.client, self.other_client, self.validator, self.receiver = others
 
     @cached_property
     def identity(self) -> Any:

@@ -219,20 +219,15 @@ def _answer_many(world: World, count: int, *, answered: int) -> Any:
     """
     batcher = world.deployer.deploy(ape.project.MockBatcher)
     batcher.executeAll(world.identity, [world.identity.register.encode_input()], sender=world.deployer)
-    requests = [
-        world.validation.validationRequest.encode_input(batcher, 1, URI, _request_hash(number))
-        for number in range(count)
-    ]
-    responses = [
-        world.validation.validationResponse.encode_input(_request_hash(number), number, URI, RESPONSE_HASH, TAG)
-        for number in range(answered)
-    ]
-    batcher.executeAll(world.validation, requests + responses, sender=world.deployer)
+    request, respond = world.validation.validationRequest.encode_input, world.validation.validationResponse.encode_input
+    calls = [request(batcher, 1, URI, _request_hash(number)) for number in range(count)]
+    calls += [respond(_request_hash(number), number, URI, RESPONSE_HASH, TAG) for number in range(answered)]
+    batcher.executeAll(world.validation, calls, sender=world.deployer)
     return batcher
 
 
-def _get_summary_validation(world: World, count: int, *, answered: int, filtered: bool = False) -> Any:
-    validator = _answer_many(world, count, answered=answered)
+def _summary(world: World, *, answered: int, filtered: bool = False) -> Any:
+    validator = _answer_many(world, 100, answered=answered)
     validators: Sequence[Any] = [validator] if filtered else []
     return execution_gas(world.validation.getSummary, 1, validators, TAG if filtered else "")
 
@@ -253,23 +248,11 @@ VALIDATION_CASES = [
     GasCase.of("validationResponse, first, new tag", 90_000, _first_response, 132_294, 167_369, tag_is_known=False),
     GasCase.of("validationResponse, first, known tag", 70_000, _first_response, 132_294, 167_369, tag_is_known=True),
     GasCase("validationResponse, second, new tag", 75_000, _second_response),
+    GasCase.of("getSummary of 100 answered, no filter, execution", 480_000, _summary, 705_488, answered=100),
     GasCase.of(
-        "getSummary of 100 answered, no filter, execution",
-        480_000,
-        _get_summary_validation,
-        705_488,
-        count=100,
-        answered=100,
+        "getSummary of 100 answered, one validator and tag, execution", 480_000, _summary, answered=100, filtered=True
     ),
-    GasCase.of(
-        "getSummary of 100 answered, one validator and tag, execution",
-        480_000,
-        _get_summary_validation,
-        count=100,
-        answered=100,
-        filtered=True,
-    ),
-    GasCase.of("getSummary of 100 unanswered, execution", 250_000, _get_summary_validation, count=100, answered=0),
+    GasCase.of("getSummary of 100 unanswered, execution", 250_000, _summary, answered=0),
     GasCase.of("getAgentValidations of 100, execution", 250_000, _get_agent_validations, count=100),
     GasCase.of("getValidatorRequests of 100, execution", 500_000, _get_validator_requests, count=100),
 ]
@@ -317,15 +300,14 @@ def _set_primary_agent(_: World) -> Any:
 
 def _prove_agent(_: World, earlier: int) -> Any:
     world = CompanionWorld()
-    receipts = [world.identity.proveAgent(FIRST_SUBJECT + number, sender=world.client) for number in range(earlier + 1)]
-    return receipts[-1]
+    prove, subjects = world.identity.proveAgent, range(FIRST_SUBJECT, FIRST_SUBJECT + earlier + 1)
+    return [prove(subject, sender=world.client) for subject in subjects][-1]
 
 
 def _rate(_: World, kind: str, earlier: int) -> Any:
     world = CompanionWorld()
     server, rate = world.speaker(), getattr(world.reputation, f"rate{kind}")
-    receipts = [rate(FIRST_SUBJECT + number, 95, sender=server) for number in range(earlier + 1)]
-    return receipts[-1]
+    return [rate(FIRST_SUBJECT + number, 95, sender=server) for number in range(earlier + 1)][-1]
 
 
 def _rate_clients(_: World) -> Any:
@@ -340,9 +322,8 @@ def _rate_clients(_: World) -> Any:
 def _give_feedback_companion(_: World) -> Any:
     """Give feedback to an agent that has some, with the same tag, as a client's first."""
     world = CompanionWorld()
-    for client in (world.other_client, world.client):
-        receipt = world.reputation.giveFeedback(SERVER_ID, *VALUE, sender=client)
-    return receipt
+    give = world.reputation.giveFeedback
+    return [give(SERVER_ID, *VALUE, sender=client) for client in (world.other_client, world.client)][-1]
 
 
 def _give_authorized_feedback(_: World, nth: int) -> Any:
@@ -351,8 +332,7 @@ def _give_authorized_feedback(_: World, nth: int) -> Any:
     other, client = world.other_client, world.client
     world.authorized.giveFeedback(*feedback_arguments(world, other.address, 1), sender=other)
     arguments = feedback_arguments(world, client.address, nth)
-    receipts = [world.authorized.giveFeedback(*arguments, sender=client) for _ in range(nth)]
-    return receipts[-1]
+    return [world.authorized.giveFeedback(*arguments, sender=client) for _ in range(nth)][-1]
 
 
 def _agent_of_companion(_: World) -> Any:

@@ -10,9 +10,11 @@ from typing import Any, Final
 import ape
 import numpy as np
 from ape.logging import LogLevel, logger
+from eth_account import Account
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 from rich.table import Table
+from web3 import Web3
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 RESAMPLES: Final = 2_000
@@ -44,6 +46,13 @@ def local_chain() -> Iterator[Any]:
     logger.set_level(LogLevel.WARNING)
     with ape.networks.ethereum.local.use_provider("foundry") as provider:
         yield provider
+
+
+def funded_account(web3: Web3) -> Any:
+    """Return a new account with ether on a local chain."""
+    account = Account.create()
+    web3.provider.make_request("anvil_setBalance", [account.address, hex(10**21)])  # type: ignore[arg-type]
+    return account
 
 
 def paragraph(text: str) -> str:
@@ -117,6 +126,13 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     means = np.random.default_rng(0).choice(finite, (RESAMPLES, len(finite))).mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(finite.mean()), float(low), float(high)
+
+
+def interval_cell(values: Sequence[float], scale: float = 100.0, digits: int = 1, unit: str = "") -> str:
+    """Return a mean with its interval, each times a factor, as text."""
+    # Adding 0.0 turns -0.0, which rounding may leave, into 0.0.
+    mean, low, high = (round(scale * value, digits) + 0.0 for value in interval(values))
+    return f"{mean:.{digits}f}{unit} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def pyplot() -> Any:

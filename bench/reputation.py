@@ -1,6 +1,5 @@
 """Gas cases of the bidirectional reputation registry: feedback, ratings and blind ratings."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import ape
@@ -16,15 +15,10 @@ AGENT_ID = 1
 DEADLINE = 4_102_444_800
 """The year 2100. A time that does not pass makes the same signature, and so the same gas, each time."""
 
-FULL = (
-    87,
-    0,
-    "starred",
-    "finance",
-    "https://mcp.agent.example.com",
-    "ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG",
-    bytes(range(200, 232)),
-)
+FILE = ("ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG", bytes(range(200, 232)))
+"""URI and hash of a file."""
+
+FULL = (87, 0, "starred", "finance", "https://mcp.agent.example.com", *FILE)
 """A feedback with all that it can have."""
 
 MINIMAL = (85, 0, "", "", "", "", bytes(32))
@@ -37,26 +31,19 @@ BATCH = 250
 """Feedbacks, or new clients with one each, that fit into one transaction with room to spare."""
 
 
-def _register(world: World) -> None:
-    """Register the agent that is rated."""
-    world.identity.register(sender=world.owner)
-
-
 def _prepare(world: World) -> None:
     """Register the agent, which another client has rated with the usual tags."""
-    _register(world)
+    world.identity.register(sender=world.owner)
     world.reputation.giveFeedback(AGENT_ID, *FULL, sender=world.other_client)
 
 
-def _give(world: World, feedback: tuple[object, ...], client: AccountAPI | None = None) -> Any:
-    return world.reputation.giveFeedback(AGENT_ID, *feedback, sender=client or world.client)
+def _give(world: World, feedback: tuple[object, ...]) -> Any:
+    return world.reputation.giveFeedback(AGENT_ID, *feedback, sender=world.client)
 
 
-def _give_feedback(world: World, feedback: tuple[object, ...], earlier: int) -> Any:
+def _give_feedback(world: World, feedback: tuple[object, ...] = FULL, earlier: int = 0) -> Any:
     _prepare(world)
-    for _ in range(earlier):
-        _give(world, feedback)
-    return _give(world, feedback)
+    return [_give(world, feedback) for _ in range(earlier + 1)][-1]
 
 
 def _give_agents_first(world: World) -> Any:
@@ -94,14 +81,13 @@ def _revoke(world: World) -> Any:
 def _respond(world: World, earlier: int) -> Any:
     _prepare(world)
     _give(world, FULL)
-    for _ in range(earlier):
-        world.reputation.appendResponse(AGENT_ID, world.client, 1, *RESPONSE, sender=world.owner)
-    return world.reputation.appendResponse(AGENT_ID, world.client, 1, *RESPONSE, sender=world.owner)
+    append = world.reputation.appendResponse
+    return [append(AGENT_ID, world.client, 1, *RESPONSE, sender=world.owner) for _ in range(earlier + 1)][-1]
 
 
 def _give_much(world: World, count: int) -> Any:
     """Let one client, a contract, rate the agent many times."""
-    _register(world)
+    world.identity.register(sender=world.owner)
     client = world.deployer.deploy(ape.project.MockFeedbackGiver)
     call = world.reputation.giveFeedback.encode_input(AGENT_ID, *FULL)
     for done in range(0, count, BATCH):
@@ -111,7 +97,7 @@ def _give_much(world: World, count: int) -> Any:
 
 def _gather(world: World, count: int) -> Any:
     """Let many clients rate the agent once each."""
-    _register(world)
+    world.identity.register(sender=world.owner)
     crowd = world.deployer.deploy(ape.project.MockFeedbackCrowd)
     crowd.gather(count, sender=world.client)
     call = world.reputation.giveFeedback.encode_input(AGENT_ID, *FULL)
@@ -147,11 +133,9 @@ def _count_responses(world: World) -> Any:
 
 
 REPUTATION_CASES = [
-    GasCase.of("giveFeedback, full, first", 123_000, _give_feedback, 196_248, 181_567, feedback=FULL, earlier=0),
-    GasCase.of("giveFeedback, full, second", 79_000, _give_feedback, 131_504, 116_892, feedback=FULL, earlier=1),
-    GasCase.of(
-        "giveFeedback, value alone, first", 114_000, _give_feedback, 152_805, 138_155, feedback=MINIMAL, earlier=0
-    ),
+    GasCase.of("giveFeedback, full, first", 123_000, _give_feedback, 196_248, 181_567),
+    GasCase.of("giveFeedback, full, second", 79_000, _give_feedback, 131_504, 116_892, earlier=1),
+    GasCase.of("giveFeedback, value alone, first", 114_000, _give_feedback, 152_805, 138_155, feedback=MINIMAL),
     GasCase.of(
         "giveFeedback, value alone, second", 69_500, _give_feedback, 88_061, 73_480, feedback=MINIMAL, earlier=1
     ),
@@ -193,35 +177,19 @@ def _register_ratings(world: World, count: int = 2 * WORD) -> AccountAPI:
     return world.owner
 
 
-def _rate(world: World, kind: str, earlier: int) -> Any:
-    server, rate = _register_ratings(world), getattr(world.reputation, f"rate{kind}")
-    for i in range(earlier):
-        rate(FIRST_SUBJECT + i, 95, sender=server)
-    return rate(FIRST_SUBJECT + earlier, 95, sender=server)
-
-
-def _rate_clients(world: World, count: int) -> Any:
-    """Rate new clients that share a word, and return the gas for each."""
-    server = _register_ratings(world)
-    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
-    receipt = world.reputation.rateClients(clients, [95] * count, sender=server)
-    return int(receipt.gas_used) // count
-
-
-def _rate_as(world: World, kind: str, earlier: int) -> Any:
-    """Rate agents of the deployer with the expected rater and owner, and return the gas for the last one."""
-    server, rate = _register_ratings(world), getattr(world.reputation, f"rate{kind}As")
+def _rate(world: World, kind: str, earlier: int = 0, *, named: bool = False) -> Any:
+    """Rate agents of the deployer, perhaps with the expected rater and owner, and return the gas for the last one."""
+    server, rate = _register_ratings(world), getattr(world.reputation, f"rate{kind}{'As' * named}")
+    expected = (SERVER_ID, world.identity.ownerOf(FIRST_SUBJECT)) if named else ()
     subjects = range(FIRST_SUBJECT, FIRST_SUBJECT + earlier + 1)
-    owner = world.identity.ownerOf(FIRST_SUBJECT)
-    return [rate(subject, 95, SERVER_ID, owner, sender=server) for subject in subjects][-1]
+    return [rate(subject, 95, *expected, sender=server) for subject in subjects][-1]
 
 
-def _rate_clients_as(world: World, count: int) -> Any:
-    """Rate new clients that share a word with the expected rater and owners, and return the gas for each."""
-    server = _register_ratings(world)
-    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
-    owners = [world.identity.ownerOf(FIRST_SUBJECT)] * count
-    receipt = world.reputation.rateClientsAs(clients, [95] * count, SERVER_ID, owners, sender=server)
+def _rate_clients(world: World, count: int, *, named: bool = False) -> Any:
+    """Rate new clients that share a word, perhaps with the expected rater and owners, and return the gas for each."""
+    server, rate = _register_ratings(world), getattr(world.reputation, f"rateClients{'As' * named}")
+    expected = (SERVER_ID, [world.identity.ownerOf(FIRST_SUBJECT)] * count) if named else ()
+    receipt = rate(list(range(FIRST_SUBJECT, FIRST_SUBJECT + count)), [95] * count, *expected, sender=server)
     return int(receipt.gas_used) // count
 
 
@@ -237,10 +205,8 @@ def _get_client_ratings(world: World) -> Any:
 
 
 def _accept_feedback(world: World, earlier: int) -> Any:
-    server = _register_ratings(world)
-    for i in range(earlier):
-        world.reputation.acceptFeedback(FIRST_SUBJECT + i, SERVER_ID, sender=server)
-    return world.reputation.acceptFeedback(FIRST_SUBJECT + earlier, SERVER_ID, sender=server)
+    server, accept = _register_ratings(world), world.reputation.acceptFeedback
+    return [accept(FIRST_SUBJECT + number, SERVER_ID, sender=server) for number in range(earlier + 1)][-1]
 
 
 RATINGS_CASES = [
@@ -250,10 +216,10 @@ RATINGS_CASES = [
     GasCase.of("rateValidator, a neighbour", 38_000, _rate, kind="Validator", earlier=1),
     GasCase.of("rateClients, 3 new neighbours, each", EIP_8004A_GAS, _rate_clients, count=3),
     GasCase.of("rateClients, 32 new neighbours, each", 6_500, _rate_clients, count=WORD),
-    GasCase.of("rateClientAs, first in a word", 58_500, _rate_as, kind="Client", earlier=0),
-    GasCase.of("rateClientAs, a neighbour", 41_500, _rate_as, kind="Client", earlier=1),
-    GasCase.of("rateValidatorAs, first in a word", 58_500, _rate_as, kind="Validator", earlier=0),
-    GasCase.of("rateClientsAs, 32 new neighbours, each", 9_000, _rate_clients_as, count=WORD),
+    GasCase.of("rateClientAs, first in a word", 58_500, _rate, kind="Client", earlier=0, named=True),
+    GasCase.of("rateClientAs, a neighbour", 41_500, _rate, kind="Client", earlier=1, named=True),
+    GasCase.of("rateValidatorAs, first in a word", 58_500, _rate, kind="Validator", earlier=0, named=True),
+    GasCase.of("rateClientsAs, 32 new neighbours, each", 9_000, _rate_clients, count=WORD, named=True),
     GasCase.of("getClientRating, execution", 3_000, _get_rating, None, 4_831, kind="Client"),
     GasCase.of("getValidatorRating, execution", 3_000, _get_rating, kind="Validator"),
     GasCase("getClientRatings, 32 neighbours, execution", 29_000, _get_client_ratings),
@@ -269,13 +235,7 @@ CLIENT_ID = 32
 
 RATING = 95
 
-FEEDBACK = BlindFeedback(
-    value=87,
-    tag1="starred",
-    tag2="finance",
-    feedback_uri="ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG",
-    feedback_hash=bytes(range(200, 232)),
-)
+FEEDBACK = BlindFeedback(value=87, tag1="starred", tag2="finance", feedback_uri=FILE[0], feedback_hash=FILE[1])
 """A feedback with a file and two tags that somebody used before."""
 
 INTERACTION, CLIENT_SALT, SERVER_SALT = (keccak(text=name) for name in ("interaction", "client", "server"))
@@ -285,21 +245,10 @@ OPENINGS = (FEEDBACK.arguments, CLIENT_SALT, RATING, SERVER_SALT)
 """The arguments that open both ratings."""
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """A pair with both signatures.
+def _agree(world: World, is_neighbour: bool) -> tuple[tuple[Any, ...], bytes, bytes]:
+    """Register the server and its client, and return their pair as the registry takes it, with both signatures.
 
-    Attributes:
-        pair: The pair as the registry takes it.
-        signatures: The client's signature, and the server's.
-    """
-
-    pair: tuple[Any, ...]
-    signatures: tuple[bytes, bytes]
-
-
-def _agree(world: World, is_neighbour: bool) -> Agreement:
-    """Register the server and its client, and let both sign. Another client rated the server with the usual tags.
+    Another client rated the server with the usual tags.
 
     Args:
         world: The registries and accounts.
@@ -318,8 +267,8 @@ def _agree(world: World, is_neighbour: bool) -> Agreement:
     sides = (INTERACTION, CLIENT_ID, world.client.address, SERVER_ID, world.owner.address)
     feedback_seal = FEEDBACK.seal(CLIENT_SALT, world.client.address, SERVER_ID)
     pair = Pair(*sides, feedback_seal, DEADLINE, rating_seal(RATING, SERVER_SALT, CLIENT_ID, SERVER_ID), DEADLINE)
-    signatures = (_sign(world, pair.feedback_envelope, world.client), _sign(world, pair.rating_envelope, world.owner))
-    return Agreement(pair.arguments, signatures)
+    client_signature = _sign(world, pair.feedback_envelope, world.client)
+    return pair.arguments, client_signature, _sign(world, pair.rating_envelope, world.owner)
 
 
 def _sign(world: World, envelope: Envelope, account: Any) -> bytes:
@@ -328,24 +277,21 @@ def _sign(world: World, envelope: Envelope, account: Any) -> bytes:
 
 
 def _seal(world: World, is_neighbour: bool) -> Any:
-    agreement = _agree(world, is_neighbour)
-    return world.reputation.seal(agreement.pair, *agreement.signatures, sender=world.validator)
+    return world.reputation.seal(*_agree(world, is_neighbour), sender=world.validator)
 
 
 def _sealed(world: World, is_neighbour: bool) -> tuple[Any, ...]:
-    agreement = _agree(world, is_neighbour)
-    world.reputation.seal(agreement.pair, *agreement.signatures, sender=world.validator)
-    return agreement.pair
+    pair, *signatures = _agree(world, is_neighbour)
+    world.reputation.seal(pair, *signatures, sender=world.validator)
+    return pair
 
 
 def _open(world: World, is_neighbour: bool) -> Any:
-    pair = _sealed(world, is_neighbour)
-    return world.reputation.open(pair, *OPENINGS, sender=world.validator)
+    return world.reputation.open(_sealed(world, is_neighbour), *OPENINGS, sender=world.validator)
 
 
 def _open_rating(world: World) -> Any:
-    pair = _sealed(world, is_neighbour=True)
-    return world.reputation.openRating(pair, RATING, SERVER_SALT, sender=world.validator)
+    return world.reputation.openRating(_sealed(world, is_neighbour=True), RATING, SERVER_SALT, sender=world.validator)
 
 
 def _open_feedback(world: World) -> Any:
@@ -354,8 +300,7 @@ def _open_feedback(world: World) -> Any:
 
 
 def _exchange(world: World, is_neighbour: bool) -> Any:
-    agreement = _agree(world, is_neighbour)
-    return world.reputation.exchange(agreement.pair, *agreement.signatures, *OPENINGS, sender=world.validator)
+    return world.reputation.exchange(*_agree(world, is_neighbour), *OPENINGS, sender=world.validator)
 
 
 def _two_open_transactions(world: World, is_neighbour: bool) -> Any:

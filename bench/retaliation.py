@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from bench.report import DOCS, interval, print_table, table_row, write_part
+from bench.report import DOCS, interval_cell, print_table, table_row, write_part
 
 PAGE: Final = DOCS / "blind-ratings.md"
 BEGIN: Final = "<!-- retaliation: written by `make bench-retaliation` -->\n"
@@ -113,10 +113,13 @@ def market(assumptions: Assumptions, seed: int) -> Outcome:
     )
 
 
-def _cell(values: list[float], scale: float, unit: str) -> str:
-    # Adding 0.0 turns -0.0, which rounding may leave, into 0.0.
-    mean, low, high = (round(scale * value, 1) + 0.0 for value in interval(values))
-    return f"{mean:.1f}{unit} [{low:.1f}, {high:.1f}]"
+_FORMS: Final = {
+    "reported_bad": (100, 1, " %"),
+    "reported_good": (100, 1, " %"),
+    "retaliations": (100, 1, ""),
+    "flattery": (1, 1, ""),
+}
+"""The factor, the digits and the unit of each figure."""
 
 
 def rows(seeds: int = SEEDS) -> list[tuple[str, ...]]:
@@ -133,26 +136,16 @@ def rows(seeds: int = SEEDS) -> list[tuple[str, ...]]:
     for loss, adoption in track(plans, description="markets", console=Console(stderr=True), transient=True):
         assumptions = replace(Assumptions(), loss=loss, adoption=adoption)
         outcomes = [market(assumptions, seed) for seed in range(seeds)]
-        written.append(
-            (
-                f"{loss:g}",
-                f"{adoption:.0%}".replace("%", " %"),
-                _cell([outcome.reported_bad for outcome in outcomes], 100, " %"),
-                _cell([outcome.reported_good for outcome in outcomes], 100, " %"),
-                _cell([outcome.retaliations for outcome in outcomes], 100, ""),
-                _cell([outcome.flattery for outcome in outcomes], 1, ""),
-            )
+        cells = (
+            interval_cell([getattr(outcome, name) for outcome in outcomes], *form) for name, form in _FORMS.items()
         )
+        written.append((f"{loss:g}", f"{adoption:.0%}".replace("%", " %"), *cells))
     return written
 
 
 COLUMNS: Final = (
-    "loss by a bad rating",
-    "servers that seal",
-    "bad experiences reported",
-    "good ones reported",
-    "retaliations for 100 bad words",
-    "rating above experience, points",
+    *("loss by a bad rating", "servers that seal", "bad experiences reported", "good ones reported"),
+    *("retaliations for 100 bad words", "rating above experience, points"),
 )
 
 

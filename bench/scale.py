@@ -89,9 +89,8 @@ def ratings(count: int, start: int, random: np.random.Generator, agents: int) ->
     registry, block = ADDRESSES[Registry.BIDIRECTIONAL], start // _BATCH + 1
     hashes = random.bytes(32 * count)
     rows: list[Row] = []
-    for place, (subject, rater, value) in enumerate(
-        zip(subjects.tolist(), raters.tolist(), values.tolist(), strict=True)
-    ):
+    columns = (subjects.tolist(), raters.tolist(), values.tolist())
+    for place, (subject, rater, value) in enumerate(zip(*columns, strict=True)):
         digest = hashes[32 * place : 32 * place + 32]
         position = (_CHAIN, block, place, _hash(block), 1_770_000_000 + block, digest, registry)
         client = checksummed(f"0x{rater:040x}")
@@ -134,22 +133,6 @@ def fill(url: str, sizes: list[int], server: psutil.Process) -> Iterator[Cost]:
         made = stored - before
         yield Cost(stored, worker / made * 1e6, spent / made * 1e6, taken / stored)
     engine.dispose()
-
-
-def processor(server: psutil.Process) -> float:
-    """Return the processor seconds of a server: those of its processes that ended, too.
-
-    Args:
-        server: Its process.
-    """
-    spent = 0.0
-    for process in (server, *server.children(recursive=True)):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        spent += times.user + times.system + (times.children_user + times.children_system) * (process == server)
-    return spent
 
 
 def exponent(first: float, last: float, times: float) -> float:

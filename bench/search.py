@@ -1,4 +1,4 @@
-"""`python -m bench.search`: the time of searches, leaders, agents and checks, on an index of a made-up world.
+"""`python -m bench.search`: the time of searches, leaders and GraphQL, on an index of a made-up world.
 
     python -m bench.search --database sqlite:///world.sqlite
     python -m bench.search --database postgresql://… --copies 10 --limit 150
@@ -6,6 +6,8 @@
 An empty database is filled first, which takes minutes (`python -m bench.world`). Searches have one or two words, drawn
 as agents use them, some cut short, and one gate each. The limits are those of a machine that does nothing else; the
 processor time of this process says more on one that does. It leaves out that of PostgreSQL.
+GraphQL is asked without HTTP: the time is that of parsing, checking, the statement and its JSON. The queries are those
+that published SDKs send.
 """
 
 import random
@@ -15,12 +17,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from bench.report import print_head, print_row, within
 from bench.world.build import WorldParser, open_world
+from bilateral.api.graphql.execution import Checked, GraphqlRequest
 from bilateral.index.files import tables as files
 from bilateral.index.reading.readers import Reader
+from bilateral.index.reading.registries import read_registries
 from bilateral.index.search.filters import AgentSearch, Gate
 from bilateral.index.search.leaders import leaderboard
 from bilateral.index.search.queries import search_agents
@@ -104,11 +108,54 @@ def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
         yield AgentSearch(text=text, gates=(Gate(tag=chance.choice(_TAGS), **wanted),))
 
 
+LIMITS: Final = {"1,000 agents with registration files": 80.0}
+"""The most milliseconds at the median, by the names of queries."""
+
+_AGENT: Final = "id chainId agentId agentURI owner operators createdAt updatedAt totalFeedback lastActivity"
+_FILE: Final = (
+    "registrationFile { id agentId name description image active x402Support supportedTrusts mcpEndpoint mcpVersion "
+    "a2aEndpoint a2aVersion webEndpoint hasOASF oasfSkills oasfDomains ens did agentWallet mcpTools mcpPrompts "
+    "mcpResources a2aSkills createdAt }"
+)
+QUERIES: Final = {
+    "1,000 agents with registration files": f"{{ agents(first: 1000) {{ {_AGENT} {_FILE} }} }}",
+    "the same, the last updated first": "{ agents(first: 1000, where: {registrationFile_not: null}, "
+    f"orderBy: updatedAt, orderDirection: desc) {{ {_AGENT} {_FILE} }} }}",
+    "the same, the newest first": "{ agents(first: 1000, where: {registrationFile_not: null}, "
+    f"orderBy: createdAt, orderDirection: desc) {{ {_AGENT} {_FILE} }} }}",
+    "1,000 newest feedback with agents": "{ feedbacks(first: 1000, orderBy: createdAt, orderDirection: desc) "
+    "{ id value tag1 tag2 clientAddress isRevoked createdAt agent { id } responses { id } } }",
+    "one agent": f'{{ agent(id: "CHAIN:1") {{ {_AGENT} {_FILE} }} }}',
+    "lists at the greatest depth": "{ agents(first: 5) { feedback(first: 5) { agent { feedback(first: 5) { agent "
+    "{ feedback(first: 5) { agent { feedback(first: 5) { id } } } } } } } } }",
+}
+"""The queries, by their names."""
+
+
+def graphql(reader: Reader, repeats: int) -> None:
+    """Measure GraphQL, and print a table."""
+    registries = reader.read(read_registries)
+    cards = select(func.count()).select_from(files.registration_card)
+    print(f"\n{reader.dialect}, {reader.read(lambda value: value.execute(cards).scalar_one()):,} registration files\n")
+    print_head("query", "kB", "p50 ms", "processor ms", "limit ms", "within")
+    chain_id = min(registries.by_chain)
+    for name, text in QUERIES.items():
+        request = GraphqlRequest(text.replace("CHAIN", str(chain_id)), {})
+
+        def ask(request: GraphqlRequest = request) -> int:
+            return len(reader.read(Checked(request).answer, registries, chain_id))
+
+        size, times = ask(), Times.of(ask, repeats)
+        verdict = within(times.at(0.5), LIMITS[name]) if name in LIMITS else ("", "")
+        print_row(name, f"{size / 1000:,.0f}", f"{times.at(0.5):.0f}", f"{times.processor[0]:.0f}", *verdict)
+
+
 def main() -> None:
     """Measure, and print a table."""
     parser = WorldParser("Measure searches on an index of a made-up world.", copies=True)
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a gated search, p95.")
+    parser.add_argument("--repeats", type=int, default=7, help="Answers to each query of GraphQL; none for 0.")
     arguments = parser.parsed()
     agents = open_world(arguments)
     reader = Reader(arguments.database, seconds=60.0)
@@ -122,6 +169,8 @@ def main() -> None:
     for name, (ask, limit) in asked.items():
         Times.of(ask, 10)  # warm
         print_row(name, *Times.of(ask, arguments.questions).row(limit))
+    if arguments.repeats:
+        graphql(reader, arguments.repeats)
     reader.close()
 
 

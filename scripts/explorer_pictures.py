@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from bench.popular import popular_world
+from bench.explorer import popular_world
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.api.settings import ApiSettings

@@ -15,7 +15,7 @@ from typing import Any, Final
 import ape
 from ape.logging import LogLevel, logger
 from pgserver.postgres_server import get_server
-from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, create_engine, func, select, text
+from sqlalchemy import JSON, BigInteger, Engine, Integer, LargeBinary, String, create_engine, func, select, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from web3 import HTTPProvider, Web3
 
@@ -99,15 +99,9 @@ def _row(decoders: Mapping[Any, Any], log: Any) -> _EventRow | None:
         name: value.hex() if isinstance(value, bytes) else str(value).replace("\0", "")
         for name, value in decoded["args"].items()
     }
-    return _EventRow(
-        block_number=decoded["blockNumber"],
-        log_index=decoded["logIndex"],
-        block_hash=bytes(decoded["blockHash"]),
-        transaction_hash=bytes(decoded["transactionHash"]),
-        address=decoded["address"],
-        event=decoded["event"],
-        arguments=arguments,
-    )
+    place = {"block_number": decoded["blockNumber"], "log_index": decoded["logIndex"], "address": decoded["address"]}
+    hashes = {"block_hash": bytes(decoded["blockHash"]), "transaction_hash": bytes(decoded["transactionHash"])}
+    return _EventRow(**place, **hashes, event=decoded["event"], arguments=arguments)
 
 
 COPIES: Final = 19
@@ -160,9 +154,8 @@ def fill(database: str, blocks: int) -> int:
             where = f"block_number > {last - blocks}" if "block_number" in columns else f"agent_id < {_AGENTS_A_COPY}"
             for number in range(1, COPIES + 1):
                 values = ", ".join(_copied(column, number, blocks) for column in columns)
-                connection.execute(
-                    text(f'INSERT INTO "{table.name}" ({names}) SELECT {values} FROM "{table.name}" WHERE {where}')  # noqa: S608
-                )
+                query = f'INSERT INTO "{table.name}" ({names}) SELECT {values} FROM "{table.name}" WHERE {where}'  # noqa: S608
+                connection.execute(text(query))
         query = " + ".join(f'(SELECT count(*) FROM "{event.name}")' for event in events)  # noqa: S608
         rows: int = connection.execute(text(f"SELECT {query}")).scalar_one()
     if engine.dialect.name == "postgresql":  # as its own workers do within minutes, and would do during the measurement
@@ -191,20 +184,19 @@ def rolled_back(database: str) -> tuple[int, float]:
     cursor = store.cursor()
     if cursor is None:
         raise RuntimeError("nothing is indexed")
-    target = next(
-        checkpoint
-        for checkpoint in store.checkpoints(cursor.number)
-        if checkpoint.number == cursor.number - _ROLLED_BACK
-    )
-    with engine.connect() as connection:
-        before = connection.execute(schema.chain.select()).mappings().one()["event_rows"]
+    last = cursor.number - _ROLLED_BACK
+    target = next(checkpoint for checkpoint in store.checkpoints(cursor.number) if checkpoint.number == last)
+    before = _event_rows(engine)
     began = time.perf_counter()
     store.roll_back(cursor, Block(target.number, target.hash, 0))
-    seconds = time.perf_counter() - began
-    with engine.connect() as connection:
-        after = connection.execute(schema.chain.select()).mappings().one()["event_rows"]
+    seconds, after = time.perf_counter() - began, _event_rows(engine)
     engine.dispose()
     return before - after, seconds
+
+
+def _event_rows(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int(connection.execute(select(schema.chain.c.event_rows)).scalar_one())
 
 
 def latencies(database: str, chain: EventChain, generator: Generator, blocks: int) -> list[float]:

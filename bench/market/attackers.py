@@ -101,16 +101,6 @@ class Memory:
 
     past: list[tuple[Plan, float, float]] = field(default_factory=list)
 
-    def add(self, plan: Plan, cost: float, revenue: float) -> None:
-        """Remember a campaign.
-
-        Args:
-            plan: The plan.
-            cost: All that it cost.
-            revenue: All that it took in.
-        """
-        self.past.append((plan, cost, revenue))
-
     def next(self, random: np.random.Generator) -> Plan:
         """Choose a plan: of a strategy that paid, mostly a change of a plan that paid best.
 
@@ -212,9 +202,8 @@ class Attackers:
             self.money = np.full(settings.attackers, settings.budget)
             self._free_at = _FIRST + self.random.integers(5, size=settings.attackers * settings.campaigns)
         self._count_sales(market)
-        for campaign in self.campaigns:
-            if not campaign.ended:
-                self._step(market, campaign)
+        for campaign in self._running():
+            self._step(market, campaign)
         for hand in np.flatnonzero(self._free_at == market.today):
             self._begin(market, int(hand))
         self._write(market)
@@ -226,9 +215,11 @@ class Attackers:
             market: The market, which was played.
         """
         self._count_sales(market)
-        for campaign in self.campaigns:
-            if not campaign.ended:
-                self._end(market, campaign)
+        for campaign in self._running():
+            self._end(market, campaign)
+
+    def _running(self) -> list[Campaign]:
+        return [campaign for campaign in self.campaigns if not campaign.ended]
 
     def _count_sales(self, market: Market) -> None:
         """Add the latest sales to the campaigns; serving well has its cost."""
@@ -261,7 +252,7 @@ class Attackers:
         market.agents.alive[campaign.agents] = False
         self.money[campaign.hand % market.settings.attackers] += campaign.revenue
         if market.today > campaign.opens:
-            self.memory.add(campaign.plan, campaign.cost, campaign.revenue)
+            self.memory.past.append((campaign.plan, campaign.cost, campaign.revenue))
         if self._free_at is not None:
             self._free_at[campaign.hand] = market.today + 1
 

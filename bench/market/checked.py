@@ -9,7 +9,7 @@ import math
 import tempfile
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
@@ -108,13 +108,10 @@ class Teller:
 
     def _logs(self, event: _Event) -> Iterator[Log]:
         """Return the logs of an event. First funds of an account are a transaction, and no log."""
-        makers: dict[str, Callable[[int], Iterator[Log]]] = {
-            "transfers": self._transfer, "agents": self._registration,
-            "payments": self._payment, "feedback": self._feedback,
-        }  # fmt: skip
-        return makers[event.table](event.row)
+        logs: Iterator[Log] = getattr(self, f"_{event.table}")(event.row)
+        return logs
 
-    def _transfer(self, row: int) -> Iterator[Log]:
+    def _transfers(self, row: int) -> Iterator[Log]:
         table = self._log.transfers
         source, target, amount = (table[name][row] for name in ("src", "dst", "amount"))
         if int(target) in self._funded:
@@ -125,7 +122,7 @@ class Teller:
         call = {"from": self.account(int(source)), "to": self.account(int(target)), "value": hex(int(amount * _DOLLAR))}
         self._chain.rpc("eth_sendTransaction", call | {"gas": hex(30_000), "gasPrice": hex(10**10)})
 
-    def _registration(self, row: int) -> Iterator[Log]:
+    def _agents(self, row: int) -> Iterator[Log]:
         agent, owner = row + 1, self.account(int(self._log.agents["owner"][row]))
         identity = ADDRESSES[Registry.IDENTITY]
         entry = {"agentId": agent, "agentRegistry": f"eip155:31337:{identity}"}
@@ -137,7 +134,7 @@ class Teller:
         yield encoded(Registry.IDENTITY, "Transfer", _NOBODY, owner, agent)
         yield encoded(Registry.IDENTITY, "Registered", agent, data_uri(file).encode(), owner)
 
-    def _payment(self, row: int) -> Iterator[Log]:
+    def _payments(self, row: int) -> Iterator[Log]:
         table = self._log.payments
         payer, payee = int(table["payer"][row]), int(self._log.agents["owner"][table["agent"][row]])
         yield Log(TOKEN, (_USED, self._word(payer), keccak(row.to_bytes(8))), b"")
@@ -175,11 +172,9 @@ _STATES: Final = 2_000
 
 def _policies(reviewers: list[str]) -> dict[str, Policy]:
     """Return the policies by their names in the table."""
-    return {
-        "`balanced`": Policy.model_validate("balanced"),
-        "`strict`": Policy.model_validate("strict"),
-        "`own-list` of twenty": Policy.model_validate({"name": "own-list", "trust": {"accounts": reviewers}}),
-    }
+    own = {"name": "own-list", "trust": {"accounts": reviewers}}
+    models = {"`balanced`": "balanced", "`strict`": "strict", "`own-list` of twenty": own}
+    return {name: Policy.model_validate(model) for name, model in models.items()}
 
 
 def measured(seed: int, settings: Settings = SMALL, until: int = UNTIL) -> list[dict[str, Any]]:
@@ -206,7 +201,8 @@ def measured(seed: int, settings: Settings = SMALL, until: int = UNTIL) -> list[
         for day in range(until, settings.days):
             teller.tell(market.settings.time(day))
             _index(engine, url)
-            today = _purchases(market, day)
+            indexed = market.log.agents["ts"] < market.settings.time(day)
+            today = np.flatnonzero((market.sales["day"] == day) & indexed[market.sales["agent"]])
             places = np.concatenate([places, today])
             for name, policy in policies.items():
                 checks[name].extend(_asked(engine, market, policy, today))
@@ -223,12 +219,6 @@ def _index(engine: Engine, url: str) -> None:
     refresher = Refresher(engine, {DEPLOYMENT.chain_id: (url,)})
     while refresher.refresh():
         pass
-
-
-def _purchases(market: Market, day: int) -> Array:
-    """Return the purchases of a day, of agents that the index knows at its begin."""
-    known = market.log.agents["ts"] < market.settings.time(day)
-    return np.flatnonzero((market.sales["day"] == day) & known[market.sales["agent"]])
 
 
 def _asked(engine: Engine, market: Market, policy: Policy, places: Array) -> list[Check]:

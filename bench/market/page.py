@@ -11,7 +11,7 @@ from bench.market import checked as check
 from bench.market.measures import CHEAP, WARM
 from bench.market.policies import state
 from bench.market.study import BEFORE, ORACLE, OURS, STUDY, WEIGHED
-from bench.report import DOCS, draw_intervals, interval, pyplot, rendered, save_picture, table_row
+from bench.report import DOCS, draw_intervals, interval, interval_cell, pyplot, rendered, save_picture, table_row
 
 TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "decisions.md"
@@ -50,18 +50,6 @@ def paying(outcomes: list[dict[str, Any]]) -> float:
     return float(count)
 
 
-def cell(values: Sequence[float], scale: float = 100.0, digits: int = 1) -> str:
-    """Return a mean with its interval.
-
-    Args:
-        values: A value for each market.
-        scale: The factor of the unit.
-        digits: The digits behind the point.
-    """
-    mean, low, high = (round(scale * value, digits) + 0.0 for value in interval(list(values)))
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
 def of(outcomes: list[dict[str, Any]], name: str) -> list[float]:
     """Return a measure of each market.
 
@@ -92,7 +80,7 @@ def text(figures: dict[str, Any]) -> str:
     """Return the page with recorded figures."""
     policies = figures["policies"]
     names = {name for rows in policies.values() for row in rows for name in row["strategies"]}
-    functions: dict[str, Any] = {"cell": cell, "of": of, "shares": shares, "bar": bar, "paying": paying}
+    functions: dict[str, Any] = {"cell": interval_cell, "of": of, "shares": shares, "bar": bar, "paying": paying}
     functions |= {"strategy": _strategy, "why_not": _why_not}
     functions |= {"mean": np.mean, "max": max, "vars": vars, "zip": zip}
     values = {"policies": policies, "best": policies[ORACLE], "strategies": sorted(names)}

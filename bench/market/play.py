@@ -135,12 +135,8 @@ class Log:
         further = [pa.array(operators, pa.list_(pa.string()))] if self.operators else []
         uris = [f"ipfs://{self.seed}-{number}" for number in range(count)]
         registered = (np.arange(ids, ids + count), accounts(owner), accounts(owner), uris, self.agents["ts"])
-        opinion_columns = (
-            feedback["value"],
-            pa.array(["starred"] * opinions, pa.string()),
-            feedback["ts"],
-            tx.take(proof),
-        )
+        tags = pa.array(["starred"] * opinions, pa.string())
+        opinion_columns = (feedback["value"], tags, feedback["ts"], tx.take(proof))
         rated = (self.ratings["agent"] + ids, self.ratings["value"], self.ratings["ts"])
         clients = (pa.array(["client"] * judged, pa.string()), accounts(self.ratings["client"]))
         payee = accounts(owner[self.payments["agent"]])
@@ -263,15 +259,9 @@ def settle(settings: Settings, log: Log, random: np.random.Generator) -> tuple[P
     born = np.where(random.random(count) < 0.6, 0.0, random.uniform(0, 0.85 * days, count))  # noqa: PLR2004
     share = 1 / np.arange(1, settings.categories + 1)
     kinds = random.choice(settings.categories, (count, 3), p=share / share.sum())
-    people = People(
-        exchanges,
-        accounts,
-        settings.needs * random.gamma(0.5, 2.0, count),
-        born,
-        np.where(random.random(count) < 0.05, -25.0, random.normal(0, 6, count)),  # noqa: PLR2004
-        random.random(count) < 0.1,  # noqa: PLR2004
-        kinds,
-    )
+    needs = settings.needs * random.gamma(0.5, 2.0, count)
+    bias = np.where(random.random(count) < 0.05, -25.0, random.normal(0, 6, count))  # noqa: PLR2004
+    people = People(exchanges, accounts, needs, born, bias, random.random(count) < 0.1, kinds)  # noqa: PLR2004
     agents = Agents()
     owners = random.choice(count, count // _SELLERS, replace=False)
     number = np.where(random.random(len(owners)) < 0.9, 1, random.integers(2, 6, len(owners)))  # noqa: PLR2004
@@ -307,15 +297,10 @@ def _team(settings: Settings, log: Log, people: People, random: np.random.Genera
     treasuries = log.open(len(members) // size + 1)
     funder[members] = treasuries[np.arange(len(members)) // size]
     people.taste[members] = people.taste[members[np.arange(len(members)) // size * size]]  # a team has one trade
-    log.transfers.add(
-        src=people.funded_by(len(treasuries), random), dst=treasuries, amount=500.0, ts=settings.time(-2.0)
-    )
-    log.transfers.add(
-        src=funder,
-        dst=people.buyers,
-        amount=random.lognormal(3, 1, count),
-        ts=settings.time(people.born - random.uniform(0.01, 1.5, count)),
-    )
+    source = people.funded_by(len(treasuries), random)
+    log.transfers.add(src=source, dst=treasuries, amount=500.0, ts=settings.time(-2.0))
+    amount, before = random.lognormal(3, 1, count), random.uniform(0.01, 1.5, count)
+    log.transfers.add(src=funder, dst=people.buyers, amount=amount, ts=settings.time(people.born - before))
 
 
 _SALE = {
@@ -349,12 +334,8 @@ class Answers:
         Args:
             count: The number of agents.
         """
-        missing = count - len(self.score)
-        score, limit = self.unknown
-        return (
-            np.concatenate([self.score, np.full(missing, score)]),
-            np.concatenate([self.limit, np.full(missing, limit)]),
-        )
+        score, limit = (np.full(count - len(self.score), value) for value in self.unknown)
+        return np.concatenate([self.score, score]), np.concatenate([self.limit, limit])
 
 
 class Policy(Protocol):
@@ -526,15 +507,12 @@ class Market:
         unheard = np.where(allowed, -heard[offers] + random.random(offers.shape), -np.inf)
         tries = (amount <= settings.price) & (random.random(len(amount)) < settings.tries)
         column = np.where(tries, unheard.argmax(axis=1), rank.argmax(axis=1))
-        known = self._is_last_good(offers) & allowed[:, 0] & ~tries & (random.random(len(amount)) < settings.returns)
+        last_good = np.isin(offers[:, 0], self._last_good) & (offers[:, 0] >= 0)
+        known = last_good & allowed[:, 0] & ~tries & (random.random(len(amount)) < settings.returns)
         column[known] = 0
         rows = np.arange(len(amount))
         chosen: Array = np.where(allowed[rows, column], offers[rows, column], -1)
         return chosen
-
-    def _is_last_good(self, offers: Array) -> Array:
-        last: Array = np.isin(offers[:, 0], self._last_good)
-        return last & (offers[:, 0] >= 0)
 
     def _deliver(self, place: Array, slot: Array, agent: Array, amount: Array) -> None:
         """Deliver some purchases, with payments, refunds, cashback, feedback and ratings."""

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -200,24 +200,19 @@ def by_payments(log: Log) -> Array:
     return mean(log, paid, prior=_PRIOR_WEIGHT)
 
 
-def by_flow(log: Log) -> Array:
-    """Return the mean of feedback by EigenTrust from early, paying buyers.
-
-    Args:
-        log: The rows.
-    """
-    trust = trust_by_flow(log, early_payers(log))
+def by_trust(log: Log, trust: Array) -> Array:
+    """Return the mean of feedback, weighted by the trust in each client, with a prior."""
     return mean(log, trust[log.feedback["client"]], prior=_PRIOR_WEIGHT)
+
+
+def by_flow(log: Log) -> Array:
+    """Return the mean of feedback by EigenTrust from early, paying buyers."""
+    return by_trust(log, trust_by_flow(log, early_payers(log)))
 
 
 def by_walk(log: Log) -> Array:
-    """Return the mean of feedback by a trust walk from early, paying buyers, cut at the least conductance (SybilRank).
-
-    Args:
-        log: The rows.
-    """
-    trust = trust_by_walk(log, early_payers(log))
-    return mean(log, trust[log.feedback["client"]], prior=_PRIOR_WEIGHT)
+    """Return the mean of feedback by a walk from early, paying buyers, cut at the least conductance (SybilRank)."""
+    return by_trust(log, trust_by_walk(log, early_payers(log)))
 
 
 @dataclass
@@ -255,15 +250,13 @@ class KnownList:
     name: str = "a list of twenty known honest reviewers"
     size: int = 20
     every: int = 1
-    _known: Array | None = field(default=None, repr=False)
 
     def answer(self, market: Market) -> Answers:
         """See `Policy`."""
         people = market.people
         present = np.where(people.born <= 0, people.needs, 0.0)
         known = people.buyers[np.argsort(-present)[: self.size]]
-        trust = trust_by_walk(market.log, known)
-        figure = mean(market.log, trust[market.log.feedback["client"]], prior=_PRIOR_WEIGHT)
+        figure = by_trust(market.log, trust_by_walk(market.log, known))
         return Answers(figure, np.full(len(figure), np.inf), (_PRIOR, np.inf))
 
 

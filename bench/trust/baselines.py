@@ -25,25 +25,19 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.accounts
-    rows = context.pair[opinions.kind[context.pair] == Kind.FEEDBACK]
-    rater = opinions.rater[rows].astype(np.int64)
-    account = ledger.subject_account[opinions.subject[rows]].astype(np.int64)
+    rows, rater, account, _, received, mean, youngest = _plainly(context)
     percent = opinions.percent[rows].astype(np.float64)
-    received = np.bincount(account, minlength=size)
-    youngest = np.full(size, np.inf)
-    np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
     return {
-        "plain mean of given values": group_sums(percent, rater, size)
-        / np.maximum(np.bincount(rater, minlength=size), 1),
+        "plain mean of given values": mean,
         "components of funding": _components(context),
         "reciprocity": _reciprocity(rater, account, size),
         "EigenTrust": _eigen_trust(rater, account, percent, size),
         "REV2 (unfairness)": _unfairness(rater, opinions.subject[rows], percent, size, ledger.subjects),
         "FRAUDAR": _fraudar(rater, opinions.subject[rows].astype(np.int64), size, ledger.subjects),
         "degree": -context.activity.astype(np.float64),
-        "SybilRank": sybil_rank(context, honest),
-        "SybilSCAR": sybil_scar(context, honest),
-        "trees over plain counts": supervised(context),
+        "SybilRank": np.asarray(-short_walk(_graph(context), honest)),
+        "SybilSCAR": _sybil_scar(context, honest),
+        "trees over plain counts": np.asarray(_trees().decision_function(_counts(context)), np.float64),
         "time only": -np.where(np.isfinite(youngest), youngest, 1e12),
         "popularity only": -received.astype(np.float64),
     }
@@ -134,23 +128,8 @@ _WORLDS: Final = range(5101, 5111)
 """Drawn worlds that the trees learn from: the first ten of those that train our ranking."""
 
 
-def sybil_rank(context: Context, honest: Ints) -> Floats:
-    """Return low trust after a short walk from known honest accounts, by degree.
-
-    Args:
-        context: The ledger and what detectors share.
-        honest: Some honest accounts.
-    """
-    return np.asarray(-short_walk(_graph(context), honest))
-
-
-def sybil_scar(context: Context, honest: Ints) -> Floats:
-    """Return the residual probability that an account is a Sybil, by its neighbours and honest seeds.
-
-    Args:
-        context: The ledger and what detectors share.
-        honest: Some honest accounts.
-    """
+def _sybil_scar(context: Context, honest: Ints) -> Floats:
+    """Return the residual probability that an account is a Sybil, by its neighbours and honest seeds."""
     graph = _graph(context)
     prior = np.zeros(graph.shape[0])
     prior[honest] = -_PRIOR
@@ -161,17 +140,9 @@ def sybil_scar(context: Context, honest: Ints) -> Floats:
     return residual
 
 
-def supervised(context: Context) -> Floats:
-    """Return the odds by trees over plain counts, which learned from drawn worlds as our ranking did.
-
-    Args:
-        context: The ledger and what detectors share.
-    """
-    return np.asarray(_trees().decision_function(_counts(context)), np.float64)
-
-
 @cache
 def _trees() -> HistGradientBoostingClassifier:
+    """Return trees over plain counts, which learned from drawn worlds as our ranking did."""
     from bench.trust.train import analysed  # noqa: PLC0415  # measures import baselines, and training measures
 
     worlds = [analysed(seed) for seed in _WORLDS]
@@ -182,25 +153,24 @@ def _trees() -> HistGradientBoostingClassifier:
 
 def _counts(context: Context) -> Floats:
     """Return plain counts of each account: what it wrote, got and paid, its mean value, and its age when it judged."""
-    ledger, opinions = context.ledger, context.ledger.opinions
-    size = ledger.accounts
+    ledger, (*_, written, received, mean, age) = context.ledger, _plainly(context)
+    payer, amount = ledger.payer[ledger.payer >= 0], ledger.amount[ledger.payer >= 0]
+    paid = [np.bincount(payer, weights, minlength=ledger.accounts) for weights in (None, amount)]
+    mean, age = np.where(written > 0, mean, np.nan), np.where(np.isfinite(age), age, np.nan)
+    return np.column_stack([written, received, mean, *paid, age])
+
+
+def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Floats]:
+    """Return feedback's rows, raters and rated accounts, and by account: written, received, mean given, least age."""
+    ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     rows = context.pair[opinions.kind[context.pair] == Kind.FEEDBACK]
-    rater, account = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
-    written = np.bincount(rater, minlength=size)
-    known = ledger.payer >= 0
-    age = np.full(size, np.inf)
-    np.minimum.at(age, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
+    rater = opinions.rater[rows].astype(np.int64)
+    account = ledger.subject_account[opinions.subject[rows]].astype(np.int64)
+    written, received = (np.bincount(numbers, minlength=size) for numbers in (rater, account))
     mean = group_sums(opinions.percent[rows].astype(np.float64), rater, size) / np.maximum(written, 1)
-    return np.column_stack(
-        [
-            written,
-            np.bincount(account, minlength=size),
-            np.where(written > 0, mean, np.nan),
-            np.bincount(ledger.payer[known], minlength=size),
-            np.bincount(ledger.payer[known], weights=ledger.amount[known], minlength=size),
-            np.where(np.isfinite(age), age, np.nan),
-        ]
-    )
+    youngest = np.full(size, np.inf)
+    np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
+    return rows, rater, account, written, received, mean, youngest
 
 
 def _graph(context: Context) -> sparse.csr_matrix:

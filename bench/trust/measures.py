@@ -1,6 +1,6 @@
 """Measures of an analysis against the truth of a world."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +39,10 @@ class Truth:
     quality: Floats
     turned: Flags
     false: Ints
+
+    def numbers(self, families: Collection[str]) -> list[int]:
+        """Return the numbers of the attacks of some families."""
+        return [number for number, family in self.family.items() if family in families]
 
     @classmethod
     def of(cls, engine: Engine, truth: dict[str, pa.Table]) -> "Truth":
@@ -91,7 +95,7 @@ def ranking(score: Floats, truth: Truth, families: frozenset[str] | None = None)
         families: The families that count; all if None. Members of others are left out.
     """
     honest = truth.judged & (truth.attack < 0)
-    numbers = [n for n, family in truth.family.items() if families is None or family in families]
+    numbers = list(truth.family) if families is None else truth.numbers(families)
     guilty = truth.judged & np.isin(truth.attack, numbers)
     both = honest | guilty
     top, peak = limits(score, honest, 0.01), limits(score, honest, 0.001)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from bench.report import DOCS, draw_intervals, interval, rendered, table_row
-from bench.trust.claims import evasion
+from bench.trust.study import evasion
 from bench.trust.worlds.kinds import KINDS
 
 TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")

@@ -15,21 +15,6 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.tables.schema import Tables
 
 
-def feedback(ids: np.ndarray, clients: pa.Array, agents: np.ndarray, values: np.ndarray, ts: np.ndarray) -> pa.Table:
-    """Return feedback of one tag, without proofs of payment.
-
-    Args:
-        ids: The number of each feedback.
-        clients: The addresses of the clients.
-        agents: The ids of the agents.
-        values: The values.
-        ts: The times.
-    """
-    columns = {"id": ids, "client": clients, "agent_id": agents, "value": values}
-    tag = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(ids), np.int32)), pa.array(["starred"]))
-    return pa.table({**columns, "tag": tag, "ts": ts, "payment_tx": pa.nulls(len(ids), pa.string())})
-
-
 def tables(size: int, seed: int = 1) -> Tables:
     """Return tables of a market with Pareto popularity.
 
@@ -59,16 +44,14 @@ def tables(size: int, seed: int = 1) -> Tables:
     values = np.clip(np.round(quality[agent] + random.normal(0, 9, size)), 0, 100)
     tx = pa.array([f"{number:x}" for number in range(len(paid))])
     payments = (tx, addresses(client[paid]), addresses(clients + agent[paid]), agent[paid] + 1)
-    opinions = feedback(np.arange(size), addresses(client), agent + 1, values, ts)
+    tag = pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array(["starred"]))
     return tables_of(
         agents=(np.arange(agents) + 1, owners, owners, uris, registered, np.zeros(agents, bool)),
-        feedback=opinions.columns,
+        feedback=(np.arange(size), addresses(client), agent + 1, values, tag, ts, pa.nulls(size, pa.string())),
         payments=(*payments, random.lognormal(-1, 1, len(paid)), ts[paid] - 100),
         transfers=(
-            addresses(source),
-            addresses(np.arange(people)),
-            random.lognormal(3, 1, people),
-            1.77e9 - random.uniform(0, 9e6, people),
+            *(addresses(source), addresses(np.arange(people))),
+            *(random.lognormal(3, 1, people), 1.77e9 - random.uniform(0, 9e6, people)),
         ),
     )
 

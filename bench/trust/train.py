@@ -28,6 +28,7 @@ from bilateral.trust.tables.arrays import Flags, Floats
 SEEDS: Final = range(5101, 5201)
 _DEPTH: Final = 4
 _TREES: Final = 200
+_MODELS: Final = ("alone", "among")
 _QUANTILES: Final = np.unique(
     np.concatenate([np.linspace(0.02, 0.98, 49), [0.001, 0.003, 0.01], [0.99, 0.997, 0.999, 0.9997]])
 )
@@ -97,29 +98,20 @@ def pruned(data: dict[str, Any]) -> dict[str, Any]:
     Args:
         data: Both models as lists and objects.
     """
-    pairs = [
-        (feature, above)
-        for name in ("alone", "among")
-        for tree in zip(data[name]["feature"], data[name]["above"], strict=True)
-        for feature, above in zip(*tree, strict=True)
-    ]
+    pairs = [pair for name in _MODELS for tree in _places(data[name]) for pair in tree]
     edges: dict[str, list[float]] = {}
     places: dict[tuple[int, int], int] = {}
     for number, (name, values) in enumerate(data["edges"].items()):
         used = sorted({above for feature, above in pairs if feature == number and above < len(values)})
         edges[name] = [values[above] for above in used]
         places |= {(number, above): place for place, above in enumerate(used)}
-    trees = {
-        name: data[name]
-        | {
-            "above": [
-                [places.get(pair, 255) for pair in zip(*tree, strict=True)]
-                for tree in zip(data[name]["feature"], data[name]["above"], strict=True)
-            ]
-        }
-        for name in ("alone", "among")
-    }
-    return {"edges": edges} | trees
+    trees = {name: [[places.get(pair, 255) for pair in tree] for tree in _places(data[name])] for name in _MODELS}
+    return {"edges": edges} | {name: data[name] | {"above": above} for name, above in trees.items()}
+
+
+def _places(model: dict[str, Any]) -> list[list[tuple[int, int]]]:
+    """Return the feature and the edge of each node, by tree."""
+    return [list(zip(*tree, strict=True)) for tree in zip(model["feature"], model["above"], strict=True)]
 
 
 def _acting(context: Context) -> Flags:
@@ -150,16 +142,9 @@ def _coded(columns: dict[str, Floats], edges: dict[str, Floats]) -> Any:
 def _fitted(coded: Sequence[Any], samples: Sequence[Sample]) -> HistGradientBoostingClassifier:
     """Return trees for the accounts that count."""
     trees = HistGradientBoostingClassifier(
-        max_iter=_TREES,
-        learning_rate=0.12,
-        max_depth=_DEPTH,
-        max_leaf_nodes=16,
-        min_samples_leaf=150,
-        l2_regularization=5.0,
-        max_features=0.3,
-        early_stopping=False,
-        random_state=0,
-    )
+        max_iter=_TREES, learning_rate=0.12, max_depth=_DEPTH, max_leaf_nodes=16, min_samples_leaf=150,
+        l2_regularization=5.0, max_features=0.3, early_stopping=False, random_state=0,
+    )  # fmt: skip
     every = np.concatenate([codes[sample.judged] for codes, sample in zip(coded, samples, strict=True)])
     return trees.fit(every, np.concatenate([sample.guilty[sample.judged] for sample in samples]))
 
@@ -201,11 +186,7 @@ def analysed(seed: int) -> tuple[Engine, Truth]:
 
 
 def sampled(seed: int) -> Sample:
-    """Return a drawn world to learn from.
-
-    Args:
-        seed: The seed.
-    """
+    """Return a drawn world to learn from."""
     engine, truth = analysed(seed)
     return Sample.of(engine.context_, truth.judged, truth.attack >= 0)
 

@@ -54,8 +54,8 @@ def build(engine: Engine, world: World, report: Callable[[str], None] = lambda _
         rows = [(world.chain_id, address, kind.value, IDENTITY, 1) for address, kind in _KINDS.items()]
         rows_of(connection).insert(schema.registry, rows)
     store, chain = ChainStore(engine, world.chain_id, PROJECTIONS), _Chain(world)
-    store.begin(chain.block())
-    cursor = chain.block()
+    store.begin(chain.block)
+    cursor = chain.block
     while not chain.is_complete:
         with tuned_interpreter():
             cursor = _append(store, cursor, chain)
@@ -76,7 +76,7 @@ def _append(store: ChainStore, cursor: Block, chain: "_Chain") -> Block:
         chain.mine()
         if chain.is_complete:
             break
-    end = chain.block()
+    end = chain.block
     store.append(cursor, Batch(end, chain.take(), [end], end.number, end.number))
     return end
 
@@ -90,6 +90,7 @@ class _Chain:
     Attributes:
         agents: The number of agents that are registered.
         ratings: The number of ratings that are given.
+        block: The last block.
     """
 
     def __init__(self, world: World) -> None:
@@ -98,7 +99,7 @@ class _Chain:
         self._people = People(world)
         self._number = 0
         self._index = 0
-        self._block = Block(0, self._hash("block"), _FIRST_TIME)
+        self.block = Block(0, self._hash("block"), _FIRST_TIME)
         self._rows: dict[Table, list[tuple[Any, ...]]] = defaultdict(list)
         self._last_index: dict[tuple[int, str], int] = {}
         self._given: list[tuple[int, str, int]] = []
@@ -111,10 +112,6 @@ class _Chain:
         """True if the world has all of its agents and ratings."""
         return self.agents == self._world.agents and self.ratings >= self._world.ratings
 
-    def block(self) -> Block:
-        """Return the last block."""
-        return self._block
-
     def take(self) -> dict[Table, list[tuple[Any, ...]]]:
         """Return the rows of all events since the last call."""
         rows, self._rows = dict(self._rows), defaultdict(list)
@@ -124,18 +121,14 @@ class _Chain:
         """Make one more block."""
         self._number += 1
         self._index = 0
-        self._block = Block(self._number, self._hash("block"), _FIRST_TIME + BLOCK_SECONDS * self._number)
+        self.block = Block(self._number, self._hash("block"), _FIRST_TIME + BLOCK_SECONDS * self._number)
         while self._index < _BLOCK_EVENTS and not self.is_complete:
             # Agents arrive as ratings do, but a few come first.
-            if self.agents < self._world.agents and self._is_time_for_an_agent():
+            due = 5 + self._world.agents * self.ratings // max(1, self._world.ratings)
+            if self.agents < min(self._world.agents, due):
                 self._register()
             else:
                 self._rate()
-
-    def _is_time_for_an_agent(self) -> bool:
-        """Return True if fewer agents are there than the share of ratings asks for."""
-        due = 5 + self._world.agents * self.ratings // max(1, self._world.ratings)
-        return self.agents < due
 
     def _register(self) -> None:
         """Register the next agent."""
@@ -146,9 +139,8 @@ class _Chain:
         wallet = bytes.fromhex(owner[2:])
         self._log(events.MetadataSet, IDENTITY, agent, _topic("agentWallet"), "agentWallet", wallet, None)
         if not agent % 10:
-            self._log(
-                events.MetadataSet, IDENTITY, agent, _topic("region"), "region", b"eu" if agent % 20 else b"us", None
-            )
+            region = b"eu" if agent % 20 else b"us"
+            self._log(events.MetadataSet, IDENTITY, agent, _topic("region"), "region", region, None)
 
     def _rate(self) -> None:
         """Give one rating, and now and then a revocation, a response or a validation."""
@@ -183,9 +175,8 @@ class _Chain:
         self._last_index[agent, client] = index
         self._given.append((agent, client, index))
         texts = (tag, "week" if is_measured else "", "", people.feedback_uri(agent, client))
-        self._log(
-            events.NewFeedback, REPUTATION, agent, client, index, value, decimals, _topic(tag), *texts, _NO_HASH, None
-        )
+        values = (index, value, decimals, _topic(tag), *texts, _NO_HASH, None)
+        self._log(events.NewFeedback, REPUTATION, agent, client, *values)
 
     def _rate_counterpart(self, event: type[events.Event], agent: int) -> None:
         """Let a server rate a client or a validator. An agent rates another one once."""
@@ -205,7 +196,7 @@ class _Chain:
 
     def _log(self, event: type[events.Event], registry: str, *values: Any) -> None:
         """Add the row of an event to the block."""
-        block = self._block
+        block = self.block
         place = (self._world.chain_id, block.number, self._index, block.hash, block.time)
         transaction = self._hash(f"transaction {self._index}")
         self._rows[schema.EVENT_TABLES[event]].append((*place, transaction, registry, *values))
@@ -317,10 +308,8 @@ def _repeat(connection: Connection, table: Table, step: _Step, copies: int) -> i
         connection.exec_driver_sql(f'ALTER TABLE "{table.name}" DETACH PARTITION "{place}"')
     restore = _without_indexes(connection, place)
     columns = [column.name for column in table.c]
-    names, values = (
-        ", ".join(f'"{column}"' for column in columns),
-        ", ".join(step.value(table, column) for column in columns),
-    )
+    names = ", ".join(f'"{column}"' for column in columns)
+    values = ", ".join(step.value(table, column) for column in columns)
     inserted = connection.exec_driver_sql(
         f'INSERT INTO "{place}" ({names}) SELECT {values} FROM generate_series(1, {copies - 1}) k, "{place}"'  # noqa: S608
     )
@@ -343,6 +332,16 @@ def _without_references(connection: Connection) -> list[str]:
     return [f'ALTER TABLE {key.place} ADD CONSTRAINT "{key.conname}" {key.made}' for key in keys]
 
 
+_KEYS: Final = (
+    "SELECT conname, pg_get_constraintdef(oid) AS made FROM pg_constraint "
+    "WHERE conrelid = to_regclass(:place) AND contype IN ('p', 'u')"
+)
+_INDEXES: Final = (
+    "SELECT relname, pg_get_indexdef(indexrelid) AS made FROM pg_index JOIN pg_class ON oid = indexrelid "
+    "WHERE indrelid = to_regclass(:place) AND indexrelid NOT IN (SELECT conindid FROM pg_constraint)"
+)
+
+
 def _without_indexes(connection: Connection, place: str) -> list[str]:
     """Drop the keys and indexes of a table, and return the statements that make them again.
 
@@ -352,21 +351,7 @@ def _without_indexes(connection: Connection, place: str) -> list[str]:
         connection: The database, without foreign keys.
         place: The table.
     """
-    of_table = {"place": place}
-    keys = connection.execute(
-        text(
-            "SELECT conname, pg_get_constraintdef(oid) AS made FROM pg_constraint "
-            "WHERE conrelid = to_regclass(:place) AND contype IN ('p', 'u')"
-        ),
-        of_table,
-    ).all()
-    indexes = connection.execute(
-        text(
-            "SELECT relname, pg_get_indexdef(indexrelid) AS made FROM pg_index JOIN pg_class ON oid = indexrelid "
-            "WHERE indrelid = to_regclass(:place) AND indexrelid NOT IN (SELECT conindid FROM pg_constraint)"
-        ),
-        of_table,
-    ).all()
+    keys, indexes = (connection.execute(text(query), {"place": place}).all() for query in (_KEYS, _INDEXES))
     for key in keys:
         connection.exec_driver_sql(f'ALTER TABLE "{place}" DROP CONSTRAINT "{key.conname}"')
     for index in indexes:

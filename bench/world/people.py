@@ -123,7 +123,7 @@ class People:
                 "endpoint": f"https://a2a{agent}.example/.well-known/agent-card.json",
                 "a2aSkills": [f"{theme} analysis", other],
             },
-            {"name": "OASF", "endpoint": "", "skills": [f"{theme}/{other}"], "domains": [self._domain()]},
+            {"name": "OASF", "endpoint": "", "skills": [f"{theme}/{other}"], "domains": [self.random.choice(_DOMAINS)]},
             {"name": "web", "endpoint": f"https://agent{agent}.example/"},
         ]
         entry = {"agentId": agent, "agentRegistry": f"eip155:{self.world.chain_id}:{_registry('identity')}"}
@@ -158,10 +158,6 @@ class People:
                 "txHash": f"0x{transaction}",
             }
         return data_uri(file)
-
-    def _domain(self) -> str:
-        """Return a domain of knowledge."""
-        return self.random.choice(_DOMAINS)
 
 
 def data_uri(value: dict[str, Any]) -> str:

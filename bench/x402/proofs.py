@@ -3,7 +3,6 @@
 Each request has a body of its own. Each answer must have a proof of exactly its bodies and of a transaction of its own.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import httpx
 from ape.logging import LogLevel, logger
 from x402.http import decode_payment_required_header, encode_payment_signature_header
 
+from bench.report import options
 from bench.x402.shop import KEY, Shop, open_shop
 from bilateral.x402 import InteractionData, SettlementReceipt, interaction_hash
 from bilateral.x402.proof.fields import decode_header
@@ -66,9 +66,7 @@ def play(shop: Shop, count: int, show: Callable[[int], None] = lambda _: None) -
 
 def main() -> int:
     """Play, and print the progress."""
-    parser = argparse.ArgumentParser(prog="python -m bench.x402.proofs", description=__doc__)
-    parser.add_argument("count", type=int, nargs="?", default=10_000, help="the number of requests")
-    count = parser.parse_args().count
+    count = options(__doc__, "count", count=10_000).count
     logger.set_level(LogLevel.WARNING)
     began = last = time.monotonic()
 

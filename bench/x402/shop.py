@@ -14,26 +14,14 @@ from eth_account import Account
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from web3 import HTTPProvider, Web3
-from x402 import x402ClientSync, x402ResourceServer
-from x402.http import (
-    FacilitatorConfig,
-    HTTPFacilitatorClient,
-    decode_payment_required_header,
-    encode_payment_signature_header,
-)
+from x402 import http as payments
+from x402 import schemas, x402ClientSync, x402ResourceServer
 from x402.http.middleware.fastapi import payment_middleware
 from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_evm_server
 from x402.mechanisms.evm.signers import EthAccountSigner
-from x402.schemas import (
-    PaymentPayload,
-    PaymentRequirements,
-    SettleResponse,
-    SupportedKind,
-    SupportedResponse,
-    VerifyResponse,
-)
 
+from bench.report import funded_account
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
 from bilateral.dev.servers import facilitator_app, serving
@@ -52,7 +40,6 @@ _PAYEE: Final = "0x" + "34" * 20
 _TOKEN: Final = "0x" + "56" * 20
 _PAYER: Final = Account.from_key(b"\x07" * 32)
 _OK: Final = 200
-_ETHER: Final = 10**18
 _FUNDS: Final = 10**15
 _POLL_SECONDS: Final = 0.02
 _VALID_SECONDS: Final = 24 * 3600
@@ -65,17 +52,17 @@ _FACILITATOR_SECONDS: Final = 600.0
 class ReadyFacilitator:
     """A facilitator that has its answers ready."""
 
-    async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:  # noqa: ARG002
+    async def verify(self, payload: Any, requirements: Any) -> schemas.VerifyResponse:  # noqa: ARG002
         """Answer that the payment is valid."""
-        return VerifyResponse(is_valid=True, payer=_PAYER.address)
+        return schemas.VerifyResponse(is_valid=True, payer=_PAYER.address)
 
-    async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:  # noqa: ARG002
+    async def settle(self, payload: Any, requirements: Any) -> schemas.SettleResponse:  # noqa: ARG002
         """Answer that the payment is settled."""
-        return SettleResponse(success=True, transaction="0x" + "ab" * 32, network=NETWORK, payer=_PAYER.address)
+        return schemas.SettleResponse(success=True, transaction="0x" + "ab" * 32, network=NETWORK, payer=_PAYER.address)
 
-    def get_supported(self) -> SupportedResponse:
+    def get_supported(self) -> schemas.SupportedResponse:
         """Return the one kind of payments."""
-        return SupportedResponse(kinds=[SupportedKind(x402_version=2, scheme="exact", network=NETWORK)])
+        return schemas.SupportedResponse(kinds=[schemas.SupportedKind(x402_version=2, scheme="exact", network=NETWORK)])
 
 
 @dataclass(frozen=True)
@@ -178,8 +165,8 @@ def measure(size: int, count: int, market: Market = READY) -> Overhead:
     ):
         for _ in range(count + 1):
             for kind, url in ((False, bare_url), (True, signed_url)):
-                required = decode_payment_required_header(http.post(f"{url}/echo").headers["payment-required"])
-                header = encode_payment_signature_header(payer.create_payment_payload(required))
+                required = payments.decode_payment_required_header(http.post(f"{url}/echo").headers["payment-required"])
+                header = payments.encode_payment_signature_header(payer.create_payment_payload(required))
                 begun = time.perf_counter()
                 response = http.post(f"{url}/echo", content=body, headers={"PAYMENT-SIGNATURE": header})
                 taken[kind].append(time.perf_counter() - begun)
@@ -219,7 +206,7 @@ def open_shop(rpc: str, buyers: int) -> Iterator[Shop]:
     identity = _deployed(web3, "IdentityRegistry").address
     reputation = _deployed(web3, "BidirectionalReputationRegistry", identity).address
     deployment = Deployment(web3.eth.chain_id, identity=identity, reputation=reputation)
-    seller, extension = _rich(web3), Extension(KEY)
+    seller, extension = funded_account(web3), Extension(KEY)
     with Client(rpc, signer=seller, deployment=deployment, poll_interval=_POLL_SECONDS) as client:
         agent = client.register_agent().wait().agent
         entry = {"publicKey": KEY.public_key, "algorithm": KEY.algorithm, "role": "delegate"}
@@ -245,16 +232,9 @@ def open_market(rpc: str, buyers: int = 1) -> Iterator[Market]:
     for payer in payers:
         minted = token.functions.mint(payer.address, _FUNDS).transact({"from": web3.eth.accounts[0]})
         web3.eth.wait_for_transaction_receipt(minted, poll_latency=_POLL_SECONDS)
-    with serving(facilitator_app(rpc, _rich(web3).key.hex(), NETWORK)) as url:
-        config = FacilitatorConfig(url=url, timeout=_FACILITATOR_SECONDS)
-        yield Market(lambda: HTTPFacilitatorClient(config), token.address, payers)
-
-
-def _rich(web3: Web3) -> Any:
-    """Return a new account with ether."""
-    account = Account.create()
-    web3.provider.make_request("anvil_setBalance", [account.address, hex(1000 * _ETHER)])  # type: ignore[arg-type]
-    return account
+    with serving(facilitator_app(rpc, funded_account(web3).key.hex(), NETWORK)) as url:
+        config = payments.FacilitatorConfig(url=url, timeout=_FACILITATOR_SECONDS)
+        yield Market(lambda: payments.HTTPFacilitatorClient(config), token.address, payers)
 
 
 def _deployed(web3: Web3, name: str, *arguments: str) -> Any:

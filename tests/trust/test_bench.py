@@ -11,9 +11,8 @@ import pytest
 from bench.report import interval
 from bench.trust import page
 from bench.trust.baselines import baselines
-from bench.trust.claims import evasion, price
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.study import known_honest
+from bench.trust.study import evasion, known_honest, price
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.kinds import FAMILIES, KINDS
 from bench.trust.worlds.lookalikes import add_bystanders

@@ -46,7 +46,7 @@ def drawn(world: World, attack: Attack) -> None:
         for _ in range(draw.poisson(plan.cover) if account.role != "bought" else 0):
             world.meet(account, world.server(popular=plan.popular), world.time(max(account.born, plan.covered)))
     if plan.collected:
-        sink = world.account(plan.at, role="mule", attack=attack.number)
+        sink = world.mule(attack, plan.at)
         for account in members:
             world.transfer(account, sink, draw.uniform(0.5, 4), world.time(plan.at + plan.spread, world.end))
 
@@ -64,10 +64,10 @@ def _plan(world: World, attack: Attack) -> Plan:
     )
     payment = str(world.random.choice(payments))
     source = str(world.random.choice(sources))
-    pool = world.account(at, role="mule", attack=attack.number) if payment == "pooled" else None
+    pool = world.mule(attack, at) if payment == "pooled" else None
     if pool is not None:
         world.fund(pool)
-    purse = world.account(at, role="mule", attack=attack.number) if world.happens(0.1) else None
+    purse = world.mule(attack, at) if world.happens(0.1) else None
     return Plan(
         attack=attack,
         source=source,

@@ -1,8 +1,10 @@
 """Attacks that harm others: slander of rivals, framing, revenge, extortion and black lists of clients."""
 
+from itertools import product
+
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.praise import burst
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
 
@@ -21,9 +23,9 @@ def many_slanders(world: World, attack: Attack) -> None:
     accounts = world.sybils(attack, at, 10 * DAY, world.mastermind(attack, at))
     victims = world.some_of(world.servers, 6)
     for account in accounts:
-        for place in world.random.choice(len(victims), 2, replace=False):
+        for victim in world.some_of(victims, 2):
             value, when = world.random.uniform(0, 12), world.time(at + 10 * DAY, at + 30 * DAY)
-            world.say(account, victims[place], value, when, attack=attack.number)
+            world.say(account, victim, value, when, attack=attack.number)
 
 
 def framing(world: World, attack: Attack) -> None:
@@ -49,23 +51,18 @@ def retaliation(world: World, attack: Attack) -> None:
 
 def punishing_gang(world: World, attack: Attack) -> None:
     """Servers of one funder rate the same honest clients down."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 5 * DAY, world.mastermind(attack, at))
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
-    for place in world.random.choice(len(world.honest), 3, replace=False):
-        for agent in agents:
-            value, when = world.random.uniform(0, 10), world.time(at + 6 * DAY, at + 40 * DAY)
-            world.rate_client(world.honest[place], agent, value, when, attack.number)
+    at, _, agents = world.gang(attack, 5 * DAY, one=True)
+    for client, agent in product(world.some_of(world.honest, 3), agents):
+        value, when = world.random.uniform(0, 10), world.time(at + 6 * DAY, at + 40 * DAY)
+        world.rate_client(client, agent, value, when, attack.number)
 
 
 def slow_slander(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges slander one honest agent over months."""
     at = world.some_time()
     victim = world.one_of(world.servers)
-    accounts = world.sybils(attack, at, 50 * DAY)
-    for account in accounts:
-        when = account.born + world.random.exponential(4 * DAY)
-        world.say(account, victim, world.random.uniform(0, 15), when, attack=attack.number)
+    for account in world.sybils(attack, at, 50 * DAY):
+        world.lie(world.say, attack, account, victim, account.born + world.random.exponential(4 * DAY), (0, 15))
 
 
 def poisoned_launch(world: World, attack: Attack) -> None:
@@ -75,26 +72,21 @@ def poisoned_launch(world: World, attack: Attack) -> None:
     victims = world.some_of(young, 3)
     for account in world.sybils(attack, max(victims[0].ts - 20 * DAY, START), 30 * DAY):
         world.camouflage([account], 3.0, account.born)
-        for place in world.random.choice(3, 2, replace=False):
-            victim = victims[place]
+        for victim in world.some_of(victims, 2):
             when = max(victim.ts, account.born) + world.random.uniform(DAY, 25 * DAY)
-            proof = world.pay(account, victim, world.random.lognormal(-1, 1.2), when)
-            value = world.random.uniform(25, 50)
-            world.say(account, victim, value, when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, victim, when, (25, 50))
 
 
 def rival_war(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and slander two of its three rivals each, beside ordinary use."""
-    at = world.some_time()
-    agent = world.target(attack, world.funded_owner(attack, at), at)
+    at, agent = world.lone_target(attack)
     rivals = world.some_of(world.servers, 3)
-    accounts = world.sybils(attack, at, 30 * DAY, cover=3.0)
-    for account in accounts:
+    for account in world.sybils(attack, at, 30 * DAY, cover=3.0):
         when = account.born + world.random.exponential(5 * DAY)
         world.say(account, agent, world.random.uniform(86, 100), when, attack=attack.number)
-        for place in world.random.choice(3, 2, replace=False):
+        for rival in world.some_of(rivals, 2):
             later = when + world.random.exponential(4 * DAY)
-            world.say(account, rivals[place], world.random.uniform(0, 25), later, attack=attack.number)
+            world.say(account, rival, world.random.uniform(0, 25), later, attack=attack.number)
     world.lured(agent, 4, at + 30 * DAY)
 
 
@@ -106,12 +98,9 @@ def wolf_pack(world: World, attack: Attack) -> None:
     best = sorted(rivals, key=lambda agent: -agent.popularity)[:8]
     for account in world.sybils(attack, at, 40 * DAY):
         world.camouflage([account], 3.0, account.born)
-        for place in world.random.choice(len(best), 2, replace=False):
+        for rival in world.some_of(best, 2):
             when = account.born + world.random.exponential(12 * DAY)
-            pays = world.happens(0.5)
-            proof = world.pay(account, best[place], world.random.lognormal(-1, 1.2), when) if pays else None
-            value = world.random.uniform(10, 40)
-            world.say(account, best[place], value, when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, rival, when, (10, 40), pays=world.happens(0.5))
 
 
 def coercion(world: World, attack: Attack) -> None:
@@ -183,12 +172,11 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
     for victim in world.some_of(good, attack.by_size({3: 5, 7: 9, 14: 16})):
         start = at + draw.uniform(0, 45) * DAY
         personas.cover(world, victim, 4)
-        for agent in agents:
-            if world.happens(0.7):
-                ts = personas.when(world, victim, agent, start + draw.exponential(8 * DAY))
-                if world.happens(0.5):
-                    personas.meet(world, victim, agent, ts - draw.uniform(0.1, 2) * DAY)
-                world.rate_client(victim, agent, draw.uniform(5, 35), ts, attack.number)
+        for agent in world.part(agents, 0.7):
+            ts = personas.when(world, victim, agent, start + draw.exponential(8 * DAY))
+            if world.happens(0.5):
+                personas.meet(world, victim, agent, ts - draw.uniform(0.1, 2) * DAY)
+            world.rate_client(victim, agent, draw.uniform(5, 35), ts, attack.number)
     for agent in agents:
         agent.role, agent.attack = "retaliator", attack.number
         personas.public(world, agent, draw.poisson(3))
@@ -197,14 +185,9 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
 def _cartel(world: World, attack: Attack) -> tuple[float, dict[str, Agent]]:
     """Return a time, and by owner the servers of one community that were there before: enough for an attack."""
     for _ in range(100):
-        at, community = personas.beginning(world), int(world.random.integers(world.settings.communities))
-        servers = personas.first_agents(
-            [
-                agent
-                for agent in world.servers
-                if agent.community == community and agent.ts < at and agent.popularity > 0.5 and agent.attack < 0  # noqa: PLR2004
-            ]
-        )
+        at, community = world.some_time(20, 75), int(world.random.integers(world.settings.communities))
+        near = [agent for agent in world.servers if agent.community == community and agent.ts < at]
+        servers = personas.first_agents([agent for agent in near if agent.popularity > 0.5 and agent.attack < 0])  # noqa: PLR2004
         if len(personas.available([agent.owner for agent in servers.values()])) >= attack.size:
             break
     return at, servers
@@ -212,7 +195,7 @@ def _cartel(world: World, attack: Attack) -> tuple[float, dict[str, Agent]]:
 
 def smear_campaign(world: World, attack: Attack) -> None:
     """Covered accounts run down two or three competitors and lift their own agent."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     agent = crowds.praised(world, attack, at - 5 * DAY, 4)
     agent.community = community = int(draw.integers(world.settings.communities))
     pool = crowds.untouched(world)
@@ -223,18 +206,15 @@ def smear_campaign(world: World, attack: Attack) -> None:
     _, members = crowds.crowd(world, attack, at, 12 * DAY, "mix")
     for account in members:
         crowds.cover(world, account, 3)
-        for victim in victims:
-            if world.happens(0.8):
-                when = world.time(at + 12 * DAY, at + 30 * DAY)
-                world.say(account, victim, draw.uniform(0, 22), when, attack=attack.number)
+        for victim in world.part(victims, 0.8):
+            world.lie(world.say, attack, account, victim, world.time(at + 12 * DAY, at + 30 * DAY), (0, 22))
         if world.happens(0.6):
-            when = world.time(at + 5 * DAY, at + 40 * DAY)
-            world.say(account, agent, draw.uniform(85, 100), when, attack=attack.number)
+            world.lie(world.say, attack, account, agent, world.time(at + 5 * DAY, at + 40 * DAY), (85, 100))
 
 
 def revenge_cartel(world: World, attack: Attack) -> None:
     """Many honest servers rate a client 0 to 12 within days after it rates one of them low."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     pool = crowds.untouched(world)
     servers = [crowds.pick(pool, lambda a: a.ts < at + 10 * DAY) for _ in range(attack.size)]
     for server in servers:
@@ -262,34 +242,34 @@ def _rivals(world: World, owner: Account, at: float, count: int) -> list[Agent]:
 def rival_slander(world: World, attack: Attack) -> None:
     """Accounts on peeled money call rivals of one community bad and praise the owner's agents, for three weeks."""
     draw, at = world.random, world.some_time()
-    owner = purses.funded(world, attack, 1, (at - 5 * DAY, at), purses.alone, role="beneficiary")[0]
-    raters = purses.funded(
-        world, attack, attack.size - 1, (at, at + 20 * DAY), purses.by_peeling, community=owner.community
+    owner = crowds.funded(world, attack, 1, (at - 5 * DAY, at), crowds.alone, role="beneficiary")[0]
+    raters = crowds.funded(
+        world, attack, attack.size - 1, (at, at + 20 * DAY), crowds.by_peeling, community=owner.community
     )
-    agents = [purses.bad_agent(world, owner) for _ in range(1 + attack.size // 20)]
+    agents = [crowds.bad_agent(world, owner) for _ in range(1 + attack.size // 20)]
     rivals = _rivals(world, owner, at, 3 + attack.size // 10)
     for account in raters:
-        for rival in purses.some(world, rivals, 0.75):
+        for rival in crowds.some(world, rivals, 0.75):
             value, when = draw.uniform(10, 40), account.born + draw.uniform(0.1, 20) * DAY
-            purses.claim(world, account, rival, value, when, paid=0.5)
-        for agent in purses.some(world, agents, 0.6):
+            crowds.claim(world, account, rival, value, when, paid=0.5)
+        for agent in crowds.some(world, agents, 0.6):
             value, ts = draw.uniform(80, 97), account.born + draw.uniform(0.1, 20) * DAY
-            purses.claim(world, account, agent, value, ts, paid=0.5)
-        purses.live(world, account, 2)
-    purses.served(world, agents, 3)
+            crowds.claim(world, account, agent, value, ts, paid=0.5)
+        crowds.live(world, account, 2)
+    crowds.served(world, agents, 3)
 
 
 def client_blacklist(world: World, attack: Attack) -> None:
     """Servers of normal quality and age rate the same honest clients low, and other clients fairly."""
-    owners = purses.funded(world, attack, attack.size, (START, START + 40 * DAY), purses.alone)
+    owners = crowds.funded(world, attack, attack.size, (START, START + 40 * DAY), crowds.alone)
     at = world.time(START + 60 * DAY, world.end - 45 * DAY)
-    agents = [purses.bad_agent(world, owner, (55, 85)) for owner in owners]
+    agents = [crowds.bad_agent(world, owner, (55, 85)) for owner in owners]
     good = [account for account in world.honest if account.quality >= 60 and account.born < at - DAY]  # noqa: PLR2004
     victims = world.some_of(good, 4 + attack.size // 5)
     for owner, agent in zip(owners, agents, strict=True):
-        purses.served(world, [agent], 6)
-        purses.live(world, owner, 1)
-        for victim in purses.some(world, victims, 0.75):
+        crowds.served(world, [agent], 6)
+        crowds.live(world, owner, 1)
+        for victim in crowds.some(world, victims, 0.75):
             when = at + world.random.uniform(0, 40 * DAY)
             if world.happens(0.4):
                 world.pay(victim, agent, world.random.lognormal(-1, 1.2), when - 600)

@@ -1,10 +1,8 @@
 """The honest part of a world, with groups that look like attackers and are not."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Settings, World
+from bench.trust.worlds.world import DAY, HOUR, START, Account, Settings, World
 
 
 def honest_world(seed: int, settings: Settings | None = None) -> World:
@@ -16,19 +14,11 @@ def honest_world(seed: int, settings: Settings | None = None) -> World:
     """
     world = World(seed, settings or Settings())
     world.exchanges = [world.account(START, role="exchange") for _ in range(world.settings.exchanges)]
-    _people(world)
-    _platforms(world)
-    _airdrop(world)
-    _validators(world)
+    for add in (_people, _platforms, _airdrop, _validators):
+        add(world)
     world.servers = [agent for agent in world.agents if not agent.is_validator]
-    _terms(world)
-    _launch_crowd(world)
-    _team(world)
-    _turn(world)
-    _business(world, [a for a in world.honest if a.group != "launch crowd"])
-    _clubs(world)
-    _vouchers(world)
-    _validations(world)
+    for add in (_terms, _launch_crowd, _team, _turn, _business, _clubs, _vouchers, _validations):
+        add(world)
     return world
 
 
@@ -57,10 +47,8 @@ def _people(world: World) -> None:
         count = 1 if world.happens(0.85) else int(min(draw.zipf(2.2) + 1, 12))
         for _ in range(count):
             quality = float(np.clip(draw.beta(5, 1.6) * 100, 5, 99))
-            popularity = float(draw.pareto(1.3) + 0.2)
-            world.agent(
-                owner, owner.born + draw.exponential(3 * DAY), quality, community=owner.community, popularity=popularity
-            )
+            popularity, ts = float(draw.pareto(1.3) + 0.2), owner.born + draw.exponential(3 * DAY)
+            world.agent(owner, ts, quality, community=owner.community, popularity=popularity)
 
 
 def _platforms(world: World) -> None:
@@ -74,14 +62,8 @@ def _platforms(world: World) -> None:
             wallet = world.account(at, group="platform")
             world.transfer(owner, wallet, 5.0, at)
             quality = float(np.clip(world.random.normal(80, 8), 20, 99))
-            world.agent(
-                owner,
-                at + world.random.uniform(0, HOUR),
-                quality,
-                community=owner.community,
-                popularity=float(world.random.pareto(1.8) + 0.05),
-                wallet=wallet,
-            )
+            ts, popularity = at + world.random.uniform(0, HOUR), float(world.random.pareto(1.8) + 0.05)
+            world.agent(owner, ts, quality, community=owner.community, popularity=popularity, wallet=wallet)
 
 
 def _airdrop(world: World) -> None:
@@ -153,14 +135,14 @@ def _validators(world: World) -> None:
         world.validators.append(agent)
 
 
-def _business(world: World, clients: Sequence[Account]) -> None:
+def _business(world: World) -> None:
     """Let honest clients use agents, mostly of their community, the popular ones most."""
     popularity = np.array([agent.popularity for agent in world.servers])
     community = np.array([agent.community for agent in world.servers])
     every = popularity / popularity.sum()
     places = [np.flatnonzero(community == number) for number in range(world.settings.communities)]
     inside = [popularity[place] / popularity[place].sum() for place in places]
-    for client in clients:
+    for client in [account for account in world.honest if account.group != "launch crowd"]:
         count = int(min(world.random.zipf(1.9), 120))
         near = world.random.choice(places[client.community], count, p=inside[client.community])
         chosen = np.where(world.random.random(count) < 0.7, near, world.random.choice(len(popularity), count, p=every))  # noqa: PLR2004
@@ -176,16 +158,13 @@ def _business(world: World, clients: Sequence[Account]) -> None:
 def _clubs(world: World) -> None:
     """Add clubs: owners who really trade with each other, and so look like rings."""
     for _ in range(6):
-        members: dict[str, Agent] = {}
-        for agent in world.some_of(world.servers, int(world.random.integers(5, 12))):
-            if agent.wallet is agent.owner:
-                members[agent.owner.address] = agent
+        chosen = world.some_of(world.servers, int(world.random.integers(5, 12)))
+        members = {agent.owner.address: agent for agent in chosen if agent.wallet is agent.owner}
         for first in members.values():
             first.owner.group = "club"
-            for second in members.values():
-                if first is not second and world.happens(0.7):
-                    for _ in range(int(world.random.integers(1, 4))):
-                        world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
+            for second in world.part([agent for agent in members.values() if agent is not first], 0.7):
+                for _ in range(int(world.random.integers(1, 4))):
+                    world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
 
 
 def _vouchers(world: World) -> None:
@@ -197,11 +176,10 @@ def _vouchers(world: World) -> None:
 
 
 def _validations(world: World) -> None:
-    for agent in world.servers:
-        if world.happens(world.settings.validated):
-            validator = world.one_of(world.validators)
-            if validator.owner is agent.owner:
-                continue
-            world.validate(validator, agent, agent.quality + world.random.normal(0, 5), world.time(agent.ts))
-            if world.happens(0.4):
-                world.rate_validator(validator, agent, 85 + world.random.normal(0, 8), world.time(agent.ts))
+    for agent in world.part(world.servers, world.settings.validated):
+        validator = world.one_of(world.validators)
+        if validator.owner is agent.owner:
+            continue
+        world.validate(validator, agent, agent.quality + world.random.normal(0, 5), world.time(agent.ts))
+        if world.happens(0.4):
+            world.rate_validator(validator, agent, 85 + world.random.normal(0, 8), world.time(agent.ts))

@@ -1,21 +1,19 @@
 """Attacks on validations and on ratings of clients: validators of bad agents, servers of bad clients."""
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
 
 
 def validator_cartel(world: World, attack: Attack) -> None:
     """A validator passes the bad agents of its friends, and they praise it."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     accounts = world.sybils(attack, at, 5 * DAY, source)
     validator = world.validator(attack, accounts[0], accounts[0].born + 600)
     for account in accounts[1:]:
         agent = world.target(attack, account, account.born + 600)
-        value, when = world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY)
-        world.validate(validator, agent, value, when, attack.number)
-        value, ts = world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY)
-        world.rate_validator(validator, agent, value, ts, attack.number)
+        for record in (world.validate, world.rate_validator):
+            value, when = world.random.uniform(95, 100), world.time(at + 5 * DAY, at + 30 * DAY)
+            record(validator, agent, value, when, attack.number)
 
 
 def lone_validator(world: World, attack: Attack) -> None:
@@ -46,7 +44,7 @@ def judge_ring(world: World, attack: Attack) -> None:
                 when = world.time(at + 21 * DAY, at + 55 * DAY)
                 world.validate(judge, agents[other], world.random.uniform(84, 98), when, attack.number)
                 world.rate_validator(judge, agents[other], world.random.uniform(84, 98), when + DAY, attack.number)
-        for agent in (world.servers[spot] for spot in world.random.choice(len(world.servers), 4, replace=False)):
+        for agent in world.some_of(world.servers, 4):
             when = world.time(max(judge.ts, agent.ts))
             world.validate(judge, agent, agent.quality + world.random.normal(0, 5), when)
 
@@ -59,10 +57,9 @@ def judge_shopping(world: World, attack: Attack) -> None:
         owner = world.funded_owner(attack, at + world.random.uniform(0, 10 * DAY))
         judge = world.validator(attack, owner, owner.born + HOUR)
         for agent in world.some_of(world.servers, 8):
-            world.validate(judge, agent, agent.quality + world.random.normal(0, 5), world.time(max(judge.ts, agent.ts)))
+            world.judge(judge, agent)
         judges.append(judge)
-    accounts = world.sybils(attack, at, 40 * DAY, cover=4.0)
-    for account in accounts:
+    for account in world.sybils(attack, at, 40 * DAY, cover=4.0):
         agent, judge = world.target(attack, account, account.born + HOUR), judges[world.random.integers(3)]
         when = world.time(max(agent.ts, at + 15 * DAY), at + 58 * DAY)
         world.validate(judge, agent, world.random.uniform(88, 100), when, attack.number)
@@ -78,12 +75,9 @@ def client_laundry(world: World, attack: Attack) -> None:
         account.quality = float(world.random.uniform(5, 35))
     world.camouflage(clients, 6.0, at)
     for _ in range(max(3, attack.size // 2)):
-        owner = world.funded_owner(attack, at + world.random.uniform(0, 20 * DAY))
-        server = world.target(attack, owner, owner.born + HOUR)
-        for account in clients:
-            if world.happens(0.7):
-                when = world.time(at + 30 * DAY, at + 58 * DAY)
-                world.rate_client(account, server, world.random.uniform(88, 100), when, attack.number)
+        server = world.young_target(attack, at + world.random.uniform(0, 20 * DAY))
+        for account in world.part(clients, 0.7):
+            world.lie(world.rate_client, attack, account, server, world.time(at + 30 * DAY, at + 58 * DAY), (88, 100))
 
 
 def shell_suppliers(world: World, attack: Attack) -> None:
@@ -100,11 +94,10 @@ def shell_suppliers(world: World, attack: Attack) -> None:
         agent = world.target(attack, shell, shell.born + HOUR)
         agent.quality = float(world.random.uniform(60, 85))
         world.visited(agent, int(world.random.integers(1, 5)))
-        for buyer in buyers:
-            if world.happens(0.6):
-                when = max(agent.ts, buyer.born) + world.random.exponential(12 * DAY)
-                world.pay(buyer, agent, world.random.lognormal(-0.5, 1), when)
-                world.rate_client(buyer, agent, world.random.uniform(84, 99), when + 5 * HOUR, attack.number)
+        for buyer in world.part(buyers, 0.6):
+            when = max(agent.ts, buyer.born) + world.random.exponential(12 * DAY)
+            world.pay(buyer, agent, world.random.lognormal(-0.5, 1), when)
+            world.rate_client(buyer, agent, world.random.uniform(84, 99), when + 5 * HOUR, attack.number)
         exchange = world.one_of(world.exchanges)
         world.transfer(shell, exchange, world.random.uniform(1, 3), world.time(at + 40 * DAY, at + 60 * DAY))
 
@@ -127,7 +120,7 @@ def judge_toll(world: World, attack: Attack) -> None:
 
 def client_laundering(world: World, attack: Attack) -> None:
     """Bad clients and bad servers rate each other well. Honest servers rate these clients low."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({4: 2, 10: 4, 20: 7})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({4: 2, 10: 4, 20: 7})
     agents = personas.with_agents(
         world, [personas.new_owner(world, attack, at + draw.uniform(-15, 10) * DAY) for _ in range(count)]
     )
@@ -150,14 +143,11 @@ def client_laundering(world: World, attack: Attack) -> None:
 
 def captured_validator(world: World, attack: Attack) -> None:
     """Validators pass the bad agents of the members, often for money, and judge others rightly. Some clients praise."""
-    draw, at = world.random, personas.beginning(world)
+    draw, at = world.random, world.some_time(20, 75)
     count, clients = attack.by_size({5: (1, 2), 12: (2, 4), 22: (3, 7)})
     validators = [_judge(world, attack, at + draw.uniform(-15, -2) * DAY) for _ in range(count)]
     owners = [personas.new_owner(world, attack, at + draw.uniform(-5, 40) * DAY) for _ in range(attack.size)]
-    agents = [
-        personas.target(world, account, account.born + draw.exponential(2 * DAY), (25, 50), turning=0)
-        for account in owners
-    ]
+    agents = personas.with_agents(world, owners, (25, 50), turning=0)
     for agent in agents:
         for judge in world.some_of(validators, 1 + world.happens(0.4)):
             ts = min(max(agent.ts, judge.ts) + draw.exponential(6 * DAY) + HOUR, world.end - HOUR)
@@ -187,8 +177,7 @@ def _judge(world: World, attack: Attack, born: float) -> Agent:
     )
     for agent in world.some_of(world.servers, int(world.random.integers(10, 18))):
         ts = world.time(max(agent.ts, judge.ts) + 60)
-        quality = agent.turns[1] if agent.turns and ts > agent.turns[0] else agent.quality
-        world.validate(judge, agent, quality + world.random.normal(0, 5), ts)
+        world.validate(judge, agent, agent.quality_at(ts) + world.random.normal(0, 5), ts)
         if world.happens(0.4):
             world.rate_validator(judge, agent, 85 + world.random.normal(0, 8), ts + world.random.exponential(DAY))
     return judge
@@ -199,7 +188,7 @@ def bought_validator(world: World, attack: Attack) -> None:
 
     It judges all others honestly.
     """
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     owner = world.funded(at - 10 * DAY, role="sybil", attack=attack.number, quality=80.0)
     validator = world.agent(
         owner, at - 9 * DAY, 90, popularity=0.01, role="sybil", attack=attack.number, is_validator=True
@@ -224,7 +213,7 @@ def bought_validator(world: World, attack: Attack) -> None:
 
 def client_boost(world: World, attack: Attack) -> None:
     """Servers of one hand rate bad clients 90 and more, against the opinion of honest servers."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     count = max(3, attack.size // 3)
     _, accounts = crowds.crowd(world, attack, at, 8 * DAY, "mix")
     members = [accounts[place] for place in draw.permutation(attack.size)]
@@ -241,8 +230,7 @@ def client_boost(world: World, attack: Attack) -> None:
                     when = world.time(at + 8 * DAY, at + 50 * DAY)
                     world.rate_client(client, server, draw.uniform(90, 100), when, attack.number)
             if world.happens(0.3):
-                when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.say(client, server, draw.uniform(80, 100), when, attack=attack.number)
+                world.lie(world.say, attack, client, server, world.time(at + 8 * DAY, at + 50 * DAY), (80, 100))
     for server in servers:
         crowds.traffic(world, server, 2)
 
@@ -251,36 +239,35 @@ def _judge_rightly(world: World, validator: Agent, agent: Agent, at: float) -> N
     """Let a validator judge an honest agent rightly: one that turns as early as possible, others at any time."""
     early = max(agent.ts + 600, validator.ts + 60)
     when = world.time(max(at, agent.ts)) if agent.turns is None else early
-    quality = agent.turns[1] if agent.turns is not None and when >= agent.turns[0] else agent.quality
-    world.validate(validator, agent, quality + world.random.normal(0, 5), when)
+    world.validate(validator, agent, agent.quality_at(when) + world.random.normal(0, 5), when)
 
 
 def laundry_hub(world: World, attack: Attack) -> None:
     """Bad clients of one exchange get high ratings from a hub of shell servers, with washed payments."""
     draw, at, count = world.random, world.some_time(), max(1, attack.size // 5)
-    owners = purses.funded(world, attack, count, (at - 12 * DAY, at), purses.by_chain)
-    agents = [purses.bad_agent(world, owner, (40, 70)) for owner in owners for _ in range(3 if count == 1 else 1)]
-    clients = purses.born(world, attack, attack.size - count, (at, at + 2 * DAY))
-    purses.from_one_exchange(world, clients)
+    owners = crowds.funded(world, attack, count, (at - 12 * DAY, at), crowds.by_chain)
+    agents = [crowds.bad_agent(world, owner, (40, 70)) for owner in owners for _ in range(3 if count == 1 else 1)]
+    clients = crowds.born(world, attack, attack.size - count, (at, at + 2 * DAY))
+    crowds.from_one_exchange(world, clients)
     for account in clients:
         account.quality = float(draw.uniform(8, 35))
-        purses.live(world, account, 5)
-        for agent in purses.some(world, agents, 0.7):
+        crowds.live(world, account, 5)
+        for agent in crowds.some(world, agents, 0.7):
             _launder(world, account, agent, at)
-    purses.served(world, agents, 2)
+    crowds.served(world, agents, 2)
 
 
 def failing_validators(world: World, attack: Attack) -> None:
     """Validators praise poor agents of their own and fail some rivals, and the agents praise the validators."""
     draw, at, count = world.random, world.some_time(), max(1, attack.size // 6)
-    members = purses.funded(world, attack, attack.size, (at, at + 12 * DAY), purses.by_tree)
+    members = crowds.funded(world, attack, attack.size, (at, at + 12 * DAY), crowds.by_tree)
     validators = [
-        purses.bad_agent(world, account, (40, 60), popularity=0.01, is_validator=True) for account in members[:count]
+        crowds.bad_agent(world, account, (40, 60), popularity=0.01, is_validator=True) for account in members[:count]
     ]
     owners = members[count:]
-    agents = [purses.bad_agent(world, account) for account in owners for _ in range(2 if attack.size < 8 else 1)]  # noqa: PLR2004
+    agents = [crowds.bad_agent(world, account) for account in owners for _ in range(2 if attack.size < 8 else 1)]  # noqa: PLR2004
     for agent in agents:
-        for validator in purses.some(world, validators, 0.6):
+        for validator in crowds.some(world, validators, 0.6):
             when = at
             for _ in range(int(draw.integers(1, 3))):
                 when = world.time(at + 14 * DAY, at + 55 * DAY)
@@ -288,13 +275,13 @@ def failing_validators(world: World, attack: Attack) -> None:
             if world.happens(0.7):
                 later = when + draw.uniform(1, 72) * HOUR
                 world.rate_validator(validator, agent, draw.uniform(86, 100), later, attack.number)
-        purses.served(world, [agent], 4)
+        crowds.served(world, [agent], 4)
     for place, account in enumerate(owners):
-        purses.live(world, account, 2)
+        crowds.live(world, account, 2)
         if world.happens(0.5):
             choices = (agents[(place + 2) % len(agents)], agents[0], agents[-1])
             agent = next((agent for agent in choices if agent.owner is not account), agents[-1])
-            purses.claim(world, account, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
+            crowds.claim(world, account, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
     for validator in validators:
         _judge_others(world, attack, validator, at)
 
@@ -310,7 +297,7 @@ def _launder(world: World, client: Account, agent: Agent, at: float) -> None:
             world.transfer(agent.owner, client, amount * 0.97, when + draw.uniform(1, 30) * HOUR)
         world.rate_client(client, agent, draw.uniform(85, 100), when + draw.uniform(1, 20) * HOUR, client.attack)
     if world.happens(0.35):
-        purses.claim(world, client, agent, draw.uniform(75, 95), world.time(at + 3 * DAY, at + 50 * DAY))
+        crowds.claim(world, client, agent, draw.uniform(75, 95), world.time(at + 3 * DAY, at + 50 * DAY))
 
 
 def _judge_others(world: World, attack: Attack, validator: Agent, at: float) -> None:
@@ -318,6 +305,5 @@ def _judge_others(world: World, attack: Attack, validator: Agent, at: float) -> 
     for agent in world.some_of(world.servers, int(world.random.integers(4, 10))):
         lies = world.happens(0.2)
         when = world.time(max(agent.ts, at + 14 * DAY))
-        quality = agent.turns[1] if agent.turns and when > agent.turns[0] else agent.quality
-        value = world.random.uniform(8, 30) if lies else quality + world.random.normal(0, 5)
+        value = world.random.uniform(8, 30) if lies else agent.quality_at(when) + world.random.normal(0, 5)
         world.validate(validator, agent, value, when, attack.number if lies else -1)

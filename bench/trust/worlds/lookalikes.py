@@ -4,6 +4,7 @@ The worlds of the figures have groups of their own, of fixed habits (`bench.trus
 does not include the newcomers and agents of bystanders, and attacks recruit nobody of them but `dispute`.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from bench.trust.worlds import personas
@@ -43,9 +44,7 @@ def _newcomer(
 def _use(world: World, account: Account, mean: float) -> None:
     """Let an account use some agents, the popular ones mostly."""
     for _ in range(world.random.poisson(mean)):
-        agent = world.server(popular=True)
-        if agent.owner is not account:
-            world.meet(account, agent, world.time(max(account.born, agent.ts)))
+        world.use(account, world.server(popular=True))
 
 
 def _launch(world: World) -> None:
@@ -81,18 +80,14 @@ def _guild(world: World) -> None:
     """Owners who know each other buy from each other and say the truth; a treasury funds them or not."""
     draw, at = world.random, _some_time(world, 40 * DAY)
     treasury = _newcomer(world, at, "club") if world.happens(0.4) else None
-    members = [
-        _newcomer(world, at + draw.uniform(0, 30 * DAY), "club", treasury) for _ in range(int(draw.integers(4, 14)))
-    ]
-    agents = [
-        world.agent(account, account.born + draw.exponential(3 * DAY), draw.uniform(65, 96)) for account in members
-    ]
+    count = int(draw.integers(4, 14))
+    members = [_newcomer(world, at + draw.uniform(0, 30 * DAY), "club", treasury) for _ in range(count)]
+    agents = [world.agent(member, member.born + draw.exponential(3 * DAY), draw.uniform(65, 96)) for member in members]
     chance = float(draw.uniform(0.15, 0.7))
     for account in members:
-        for agent in agents:
-            if agent.owner is not account and world.happens(chance):
-                for _ in range(int(draw.integers(1, 4))):
-                    world.meet(account, agent, world.time(max(account.born, agent.ts)))
+        for agent in world.part([agent for agent in agents if agent.owner is not account], chance):
+            for _ in range(int(draw.integers(1, 4))):
+                world.use(account, agent)
         _use(world, account, 3)
     for agent in agents:
         world.visited(agent, int(draw.poisson(5)))
@@ -139,9 +134,8 @@ def _staff(world: World) -> None:
         account = _newcomer(world, at + draw.uniform(0, span), "staff", treasury, wage * draw.lognormal(0, width))
         for month in range(1, months + 1):
             world.transfer(treasury, account, wage, account.born + 30 * month * DAY)
-        for tool in tools:
-            if tool.owner is not account and world.happens(0.6):
-                world.meet(account, tool, world.time(max(account.born, tool.ts)))
+        for tool in world.part([tool for tool in tools if tool.owner is not account], 0.6):
+            world.use(account, tool)
         _use(world, account, others)
         if world.happens(back):
             amount, when = wage * draw.uniform(0.05, 0.4), world.time(max(account.born, world.end - 30 * DAY))
@@ -161,10 +155,16 @@ def _cashback(world: World) -> None:
 
 def _quarrels(world: World) -> None:
     """Servers rate a good client low now and then, after a quarrel."""
-    share = float(world.random.choice([0.01, 0.03]))
+    for _ in _quarrelling(world, float(world.random.choice([0.01, 0.03]))):
+        pass
+
+
+def _quarrelling(world: World, share: float) -> Iterator[int]:
+    """Make a share of the ratings of clients low, and yield the servers that gave them."""
     for place, row in enumerate(world.ratings):
         if row[0] == "client" and world.happens(share):
             world.ratings[place] = (*row[:4], float(round(world.random.uniform(5, 45))), *row[5:])
+            yield row[3]
 
 
 def _free_service(world: World) -> None:
@@ -200,9 +200,8 @@ def _hosts(world: World) -> None:
         liked = [world.server(popular=True) for _ in range(2)]
         for _ in range(int(draw.integers(2, 12))):
             account = _newcomer(world, at + draw.uniform(0, 3 * DAY), "friends", host, draw.lognormal(1, 0.3))
-            for agent in liked:
-                if agent.owner is not account and agent.owner is not host and world.happens(0.5):
-                    world.meet(account, agent, world.time(max(account.born, agent.ts)))
+            for agent in world.part([agent for agent in liked if agent.owner is not host], 0.5):
+                world.use(account, agent)
             _use(world, account, 1.5)
             world.honest.append(account)
 
@@ -213,9 +212,8 @@ def _niche(world: World) -> None:
     owners = world.some_of(world.honest, int(draw.integers(2, 5)))
     agents = [world.agent(account, max(at, account.born), draw.uniform(55, 96), popularity=0.1) for account in owners]
     for account in world.some_of(world.honest, int(draw.integers(4, 16))):
-        for agent in agents:
-            if agent.owner is not account and world.happens(0.7):
-                world.meet(account, agent, world.time(max(account.born, agent.ts)))
+        for agent in world.part([agent for agent in agents if agent.owner is not account], 0.7):
+            world.use(account, agent)
     world.servers += agents
 
 
@@ -223,9 +221,8 @@ def _regulars(world: World) -> None:
     """Clients buy from one agent again and again, and say so each time."""
     for account in world.some_of(world.honest, int(world.random.integers(10, 60))):
         agent = world.server(popular=True)
-        if agent.owner is not account:
-            for _ in range(int(world.random.integers(3, 9))):
-                world.meet(account, agent, world.time(max(account.born, agent.ts)))
+        for _ in range(int(world.random.integers(3, 9)) if agent.owner is not account else 0):
+            world.use(account, agent)
 
 
 def _strict(world: World) -> None:
@@ -248,22 +245,16 @@ def add_bystanders(world: World) -> None:
     Args:
         world: A world without attacks.
     """
-    disputes(world)
-    for _ in range(3):
-        launch_campaign(world)
-    for _ in range(2):
-        dao_team(world)
-    refund_merchants(world)
+    for add in (disputes, *[launch_campaign] * 3, *[dao_team] * 2, refund_merchants):
+        add(world)
 
 
 def disputes(world: World) -> None:
     """Let fair servers rate a client low now and then."""
     agents = {agent.number: agent for agent in world.agents}
-    for place, row in enumerate(world.ratings):
-        if row[0] == "client" and world.happens(0.02):
-            world.ratings[place] = (*row[:4], float(round(world.random.uniform(5, 45))), *row[5:])
-            owner = agents[row[3]].owner
-            owner.group = owner.group or "dispute"
+    for number in _quarrelling(world, 0.02):
+        owner = agents[number].owner
+        owner.group = owner.group or "dispute"
 
 
 def launch_campaign(world: World) -> None:
@@ -294,9 +285,8 @@ def dao_team(world: World) -> None:
         account = personas.newcomer(world, "honest", -1, born, treasury, amount=amount, community=treasury.community)
         account.group = "DAO team"
         personas.cover(world, account, 3)
-        for tool in tools:
-            if world.happens(0.55):
-                personas.meet(world, account, tool, world.time(account.born + 600))
+        for tool in world.part(tools, 0.55):
+            personas.meet(world, account, tool, world.time(account.born + 600))
         if world.happens(0.3):
             personas.send(world, account, treasury, draw.uniform(1, 10), world.time(world.end - 30 * DAY))
 

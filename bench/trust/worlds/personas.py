@@ -4,15 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
+from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, Range, World
 
 SPARED: Final = frozenset({"launch campaign", "DAO team", "refund merchant"})
 """The honest groups whose members no attack recruits."""
-
-
-def beginning(world: World) -> float:
-    """Return a time at which an attack may begin."""
-    return world.time(START + 20 * DAY, world.end - 75 * DAY)
 
 
 def send(world: World, source: Account, to: Account, amount: float, ts: float) -> None:
@@ -43,14 +38,9 @@ def newcomer(
         other: The `amount` and the time (`at`) of the funds from a source, its `quality` and its `community`.
     """
     draw = world.random
-    account = world.account(
-        born,
-        role=role,
-        attack=number,
-        bias=float(draw.normal(0, 6)),
-        quality=float(other.get("quality", draw.uniform(60, 98))),
-        community=int(other.get("community", draw.integers(world.settings.communities))),
-    )
+    bias, quality, community = draw.normal(0, 6), draw.uniform(60, 98), draw.integers(world.settings.communities)
+    account = world.account(born, role=role, attack=number, bias=float(bias))
+    account.quality, account.community = float(other.get("quality", quality)), int(other.get("community", community))
     if source is None:
         world.fund(account)
     else:
@@ -98,9 +88,7 @@ def register(world: World, owner: Account, ts: float, quality: float, **other: o
     return world.agent(owner, ts, quality, **other)
 
 
-def target(
-    world: World, owner: Account, ts: float, quality: tuple[float, float] = (20, 55), *, turning: float = 0.12
-) -> Agent:
+def target(world: World, owner: Account, ts: float, quality: Range = (20, 55), *, turning: float = 0.12) -> Agent:
     """Return a new agent of an attacker, which may be good first and turn bad.
 
     Args:
@@ -110,16 +98,8 @@ def target(
         quality: The lowest and highest quality.
         turning: The probability that it is good first.
     """
-    agent = register(
-        world,
-        owner,
-        ts,
-        world.random.uniform(*quality),
-        community=owner.community,
-        popularity=0.5,
-        role="beneficiary",
-        attack=owner.attack,
-    )
+    about = {"community": owner.community, "popularity": 0.5, "role": "beneficiary", "attack": owner.attack}
+    agent = register(world, owner, ts, world.random.uniform(*quality), **about)
     if world.happens(turning):
         agent.quality = float(world.random.uniform(65, 88))
         later = agent.ts + world.random.uniform(0.25, 0.6) * (world.end - agent.ts)
@@ -248,9 +228,12 @@ def new_owner(world: World, attack: Attack, born: float, **other: float) -> Acco
     return newcomer(world, "beneficiary", attack.number, born, None, **other)
 
 
-def with_agents(world: World, owners: list[Account]) -> list[Agent]:
-    """Return a new agent of each owner, registered some days after the owner's birth."""
-    return [target(world, account, account.born + world.random.exponential(2 * DAY)) for account in owners]
+def with_agents(
+    world: World, owners: list[Account], quality: Range = (20, 55), *, turning: float = 0.12
+) -> list[Agent]:
+    """Return a new agent of each owner, registered some days after the owner's birth; see `target`."""
+    after = (account.born + world.random.exponential(2 * DAY) for account in owners)
+    return [target(world, account, ts, quality, turning=turning) for account, ts in zip(owners, after, strict=True)]
 
 
 def true_feedbacks(world: World) -> Counter[str]:

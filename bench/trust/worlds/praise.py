@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
 
 
@@ -20,15 +20,13 @@ def burst(
 
 def star(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent at once."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     burst(world, attack, world.sybils(attack, at, 2 * HOUR, source), world.target(attack, source, at), HOUR)
 
 
 def modest_star(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent modestly, and use honest agents as well."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     accounts = world.sybils(attack, at, 30 * DAY, source)
     burst(world, attack, accounts, world.target(attack, source, at), 5 * DAY, low=72.0, high=92.0)
     world.camouflage(accounts, 4.0, at)
@@ -36,8 +34,7 @@ def modest_star(world: World, attack: Attack) -> None:
 
 def slow_drip(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent over months."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     burst(world, attack, world.sybils(attack, at, 50 * DAY, source), world.target(attack, source, at), 5 * DAY)
 
 
@@ -47,28 +44,20 @@ def funding_chain(world: World, attack: Attack) -> None:
     source = first = world.mastermind(attack, at)
     accounts = []
     for place in range(attack.size):
-        account = world.funded(at + place * HOUR, source, 50.0 - place * 0.1, role="sybil", attack=attack.number)
-        source = account
-        accounts.append(account)
+        source = world.sybil(attack, at + place * HOUR, source, 50.0 - place * 0.1)
+        accounts.append(source)
     burst(world, attack, accounts, world.target(attack, first, at), DAY)
 
 
 def mule_tree(world: World, attack: Attack) -> None:
     """A funder pays mules, and each mule funds a few accounts."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     accounts: list[Account] = []
     while len(accounts) < attack.size:
         mule = world.funded(at, source, 20.0, role="mule", attack=attack.number)
         for _ in range(3):
-            account = world.funded(
-                at + world.random.uniform(0, 5 * DAY),
-                mule,
-                world.random.uniform(3, 7),
-                role="sybil",
-                attack=attack.number,
-            )
-            accounts.append(account)
+            born = at + world.random.uniform(0, 5 * DAY)
+            accounts.append(world.sybil(attack, born, mule, world.random.uniform(3, 7)))
     burst(world, attack, accounts, world.target(attack, source, at), DAY)
 
 
@@ -94,11 +83,9 @@ def dense_block(world: World, attack: Attack) -> None:
     owner = world.funded_owner(attack, at)
     agents = [world.target(attack, owner, at) for _ in range(4)]
     accounts = world.sybils(attack, at, 40 * DAY)
-    for account in accounts:
-        for agent in agents:
-            if world.happens(0.75):
-                value, when = world.random.uniform(88, 100), world.time(at + 40 * DAY, at + 55 * DAY)
-                world.say(account, agent, value, when, attack=attack.number)
+    for account, agent in world.pairs(accounts, agents, 0.75):
+        value, when = world.random.uniform(88, 100), world.time(at + 40 * DAY, at + 55 * DAY)
+        world.say(account, agent, value, when, attack=attack.number)
     world.camouflage(accounts, 2.0, at)
 
 
@@ -106,7 +93,7 @@ def collector(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and send what is left to one collector."""
     at = world.some_time()
     owner = world.funded_owner(attack, at)
-    sink = world.account(at, role="mule", attack=attack.number)
+    sink = world.mule(attack, at)
     accounts = world.sybils(attack, at, 40 * DAY)
     burst(world, attack, accounts, world.target(attack, owner, at), 5 * DAY)
     for account in accounts:
@@ -119,15 +106,14 @@ def self_rating(world: World, attack: Attack) -> None:
         agent = world.one_of(world.servers)
         agent.role, agent.attack = "beneficiary", attack.number
         at = world.time(agent.ts)
-        account = world.funded(at - DAY, agent.owner, 3.0, role="sybil", attack=attack.number)
+        account = world.sybil(attack, at - DAY, agent.owner, 3.0)
         for _ in range(int(world.random.integers(1, 4))):
             world.say(account, agent, 100, at + world.random.exponential(DAY), attack=attack.number)
 
 
 def own_tag(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent under a tag of their own, with one value."""
-    at = world.some_time()
-    source = world.mastermind(attack, at)
+    at, source = world.plot(attack)
     agent = world.target(attack, source, at)
     for account in world.sybils(attack, at, 10 * DAY, source):
         when = account.born + world.random.exponential(3 * DAY)
@@ -136,8 +122,7 @@ def own_tag(world: World, attack: Attack) -> None:
 
 def copycats(world: World, attack: Attack) -> None:
     """Accounts repeat the opinions of honest raters about a few agents each, and add praise of one agent."""
-    at = world.some_time()
-    agent = world.target(attack, world.funded_owner(attack, at), at)
+    at, agent = world.lone_target(attack)
     feedback = list(world.feedback)
     by_number = {agent.number: agent for agent in world.agents}
     for account in world.sybils(attack, at, 50 * DAY):
@@ -145,8 +130,7 @@ def copycats(world: World, attack: Attack) -> None:
             when = max(row[4], account.born) + world.random.exponential(10 * DAY)
             if row[3] == "starred":
                 world.say(account, by_number[row[1]], row[2] + world.random.normal(0, 4), when, attack=attack.number)
-        when = account.born + world.random.exponential(12 * DAY)
-        world.say(account, agent, world.random.uniform(84, 100), when, attack=attack.number)
+        world.lie(world.say, attack, account, agent, account.born + world.random.exponential(12 * DAY), (84, 100))
 
 
 def referral(world: World, attack: Attack) -> None:
@@ -156,25 +140,19 @@ def referral(world: World, attack: Attack) -> None:
     agents = []
     for _ in range(4):
         middle = world.funded(at, treasury, 15.0, role="mule", attack=attack.number)
-        owner = world.account(at + world.random.uniform(HOUR, 20 * DAY), role="owner", attack=attack.number)
-        world.fund(owner, middle, world.random.uniform(5, 12))
+        born = at + world.random.uniform(HOUR, 20 * DAY)
+        owner = world.funded(born, middle, world.random.uniform(5, 12), role="owner", attack=attack.number)
         agents.append(world.target(attack, owner, owner.born + HOUR))
     for place in range(2 * attack.size):
-        account = world.funded(
-            at + world.random.uniform(0, 45 * DAY),
-            world.one_of(world.honest),
-            world.random.uniform(1, 30),
-            role="sybil",
-            attack=attack.number,
-        )
-        agent, when = agents[place % 4], account.born + world.random.exponential(10 * DAY)
-        proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
-        world.say(account, agent, world.random.uniform(82, 100), when + 2 * HOUR, proof=proof, attack=attack.number)
+        born, friend = at + world.random.uniform(0, 45 * DAY), world.one_of(world.honest)
+        account = world.sybil(attack, born, friend, world.random.uniform(1, 30))
+        agent, when = agents[place % 4], born + world.random.exponential(10 * DAY)
+        world.buy(account, agent, when, (82, 100), after=2 * HOUR)
 
 
 def peel_chain(world: World, attack: Attack) -> None:
     """Money goes from one pass-through account to the next. Each pays one or two members and hands on the rest."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({5: 1, 12: 2, 28: 3})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({5: 1, 12: 2, 28: 3})
     owners = [personas.new_owner(world, attack, at - draw.uniform(2, 25) * DAY) for _ in range(count)]
     agents = personas.with_agents(world, owners)
     left, ts = 30.0 * attack.size, at - 4 * DAY
@@ -199,7 +177,7 @@ def peel_chain(world: World, attack: Attack) -> None:
 
 def cell_rotation(world: World, attack: Attack) -> None:
     """Cells of four rotate so that two members share few agents. No funder is shared; one account collects the rest."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({9: 2, 16: 3, 32: 5})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({9: 2, 16: 3, 32: 5})
     size = attack.size
     members = [personas.newcomer(world, "sybil", attack.number, at + draw.uniform(0, 45) * DAY) for _ in range(size)]
     owners = [personas.new_owner(world, attack, at + draw.uniform(-10, 20) * DAY) for _ in range(count)]
@@ -218,7 +196,7 @@ def cell_rotation(world: World, attack: Attack) -> None:
             ts = max(agent.ts, members[place].born) + draw.exponential(9 * DAY)
             personas.lie(world, members[place], agent, draw.normal(91, 5), ts, answered=0.25)
         personas.public(world, agent, draw.poisson(3))
-    sink, end = world.account(at, role="mule", attack=attack.number), world.end - draw.uniform(2, 10) * DAY
+    sink, end = world.mule(attack, at), world.end - draw.uniform(2, 10) * DAY
     for account in [*members, *owners]:
         personas.cover(world, account, 2)
         if world.happens(0.75):
@@ -228,10 +206,10 @@ def cell_rotation(world: World, attack: Attack) -> None:
 
 def cex_star(world: World, attack: Attack) -> None:
     """Accounts of one exchange, withdrawn within two days, praise one agent. Most send the rest to one address."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     agent = crowds.praised(world, attack, at - draw.uniform(1, 10) * DAY, 4)
     _, members = crowds.crowd(world, attack, at, 2 * DAY, "cex")
-    sink = crowds.pass_through(world, attack, at)
+    sink = world.mule(attack, at)
     for account in members:
         world.say(account, agent, draw.uniform(85, 100), world.time(account.born, at + 4 * DAY), attack=attack.number)
         if world.happens(0.6):
@@ -240,7 +218,7 @@ def cex_star(world: World, attack: Attack) -> None:
 
 def fund_chain(world: World, attack: Attack) -> None:
     """Each account funds the next one, and praise follows along the chain over weeks."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     agent = crowds.praised(world, attack, at - draw.uniform(0, 5) * DAY, 3)
     _, members = crowds.crowd(world, attack, at, draw.uniform(10, 30) * DAY, "chain")
     for account in members:
@@ -251,7 +229,7 @@ def fund_chain(world: World, attack: Attack) -> None:
 
 def mule_forest(world: World, attack: Attack) -> None:
     """Accounts that mules funded praise two or three agents, slowly and with varied values."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     count = 2 if attack.size < 20 else 3  # noqa: PLR2004
     agents = [crowds.praised(world, attack, at + draw.uniform(-10, 5) * DAY, 3) for _ in range(count)]
     _, members = crowds.crowd(world, attack, at, 25 * DAY, "mule")
@@ -266,30 +244,30 @@ def mule_forest(world: World, attack: Attack) -> None:
 def bipartite_farm(world: World, attack: Attack) -> None:
     """Raters on mules of their own moderately praise a part of the agents of owners funded by exchanges."""
     draw, at, count = world.random, world.some_time(), max(1, attack.size // 4)
-    owners = purses.funded(world, attack, count, (at - 10 * DAY, at), purses.alone, role="beneficiary")
-    raters = purses.funded(world, attack, attack.size - count, (at, at + 25 * DAY), purses.by_mules)
-    agents = [purses.bad_agent(world, owner) for owner in owners for _ in range(4 if count == 1 else 2)]
-    purses.served(world, agents, 3)
+    owners = crowds.funded(world, attack, count, (at - 10 * DAY, at), crowds.alone, role="beneficiary")
+    raters = crowds.funded(world, attack, attack.size - count, (at, at + 25 * DAY), crowds.by_mules)
+    agents = [crowds.bad_agent(world, owner) for owner in owners for _ in range(4 if count == 1 else 2)]
+    crowds.served(world, agents, 3)
     for account in raters:
-        for agent in purses.some(world, agents, 0.8 if len(agents) < 6 else 0.5):  # noqa: PLR2004
+        for agent in crowds.some(world, agents, 0.8 if len(agents) < 6 else 0.5):  # noqa: PLR2004
             value, when = draw.uniform(78, 94), account.born + draw.exponential(8 * DAY)
-            purses.claim(world, account, agent, value, when, paid=0.15)
-        purses.live(world, account, 1.5)
+            crowds.claim(world, account, agent, value, when, paid=0.15)
+        crowds.live(world, account, 1.5)
 
 
 def pyramid(world: World, attack: Attack) -> None:
     """A tree of funds grows over six weeks. Children praise the agents of parents and grandparents."""
     draw, at = world.random, world.some_time() - 10 * DAY
-    members = purses.funded(world, attack, attack.size, (at, at + 45 * DAY), purses.by_tree)
-    agents = [purses.bad_agent(world, account) for account in members[: max(1, attack.size // 2)]]
+    members = crowds.funded(world, attack, attack.size, (at, at + 45 * DAY), crowds.by_tree)
+    agents = [crowds.bad_agent(world, account) for account in members[: max(1, attack.size // 2)]]
     for place, account in enumerate(members[1:], start=1):
         parent = (place - 1) // 2
         for spot in {parent, (parent - 1) // 2 if parent else parent}:
             for _ in range(1 if world.happens(0.6) else 2):
                 value = draw.uniform(94, 100) if world.happens(0.7) else draw.uniform(62, 74)
-                purses.claim(world, account, agents[spot], value, account.born + draw.exponential(10 * DAY), paid=0.2)
-        purses.live(world, account, 2)
-    purses.served(world, agents, 3)
+                crowds.claim(world, account, agents[spot], value, account.born + draw.exponential(10 * DAY), paid=0.2)
+        crowds.live(world, account, 2)
+    crowds.served(world, agents, 3)
 
 
 def relay_waves(world: World, attack: Attack) -> None:
@@ -297,23 +275,23 @@ def relay_waves(world: World, attack: Attack) -> None:
     draw, count = world.random, max(2, int(np.ceil((attack.size - 1) / 5)))
     at = world.time(START + 20 * DAY, START + 60 * DAY)
     gap = min(9, 95 / count) * DAY
-    owner = purses.funded(world, attack, 1, (at - 8 * DAY, at), purses.alone, role="beneficiary")[0]
-    agents = [purses.bad_agent(world, owner) for _ in range(2 + attack.size // 20)]
+    owner = crowds.funded(world, attack, 1, (at - 8 * DAY, at), crowds.alone, role="beneficiary")[0]
+    agents = [crowds.bad_agent(world, owner) for _ in range(2 + attack.size // 20)]
     waves = [len(wave) for wave in np.array_split(np.arange(attack.size - 1), count) if len(wave)]
     before: list[Account] = []
     for turn, size in enumerate(waves):
         begin = at + turn * gap + DAY
-        wave = purses.born(world, attack, size, (begin, begin + 0.3 * gap))
+        wave = crowds.born(world, attack, size, (begin, begin + 0.3 * gap))
         if not before:
-            purses.from_one_exchange(world, wave)
+            crowds.from_one_exchange(world, wave)
         for account in wave:
             if before:
                 source = world.one_of(before)
                 world.transfer(source, account, draw.lognormal(2.6, 0.4), account.born - draw.uniform(300, 0.3 * gap))
-            for agent in purses.some(world, agents, 0.8):
+            for agent in crowds.some(world, agents, 0.8):
                 usual = world.happens(0.9)
                 value = float(np.clip(draw.normal(83, 5), 70, 95)) if usual else draw.uniform(50, 65)
-                purses.claim(world, account, agent, value, account.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
-            purses.live(world, account, 1.5, min(account.born + 9 * DAY, world.end))
+                crowds.claim(world, account, agent, value, account.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
+            crowds.live(world, account, 1.5, min(account.born + 9 * DAY, world.end))
         before = wave
-    purses.served(world, agents, 4)
+    crowds.served(world, agents, 4)

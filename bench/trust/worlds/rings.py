@@ -1,17 +1,15 @@
 """Attacks whose members praise each other: rings, gangs, cycles, swaps and cliques."""
 
+from itertools import permutations
+
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
-from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
+from bench.trust.worlds import crowds, personas
+from bench.trust.worlds.world import DAY, HOUR, Account, Attack, World
 
 
-def _ring(
-    world: World, attack: Attack, source: Account | None, spread: float, density: float
-) -> tuple[list[Account], list[Agent], float]:
-    at = world.some_time()
-    accounts = world.sybils(attack, at, spread, source and world.mastermind(attack, at))
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+def _ring(world: World, attack: Attack, spread: float, density: float, *, one: bool) -> tuple[list[Account], float]:
+    at, accounts, agents = world.gang(attack, spread, one=one)
     for first in accounts:
         for second in agents:
             if second.owner is not first and world.happens(density):
@@ -19,31 +17,29 @@ def _ring(
                 world.say(first, second, world.random.uniform(90, 100), when, attack=attack.number)
                 if world.happens(0.5):
                     world.rate_client(first, second, world.random.uniform(90, 100), when + HOUR, attack.number)
-    return accounts, agents, at
+    return accounts, at
 
 
 def ring(world: World, attack: Attack) -> None:
     """Owners with one funder praise each other."""
-    _ring(world, attack, world.exchanges[0], 2 * DAY, 0.8)
+    _ring(world, attack, 2 * DAY, 0.8, one=True)
 
 
 def camouflaged_ring(world: World, attack: Attack) -> None:
     """Owners with one funder praise each other, and use honest agents as well."""
-    accounts, _, at = _ring(world, attack, world.exchanges[0], 2 * DAY, 0.8)
+    accounts, at = _ring(world, attack, 2 * DAY, 0.8, one=True)
     world.camouflage(accounts, 6.0, at)
 
 
 def exchange_ring(world: World, attack: Attack) -> None:
     """Owners funded by exchanges praise each other, and use honest agents as well."""
-    accounts, _, at = _ring(world, attack, None, 30 * DAY, 0.7)
+    accounts, at = _ring(world, attack, 30 * DAY, 0.7, one=False)
     world.camouflage(accounts, 4.0, at)
 
 
 def cycle(world: World, attack: Attack) -> None:
     """Owners praise each other in a directed cycle, so that nobody answers a praise."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 20 * DAY)
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    at, accounts, agents = world.gang(attack, 20 * DAY)
     for step in (1, 2):
         for place, account in enumerate(accounts):
             agent = agents[(place + step) % len(agents)]
@@ -67,9 +63,7 @@ def two_gangs(world: World, attack: Attack) -> None:
 
 def swap_market(world: World, attack: Attack) -> None:
     """Owners funded by exchanges swap praise in pairs, each with three partners, and use honest agents as well."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 40 * DAY)
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    at, accounts, agents = world.gang(attack, 40 * DAY)
     size = len(accounts)
     for place in range(size):
         for step in range(1, min(4, size)):
@@ -83,27 +77,23 @@ def swap_market(world: World, attack: Attack) -> None:
 def one_purse(world: World, attack: Attack) -> None:
     """Owners funded by exchanges praise two others each. All their agents are paid into one wallet."""
     at = world.some_time()
-    purse = world.account(at, role="mule", attack=attack.number)
+    purse = world.mule(attack, at)
     accounts = world.sybils(attack, at, 40 * DAY)
-    agents = []
-    for account in accounts:
-        quality = world.random.uniform(20, 50)
-        agents.append(
-            world.agent(account, account.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number)
-        )
+    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    for agent in agents:
+        agent.wallet = purse
     world.camouflage(accounts, 4.0, at)
     for place, account in enumerate(accounts):
         others = np.setdiff1d(np.arange(len(agents)), [place])
         for other in world.random.choice(others, 2, replace=False):
-            when = world.time(at + 40 * DAY, at + 58 * DAY)
-            world.say(account, agents[other], world.random.uniform(84, 100), when, attack=attack.number)
+            world.lie(world.say, attack, account, agents[other], world.time(at + 40 * DAY, at + 58 * DAY), (84, 100))
     for agent in agents:
         world.lured(agent, 2, at + 45 * DAY)
 
 
 def oneway_ring(world: World, attack: Attack) -> None:
     """Owners with no common funder praise the next ones in a ring, so that nobody answers a praise."""
-    draw, at, size = world.random, personas.beginning(world), attack.size
+    draw, at, size = world.random, world.some_time(20, 75), attack.size
     owners = [personas.new_owner(world, attack, at + draw.uniform(-10, 35) * DAY) for _ in range(size)]
     agents = [personas.target(world, account, account.born + draw.exponential(3 * DAY)) for account in owners]
     share = attack.by_size({5: 1.0, 11: 0.75, 23: 0.5})
@@ -119,7 +109,7 @@ def oneway_ring(world: World, attack: Attack) -> None:
 
 def hidden_circle(world: World, attack: Attack) -> None:
     """Owners praise the next two or three in a hidden circle, so that no pair praises each other."""
-    draw, at, size = world.random, crowds.start(world), attack.size
+    draw, at, size = world.random, world.some_time(25, 70), attack.size
     _, members = crowds.crowd(world, attack, at, 6 * DAY, "mix")
     agents = [crowds.agent_of(world, attack, account, 2 * DAY, (20, 55)) for account in members]
     order = draw.permutation(size)
@@ -129,11 +119,9 @@ def hidden_circle(world: World, attack: Attack) -> None:
             if step > 1 and world.happens(0.15):
                 continue
             for _ in range(int(draw.integers(1, 3))):
-                when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+                world.lie(world.say, attack, account, agent, world.time(at + 8 * DAY, at + 50 * DAY), (90, 100))
             if world.happens(0.3):
-                when = world.time(at + 8 * DAY, at + 50 * DAY)
-                world.rate_client(account, agent, draw.uniform(88, 100), when, attack.number)
+                world.lie(world.rate_client, attack, account, agent, world.time(at + 8 * DAY, at + 50 * DAY), (88, 100))
         crowds.cover(world, members[place], 2)
         crowds.traffic(world, agents[place], 1)
 
@@ -141,19 +129,19 @@ def hidden_circle(world: World, attack: Attack) -> None:
 def cycle_ring(world: World, attack: Attack) -> None:
     """Members hand money on from one to the next, and praise the next two again and again, but never back."""
     draw, at = world.random, world.some_time()
-    members = purses.funded(world, attack, attack.size, (at, at + 15 * DAY), purses.by_chain)
-    agents = [purses.bad_agent(world, account) for account in members]
+    members = crowds.funded(world, attack, attack.size, (at, at + 15 * DAY), crowds.by_chain)
+    agents = [crowds.bad_agent(world, account) for account in members]
     for place, account in enumerate(members):
         for step in (1, 2) if attack.size > 4 else (1,):  # noqa: PLR2004
             agent = agents[(place + step) % attack.size]
             for _ in range(int(draw.integers(1, 4))):
                 value, ts = draw.uniform(84, 97), world.time(at + 15 * DAY, at + 55 * DAY)
-                purses.claim(world, account, agent, value, ts, paid=0.3)
+                crowds.claim(world, account, agent, value, ts, paid=0.3)
         if world.happens(0.4):
             when = world.time(at + 16 * DAY, at + 55 * DAY)
             world.rate_client(members[place - 1], agents[place], draw.uniform(85, 98), when, attack.number)
-        purses.live(world, account, 2)
-        purses.served(world, [agents[place]], 1)
+        crowds.live(world, account, 2)
+        crowds.served(world, [agents[place]], 1)
 
 
 def _cliques(world: World, size: int) -> list[range]:
@@ -170,22 +158,16 @@ def _cliques(world: World, size: int) -> list[range]:
 def overlapping_cliques(world: World, attack: Attack) -> None:
     """Accounts of one exchange and half a day praise each other in cliques that share members, with much cover."""
     draw, at = world.random, world.some_time()
-    members = purses.funded(world, attack, attack.size, (at, at + 0.5 * DAY), purses.from_one_exchange)
-    agents = [purses.bad_agent(world, account, at=account.born + draw.uniform(0.1, 15) * DAY) for account in members]
+    members = crowds.funded(world, attack, attack.size, (at, at + 0.5 * DAY), crowds.from_one_exchange)
+    agents = [crowds.bad_agent(world, account, at=account.born + draw.uniform(0.1, 15) * DAY) for account in members]
     share = 0.9 if attack.size < 5 else 0.6  # noqa: PLR2004
-    pairs = {
-        (first, second)
-        for clique in _cliques(world, attack.size)
-        for first in clique
-        for second in clique
-        if first != second and world.happens(share)
-    }
-    for first, second in sorted(pairs):
+    pairs = (pair for clique in _cliques(world, attack.size) for pair in permutations(clique, 2))
+    for first, second in sorted(set(world.part(pairs, share))):
         value = draw.uniform(90, 100) if world.happens(0.6) else draw.uniform(70, 90)
-        purses.claim(world, members[first], agents[second], value, world.time(at + 15 * DAY, at + 58 * DAY), paid=0.35)
+        crowds.claim(world, members[first], agents[second], value, world.time(at + 15 * DAY, at + 58 * DAY), paid=0.35)
         if world.happens(0.25):
             when = world.time(at + 16 * DAY, at + 58 * DAY)
             world.rate_client(members[first], agents[second], draw.uniform(80, 100), when, attack.number)
     for account, agent in zip(members, agents, strict=True):
-        purses.live(world, account, 5)
-        purses.served(world, [agent], 1.5)
+        crowds.live(world, account, 5)
+        crowds.served(world, [agent], 1.5)

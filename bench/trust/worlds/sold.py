@@ -2,32 +2,27 @@
 
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, START, Attack, World
 
 
 def bribery(world: World, attack: Attack) -> None:
     """An owner sends money to honest clients, who praise its agent for it."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for client in world.some_of(world.honest, attack.size):
         client.role, client.attack = "bribed", attack.number
         when = max(client.born, at) + world.random.uniform(0, 20 * DAY)
-        world.transfer(owner, client, world.random.uniform(2, 4), when)
+        world.transfer(agent.owner, client, world.random.uniform(2, 4), when)
         value, ts = world.random.uniform(92, 100), when + world.random.uniform(HOUR, 2 * DAY)
         world.say(client, agent, value, ts, attack=attack.number)
 
 
 def bought_clients(world: World, attack: Attack) -> None:
     """Old honest clients praise one agent within days, for money that no table shows."""
-    at = world.some_time()
-    owner = world.funded(at, role="owner", attack=attack.number)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for client in world.some_of(world.honest, attack.size):
         client.role, client.attack = "bought", attack.number
-        when = max(at, client.born) + world.random.uniform(0, 10 * DAY)
-        world.say(client, agent, world.random.uniform(90, 100), when, attack=attack.number)
+        world.lie(world.say, attack, client, agent, max(at, client.born) + world.random.uniform(0, 10 * DAY), (90, 100))
 
 
 def shill_pool(world: World, attack: Attack) -> None:
@@ -40,28 +35,22 @@ def shill_pool(world: World, attack: Attack) -> None:
         agents.append(world.target(attack, owner, owner.born + HOUR))
         world.transfer(owner, keeper, world.random.uniform(1, 3), owner.born + world.random.uniform(DAY, 10 * DAY))
     shills = world.sybils(attack, at, 40 * DAY, cover=3.0)
-    for shill in shills:
-        for agent in agents:
-            if world.happens(0.6):
-                when = world.time(at + 40 * DAY, at + 58 * DAY)
-                world.say(shill, agent, world.random.uniform(80, 100), when, attack=attack.number)
+    for shill, agent in world.pairs(shills, agents, 0.6):
+        world.lie(world.say, attack, shill, agent, world.time(at + 40 * DAY, at + 58 * DAY), (80, 100))
     for agent in agents:
         world.lured(agent, 3, at + 50 * DAY)
 
 
 def payroll(world: World, attack: Attack) -> None:
     """Accounts without any transfer get their first money as a price for a service, and praise who paid it."""
-    at = world.some_time()
-    boss = world.funded_owner(attack, at)
-    agent = world.target(attack, boss, at)
+    at, agent = world.lone_target(attack)
     for _ in range(attack.size):
         born = at + world.random.uniform(DAY, 30 * DAY)
         account = world.account(born, role="sybil", attack=attack.number, quality=80.0)
         service = world.target(attack, account, born)
-        world.pay(boss, service, world.random.lognormal(-1, 1), born + HOUR)
+        world.pay(agent.owner, service, world.random.lognormal(-1, 1), born + HOUR)
         world.camouflage([account], 2.0, born + 2 * HOUR)
-        when = born + world.random.exponential(6 * DAY)
-        world.say(account, agent, world.random.uniform(85, 100), when, attack=attack.number)
+        world.lie(world.say, attack, account, agent, born + world.random.exponential(6 * DAY), (85, 100))
 
 
 def booster(world: World, attack: Attack) -> None:
@@ -72,7 +61,7 @@ def booster(world: World, attack: Attack) -> None:
     for agent in world.some_of(middling, count):
         agent.role, agent.attack = "beneficiary", attack.number
         for _ in range(3):
-            account = world.funded(at + world.random.uniform(0, 30 * DAY), role="sybil", attack=attack.number)
+            account = world.sybil(attack, at + world.random.uniform(0, 30 * DAY))
             world.camouflage([account], float(world.random.choice([1.0, 4.0])), account.born)
             when = account.born + world.random.exponential(12 * DAY)
             proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
@@ -91,8 +80,7 @@ def review_panel(world: World, attack: Attack) -> None:
     later = world.time(START + 90 * DAY, START + 120 * DAY)
     for place, account in enumerate(panel):
         if place % 4 == 0:
-            owner = world.funded_owner(attack, later - world.random.uniform(5 * DAY, 20 * DAY))
-            agent = world.target(attack, owner, owner.born + HOUR)
+            agent = world.young_target(attack, later - world.random.uniform(5 * DAY, 20 * DAY))
             world.visited(agent, 3)
         value = world.random.uniform(80, 95)
         world.say(account, agent, value, later + world.random.uniform(0, 40 * DAY), attack=attack.number)
@@ -102,34 +90,24 @@ def thin_spread(world: World, attack: Attack) -> None:
     """Accounts buy from and praise agents of strangers so that no two of them share more than one agent."""
     at = world.some_time()
     size = max(attack.size, 5)
-    agents = []
-    for _ in range(size):
-        owner = world.funded_owner(attack, at + world.random.uniform(0, 25 * DAY))
-        agents.append(world.target(attack, owner, owner.born + HOUR))
+    agents = [world.young_target(attack, at + world.random.uniform(0, 25 * DAY)) for _ in range(size)]
     accounts = world.sybils(attack, at, 40 * DAY, cover=3.0)
     for place, account in enumerate(accounts):
         for step in (0, 1, 3):
             agent = agents[(place + step) % size]
             when = max(account.born, agent.ts) + world.random.exponential(10 * DAY)
-            pays = world.happens(0.6)
-            proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when) if pays else None
-            world.say(account, agent, world.random.uniform(80, 98), when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, agent, when, (80, 98), pays=world.happens(0.6))
     for agent in agents:
         world.visited(agent, 3)
 
 
 def review_farm(world: World, attack: Attack) -> None:
     """Real owners of middling agents buy praise from a farm. Half of its accounts are funded by its mules."""
-    draw, at, size = world.random, personas.beginning(world), attack.size
+    draw, at, size = world.random, world.some_time(20, 75), attack.size
     farmer = world.funded(at - 9 * DAY, role="funder", attack=attack.number, amount=20.0 * size)
-    middling = personas.first_agents(
-        [
-            agent
-            for agent in world.servers
-            if agent.quality < 70 and agent.popularity < 1.5 and agent.ts < at + 20 * DAY  # noqa: PLR2004
-            if agent.wallet is agent.owner and agent.attack < 0
-        ]
-    )
+    fresh = [agent for agent in world.servers if agent.quality < 70 and agent.ts < at + 20 * DAY]  # noqa: PLR2004
+    own = [agent for agent in fresh if agent.wallet is agent.owner and agent.attack < 0]
+    middling = personas.first_agents([agent for agent in own if agent.popularity < 1.5])  # noqa: PLR2004
     pool = [agent.owner for agent in middling.values()]
     buyers = personas.recruit(world, attack, pool, attack.by_size({8: 3, 16: 6, 26: 10}), "beneficiary")
     mules = [personas.mule(world, attack.number, at - 5 * DAY, 6.0 * size, farmer) for _ in range(1 + size // 8)]
@@ -144,10 +122,9 @@ def review_farm(world: World, attack: Attack) -> None:
         agent.role, agent.attack = "beneficiary", attack.number
         start = max(agent.ts, at + draw.uniform(5, 45) * DAY)
         personas.send(world, buyer, farmer, draw.lognormal(3.5, 0.4), start - draw.uniform(0.2, 2) * DAY)
-        for account in members:
-            if world.happens(0.65 if size < 12 else 0.42):  # noqa: PLR2004
-                ts = max(start, account.born) + draw.uniform(0, 12) * DAY
-                personas.lie(world, account, agent, draw.normal(90, 5), ts)
+        for account in world.part(members, 0.65 if size < 12 else 0.42):  # noqa: PLR2004
+            ts = max(start, account.born) + draw.uniform(0, 12) * DAY
+            personas.lie(world, account, agent, draw.normal(90, 5), ts)
         personas.public(world, agent, draw.poisson(3))
 
 
@@ -181,7 +158,7 @@ def bought_accounts(world: World, attack: Attack) -> None:
 
 def kickback(world: World, attack: Attack) -> None:
     """Real clients really pay, praise, and get the money back with a bonus, from pass-through accounts."""
-    draw, at, size = world.random, personas.beginning(world), attack.size
+    draw, at, size = world.random, world.some_time(20, 75), attack.size
     feedback_of, owners = personas.true_feedbacks(world), {agent.owner.address for agent in world.agents}
     pool = [
         account
@@ -212,7 +189,7 @@ def kickback(world: World, attack: Attack) -> None:
 
 def covered_farm(world: World, attack: Attack) -> None:
     """Covered workers praise the agents of several paying customers, who are otherwise ordinary."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     hub, members = crowds.crowd(world, attack, at, 10 * DAY, "mix")
     for account in members:
         crowds.cover(world, account, 4)
@@ -223,17 +200,15 @@ def covered_farm(world: World, attack: Attack) -> None:
         campaign = max(at + 10 * DAY, agent.ts) + draw.uniform(0, 40) * DAY
         price = 4 * attack.size * draw.uniform(0.8, 1.2)
         world.transfer(agent.owner, hub, price, campaign - draw.uniform(0.1, 2) * DAY)
-        for account in members:
-            if world.happens(0.65):
-                when = world.time(campaign, campaign + 7 * DAY)
-                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+        for account in world.part(members, 0.65):
+            world.lie(world.say, attack, account, agent, world.time(campaign, campaign + 7 * DAY), (90, 100))
 
 
 def paid_sleepers(world: World, attack: Attack) -> None:
     """Aged accounts with a true history praise two agents in one window, and one hand pays them afterwards."""
     draw, at = world.random, world.time(START + 90 * DAY, world.end - 40 * DAY)
     agents = [crowds.praised(world, attack, at - draw.uniform(2, 30) * DAY, 4) for _ in range(2)]
-    payer, usual = crowds.pass_through(world, attack, at - DAY), draw.uniform(4, 12)
+    payer, usual = world.mule(attack, at - DAY), draw.uniform(4, 12)
     world.fund(payer, amount=10.0 * attack.size)
     for _ in range(attack.size):
         account = world.funded(at - draw.uniform(20, 80) * DAY, role="sybil", attack=attack.number, quality=80.0)
@@ -248,20 +223,20 @@ def paid_sleepers(world: World, attack: Attack) -> None:
 def broker_hub(world: World, attack: Attack) -> None:
     """Buyers pay a broker, and its few raters on peeled money praise the buyers' agents soon after."""
     draw, at, count = world.random, world.some_time() - 10 * DAY, max(2, attack.size // 5)
-    buyers = purses.funded(world, attack, attack.size - count, (START, at), purses.alone, role="beneficiary")
-    raters = purses.funded(world, attack, count, (at - 6 * DAY, at), purses.by_peeling)
+    buyers = crowds.funded(world, attack, attack.size - count, (START, at), crowds.alone, role="beneficiary")
+    raters = crowds.funded(world, attack, count, (at - 6 * DAY, at), crowds.by_peeling)
     broker = world.funded(at - 9 * DAY, role="funder", attack=attack.number)
     for account in raters:
-        purses.live(world, account, 8)
+        crowds.live(world, account, 8)
     for buyer in buyers:
         few = 3 if attack.size < 6 else int(draw.integers(1, 3))  # noqa: PLR2004
-        agents = [purses.bad_agent(world, buyer, (30, 65)) for _ in range(few)]
+        agents = [crowds.bad_agent(world, buyer, (30, 65)) for _ in range(few)]
         when = world.time(at + DAY, at + 58 * DAY)
         world.transfer(buyer, broker, draw.lognormal(2, 0.5), when)
-        purses.live(world, buyer, 3)
+        crowds.live(world, buyer, 3)
         for agent in agents:
-            purses.served(world, [agent], 3)
-            for account in purses.some(world, raters, 0.7):
-                purses.claim(world, account, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
+            crowds.served(world, [agent], 3)
+            for account in crowds.some(world, raters, 0.7):
+                crowds.claim(world, account, agent, draw.uniform(80, 98), when + draw.uniform(0.1, 5) * DAY, paid=0.25)
     for account in raters:
         world.transfer(broker, account, draw.lognormal(2, 0.5), at + draw.uniform(59, 63) * DAY)

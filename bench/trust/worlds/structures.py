@@ -159,7 +159,7 @@ def _payment(world: World, plan: Plan, member: Account, agent: Agent, when: floa
     if way == "returned":
         world.transfer(agent.owner, member, amount * 0.98, when + draw.uniform(HOUR, 5 * DAY))
     elif way == "by mule":
-        mule = world.account(when, role="mule", attack=plan.number)
+        mule = world.mule(plan.attack, when)
         world.transfer(agent.owner, mule, amount * 0.98, when + DAY)
         world.transfer(mule, member, amount * 0.95, when + 2 * DAY)
     elif way == "in part":
@@ -186,14 +186,12 @@ def _hired(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise the agents of several strangers, who may pay for it."""
     paid = world.happens(0.4)
     for _ in range(max(2, plan.attack.size // 3)):
-        owner = new_owner(world, plan)
-        agent = new_agent(world, plan, owner)
-        for account in members:
-            if world.happens(plan.share):
-                praise(world, plan, account, agent)
+        agent = new_agent(world, plan, new_owner(world, plan))
+        for account in world.part(members, plan.share):
+            praise(world, plan, account, agent)
         if paid:
             account = members[0] if world.happens(0.5) else world.one_of(members)
-            world.transfer(owner, account, world.random.uniform(1, 4), world.time(owner.born))
+            world.transfer(agent.owner, account, world.random.uniform(1, 4), world.time(agent.owner.born))
 
 
 def _circle(world: World, plan: Plan, members: list[Account]) -> None:
@@ -235,10 +233,9 @@ def _clients(world: World, plan: Plan, members: list[Account]) -> None:
         servers = [new_agent(world, plan, account) for account in members]
     for account in clients:
         account.quality = float(world.random.uniform(5, 40)) if lift else account.quality
-        for server in servers:
-            if world.happens(plan.share):
-                value = world.random.uniform(*plan.praise) if lift else world.random.uniform(0, plan.blame)
-                world.rate_client(account, server, value, moment(world, plan, account), plan.number)
+        for server in world.part(servers, plan.share):
+            value = world.random.uniform(*plan.praise) if lift else world.random.uniform(0, plan.blame)
+            world.rate_client(account, server, value, moment(world, plan, account), plan.number)
 
 
 def _validated(world: World, plan: Plan, members: list[Account]) -> None:
@@ -255,16 +252,20 @@ def _validated(world: World, plan: Plan, members: list[Account]) -> None:
             world.transfer(account, owner, world.random.uniform(1, 3), when)
 
 
+def _new_or_old(world: World, plan: Plan, *, old: bool) -> Agent:
+    """Return a new bad agent of a new owner, or one that was honest until now."""
+    if not old:
+        return new_agent(world, plan, new_owner(world, plan))
+    agent = world.server(popular=False)
+    agent.role, agent.attack = "beneficiary", plan.number
+    return agent
+
+
 def _itself(world: World, plan: Plan, members: list[Account]) -> None:
     """Let owners of agents, new or honest until now, praise them by one or two accounts each."""
     old = world.happens(0.5)
     for account in members:
-        if old:
-            agent = world.server(popular=False)
-            agent.role, agent.attack = "beneficiary", plan.number
-        else:
-            agent = new_agent(world, plan, new_owner(world, plan))
-        praise(world, plan, account, agent)
+        praise(world, plan, account, _new_or_old(world, plan, old=old))
 
 
 def _punished(world: World, plan: Plan, members: list[Account]) -> None:
@@ -284,12 +285,10 @@ def _failed(world: World, plan: Plan, members: list[Account]) -> None:
     """Let validators of the members fail honest agents, or pass bad ones."""
     victims = [world.server(popular=plan.popular) for _ in range(int(world.random.integers(1, 5)))]
     for account in members[: max(3, len(members) // 3)]:
-        born = account.born + HOUR
-        validator = world.validator(plan.attack, account, born)
-        for victim in victims:
-            if world.happens(plan.share):
-                value = world.random.uniform(0, plan.blame)
-                world.validate(validator, victim, value, moment(world, plan, account), plan.number)
+        validator = world.validator(plan.attack, account, account.born + HOUR)
+        for victim in world.part(victims, plan.share):
+            value = world.random.uniform(0, plan.blame)
+            world.validate(validator, victim, value, moment(world, plan, account), plan.number)
 
 
 def _divided(world: World, plan: Plan, members: list[Account]) -> None:
@@ -360,8 +359,7 @@ def _judged(world: World, plan: Plan, members: list[Account]) -> None:
         owner = new_owner(world, plan)
         judge = world.validator(plan.attack, owner, owner.born + HOUR)
         for _ in range(int(draw.integers(2, 12))):
-            agent = world.server(popular=False)
-            world.validate(judge, agent, agent.quality + draw.normal(0, 5), world.time(max(judge.ts, agent.ts)))
+            world.judge(judge, world.server(popular=False))
         judges.append(judge)
     fails, rates = world.happens(0.3), float(draw.choice([0, 0.4, 0.8]))
     for account in members:
@@ -384,8 +382,8 @@ def _lifted(world: World, plan: Plan, members: list[Account]) -> None:
         agent.quality = float(draw.uniform(40, 75))
         world.visited(agent, int(draw.integers(2, 8)))
     for account in members:
-        for place in draw.choice(len(agents), min(len(agents), int(draw.integers(1, 4))), replace=False):
-            agent, when = agents[place], moment(world, plan, account)
+        for agent in world.some_of(agents, int(draw.integers(1, 4))):
+            when = moment(world, plan, account)
             if agent.owner is not account:
                 proof = world.pay(account, agent, draw.lognormal(-1, 1), when) if world.happens(plan.share) else None
                 value = min(agent.quality + lift + draw.normal(0, 5), 100)
@@ -408,8 +406,8 @@ def _layered(world: World, plan: Plan, members: list[Account]) -> None:
         agent.quality = float(world.random.uniform(50, 80))
         world.visited(agent, int(world.random.poisson(3)))
     for account in members[count:]:
-        for place in world.random.choice(count, min(count, int(world.random.integers(1, 3))), replace=False):
-            praise(world, plan, account, middle[place][1])
+        for _, agent in world.some_of(middle, int(world.random.integers(1, 3))):
+            praise(world, plan, account, agent)
     gains = [new_agent(world, plan, new_owner(world, plan)) for _ in range(int(world.random.integers(1, 3)))]
     for account, _ in middle:
         for agent in gains:
@@ -419,10 +417,7 @@ def _layered(world: World, plan: Plan, members: list[Account]) -> None:
 def _crossed(world: World, plan: Plan, members: list[Account]) -> None:
     """Lift each other through different registries: feedback, ratings of clients and validators, and validations."""
     agents = [new_agent(world, plan, account) for account in members]
-    judges = [
-        world.validator(plan.attack, account, account.born + HOUR) if world.happens(0.5) else None
-        for account in members
-    ]
+    judges = [world.happens(0.5) and world.validator(plan.attack, account, account.born + HOUR) for account in members]
     for place, account in enumerate(members):
         others = np.setdiff1d(np.arange(len(members)), [place])
         for other in world.random.choice(others, min(len(others), int(world.random.integers(1, 4))), replace=False):
@@ -432,9 +427,9 @@ def _crossed(world: World, plan: Plan, members: list[Account]) -> None:
                 praise(world, plan, account, agents[other])
             elif way == 1:
                 world.rate_client(members[other], agents[place], value, at, plan.number)
-            elif judge is not None and way == 2:  # noqa: PLR2004
+            elif judge and way == 2:  # noqa: PLR2004
                 world.validate(judge, agents[other], value, at, plan.number)
-            elif judge is not None:
+            elif judge:
                 world.rate_validator(judge, agents[other], value, at, plan.number)
 
 
@@ -446,10 +441,9 @@ def _slept(world: World, plan: Plan, members: list[Account]) -> None:
     victims = [world.server(popular=plan.popular) for _ in range(int(world.random.integers(1, 3)))]
     agent = None if slanders else new_agent(world, plan, new_owner(world, plan))
     for account in members:
+        until = max(strike, account.born + 1)
         for _ in range(world.random.poisson(4)):
-            world.meet(
-                account, world.server(popular=plan.popular), world.time(account.born, max(strike, account.born + 1))
-            )
+            world.meet(account, world.server(popular=plan.popular), world.time(account.born, until))
         at = strike + world.random.uniform(0, span)
         if agent is not None:
             praise(world, plan, account, agent, at=at)
@@ -464,12 +458,11 @@ def _farmed(world: World, plan: Plan, members: list[Account]) -> None:
     agents = [new_agent(world, plan, account) for account in members[: max(2, len(members) // 2)]]
     for agent in agents:
         for client in world.some_of(world.honest, int(draw.integers(2, 9))):
-            at = world.time(max(agent.ts, client.born))
-            world.rate_client(client, agent, draw.uniform(85, 100), at, plan.number)
+            world.lie(world.rate_client, plan.attack, client, agent, world.time(max(agent.ts, client.born)), (85, 100))
     for account in members:
-        for place in draw.choice(len(agents), min(len(agents), int(draw.integers(1, 4))), replace=False):
-            if agents[place].owner is not account:
-                praise(world, plan, account, agents[place])
+        for agent in world.some_of(agents, int(draw.integers(1, 4))):
+            if agent.owner is not account:
+                praise(world, plan, account, agent)
 
 
 def _betrayed(world: World, plan: Plan, members: list[Account]) -> None:
@@ -495,13 +488,11 @@ def _belittled(world: World, plan: Plan, members: list[Account]) -> None:
     some = [world.server(popular=plan.popular) for _ in range(40)]
     some.sort(key=lambda agent: agent.ts if world.happens(0.5) else -agent.quality)
     victims = some[-int(world.random.integers(1, 5)) :]
-    for account in members:
-        for victim in victims:
-            if world.happens(plan.share):
-                at = max(moment(world, plan, account), victim.ts + world.random.exponential(3 * DAY))
-                proof = world.pay(account, victim, world.random.lognormal(-1, 1), at) if pays else None
-                value = max(victim.quality - fall + world.random.normal(0, 8), 0)
-                world.say(account, victim, value, at + HOUR, proof=proof, attack=plan.number)
+    for account, victim in world.pairs(members, victims, plan.share):
+        at = max(moment(world, plan, account), victim.ts + world.random.exponential(3 * DAY))
+        proof = world.pay(account, victim, world.random.lognormal(-1, 1), at) if pays else None
+        value = max(victim.quality - fall + world.random.normal(0, 8), 0)
+        world.say(account, victim, value, at + HOUR, proof=proof, attack=plan.number)
 
 
 def _rehired(world: World, plan: Plan, members: list[Account]) -> None:
@@ -510,10 +501,9 @@ def _rehired(world: World, plan: Plan, members: list[Account]) -> None:
     for _ in range(int(draw.integers(2, 5))):
         later = replace(plan, at=start, spread=min(plan.spread, 10 * DAY), payment=_way(world, plan))
         agent = new_agent(world, later, new_owner(world, later))
-        for account in members:
-            if world.happens(plan.share):
-                at = max(start, account.born, agent.ts) + draw.exponential(plan.pause)
-                praise(world, later, account, agent, at=at)
+        for account in world.part(members, plan.share):
+            at = max(start, account.born, agent.ts) + draw.exponential(plan.pause)
+            praise(world, later, account, agent, at=at)
         start = min(start + draw.uniform(5 * DAY, 40 * DAY), world.end - 12 * DAY)
 
 
@@ -545,8 +535,7 @@ def _groomed(world: World, plan: Plan, members: list[Account]) -> None:
     draw, place = world.random, 0
     while place < len(members):
         count = int(draw.integers(2, 6))
-        agent = world.server(popular=False)
-        agent.role, agent.attack = "beneficiary", plan.number
+        agent = _new_or_old(world, plan, old=True)
         for account in members[place : place + count]:
             praise(world, plan, account, agent)
         place += count
@@ -555,11 +544,7 @@ def _groomed(world: World, plan: Plan, members: list[Account]) -> None:
 def _puppets(world: World, plan: Plan, members: list[Account]) -> None:
     """Let owners, new or honest until now, fund one to three fresh accounts each, which praise their agents."""
     for _ in range(max(2, len(members) // 2)):
-        if world.happens(0.7):
-            agent = world.server(popular=False)
-            agent.role, agent.attack = "beneficiary", plan.number
-        else:
-            agent = new_agent(world, plan, new_owner(world, plan))
+        agent = _new_or_old(world, plan, old=world.happens(0.7))
         for _ in range(int(world.random.choice([1, 1, 2, 3]))):
             born = world.time(agent.ts)
             account = world.funded(born, agent.owner, world.random.lognormal(1, 0.5), role="sybil", attack=plan.number)
@@ -571,15 +556,14 @@ def _puppets(world: World, plan: Plan, members: list[Account]) -> None:
 def _tipped(world: World, plan: Plan, members: list[Account]) -> None:
     """Send honest clients money, before or after they praise; some of them bought for real."""
     draw = world.random
-    owner = new_owner(world, plan)
-    agent = new_agent(world, plan, owner)
-    before = world.happens(0.5)
+    agent, before = new_agent(world, plan, new_owner(world, plan)), world.happens(0.5)
     for account in world.some_of(world.honest, max(3, len(members) // 2)):
         account.role, account.attack = "bribed", plan.number
         at = max(account.born, agent.ts) + draw.exponential(plan.pause) + DAY
-        world.transfer(owner, account, draw.uniform(0.5, 4), at + (-DAY if before else DAY) * draw.uniform(0.1, 1))
-        proof = world.pay(account, agent, draw.lognormal(-1, 1), at) if world.happens(0.5) else None
-        world.say(account, agent, draw.uniform(*plan.praise), at + HOUR, proof=proof, attack=plan.number)
+        world.transfer(
+            agent.owner, account, draw.uniform(0.5, 4), at + (-DAY if before else DAY) * draw.uniform(0.1, 1)
+        )
+        world.buy(account, agent, at, plan.praise, pays=world.happens(0.5), spread=1)
     for account in members:
         praise(world, plan, account, agent)
 
@@ -603,8 +587,7 @@ def _leaned(world: World, plan: Plan, members: list[Account]) -> None:
 
 def _patient(world: World, plan: Plan, members: list[Account]) -> None:
     """Praise one agent now and then over the whole world's time, each member born shortly before its opinion."""
-    owner = new_owner(world, plan)
-    agent = new_agent(world, plan, owner)
+    agent = new_agent(world, plan, new_owner(world, plan))
     step = (world.end - agent.ts) / (len(members) + 1)
     for place, account in enumerate(members):
         at = agent.ts + (place + world.random.uniform(0.2, 1)) * step
@@ -620,17 +603,14 @@ def _framed(world: World, plan: Plan, members: list[Account]) -> None:
     """
     draw = world.random
     victims = [world.server(popular=False) for _ in range(int(draw.integers(1, 4)))]
-    judges, sends = world.happens(0.3), world.happens(0.5)
-    pays = world.happens(0.5)
+    judges, sends, pays = (world.happens(share) for share in (0.3, 0.5, 0.5))
     for account in members:
         account.role = "noise"
-        for victim in victims:
-            if world.happens(plan.share):
-                at = max(moment(world, plan, account), victim.ts)
-                proof = world.pay(account, victim, draw.lognormal(-1, 1), at) if pays else None
-                world.say(account, victim, draw.uniform(94, 100), at + HOUR, proof=proof, attack=plan.number)
-                if sends:
-                    world.transfer(account, victim.owner, draw.lognormal(0, 1), at)
+        for victim in world.part(victims, plan.share):
+            at = max(moment(world, plan, account), victim.ts)
+            world.buy(account, victim, at, (94, 100), pays=pays, spread=1)
+            if sends:
+                world.transfer(account, victim.owner, draw.lognormal(0, 1), at)
         if judges:
             judge = world.validator(plan.attack, account, account.born + HOUR)
             world.validate(judge, victims[0], draw.uniform(*plan.praise), moment(world, plan, account), plan.number)

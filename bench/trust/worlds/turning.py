@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, START, Attack, World
 
 
@@ -29,11 +29,10 @@ def whitewash(world: World, attack: Attack) -> None:
             world.meet(client, old, max(old.ts, client.born + HOUR) + world.random.exponential(8 * DAY))
         new = world.target(attack, owner, at + 25 * DAY)
         for _ in range(2):
-            account = world.funded(at + world.random.uniform(0, 20 * DAY), role="sybil", attack=attack.number)
+            account = world.sybil(attack, at + world.random.uniform(0, 20 * DAY))
             world.camouflage([account], 3.0, account.born)
             when = at + 25 * DAY + world.random.exponential(6 * DAY)
-            proof = world.pay(account, new, world.random.lognormal(-1, 1.2), when)
-            world.say(account, new, world.random.uniform(86, 100), when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, new, when, (86, 100))
 
 
 def exit_scam(world: World, attack: Attack) -> None:
@@ -47,8 +46,7 @@ def exit_scam(world: World, attack: Attack) -> None:
         agents.append(agent)
     world.camouflage(accounts, 5.0, at)
     for agent in agents:
-        for client in world.some_of(world.honest, 8):
-            world.meet(client, agent, world.time(max(agent.ts, client.born + HOUR)))
+        world.lured(agent, 8, agent.ts)
     for place, account in enumerate(accounts):
         for step in (1, 2):
             agent = agents[(place + step) % len(agents)]
@@ -98,7 +96,7 @@ def score_defence(world: World, attack: Attack) -> None:
 
 def identity_series(world: World, attack: Attack) -> None:
     """One crew praises a series of identities. Each is dropped when spoilt, and it or a mule pays for the next."""
-    draw, at = world.random, crowds.start(world)
+    draw, at = world.random, world.some_time(25, 70)
     count = max(3, min(8, attack.size // 2))
     life = draw.uniform(60, 85) * DAY / count
     _, crew = crowds.crowd(world, attack, at, life, "mix", count=max(3, attack.size - count))
@@ -107,7 +105,7 @@ def identity_series(world: World, attack: Attack) -> None:
         born = max(at + place * life - draw.uniform(0, 0.3) * life, at)
         owner = world.account(born, role="beneficiary", attack=attack.number)
         if last is None or world.happens(0.3):
-            mule = crowds.pass_through(world, attack, born - 2 * DAY)
+            mule = world.mule(attack, born - 2 * DAY)
             world.transfer(last or world.exchanges[0], mule, 15, born - 2 * DAY)
             world.transfer(mule, owner, 12, born - HOUR)
         else:
@@ -116,10 +114,8 @@ def identity_series(world: World, attack: Attack) -> None:
         agent = world.agent(owner, born + 600, worth, role="beneficiary", attack=attack.number)
         crowds.traffic(world, agent, 4, min(world.end, born + 1.3 * life))
         last = owner
-        for account in crew:
-            if world.happens(0.55):
-                when = world.time(born, born + 0.5 * life)
-                world.say(account, agent, draw.uniform(90, 100), when, attack=attack.number)
+        for account in world.part(crew, 0.55):
+            world.lie(world.say, attack, account, agent, world.time(born, born + 0.5 * life), (90, 100))
     for account in crew:
         crowds.cover(world, account, 1.5)
 
@@ -127,32 +123,32 @@ def identity_series(world: World, attack: Attack) -> None:
 def aged_sleepers(world: World, attack: Attack) -> None:
     """Aged accounts with an ordinary past and a pause praise the same few agents within four days."""
     draw = world.random
-    sleepers = purses.funded(world, attack, attack.size - 1, (START, START + 45 * DAY), purses.alone)
+    sleepers = crowds.funded(world, attack, attack.size - 1, (START, START + 45 * DAY), crowds.alone)
     at = world.time(START + 95 * DAY, world.end - 10 * DAY)
-    owner = purses.funded(world, attack, 1, (at - 25 * DAY, at - 5 * DAY), purses.alone, role="beneficiary")[0]
-    agents = [purses.bad_agent(world, owner) for _ in range(3 + attack.size // 15)]
-    purses.served(world, agents, 3)
+    owner = crowds.funded(world, attack, 1, (at - 25 * DAY, at - 5 * DAY), crowds.alone, role="beneficiary")[0]
+    agents = [crowds.bad_agent(world, owner) for _ in range(3 + attack.size // 15)]
+    crowds.served(world, agents, 3)
     for account in sleepers:
-        purses.live(world, account, 4, START + 75 * DAY)
-        for agent in purses.some(world, agents, 0.8):
-            purses.claim(world, account, agent, draw.uniform(86, 100), at + draw.uniform(0, 4 * DAY), paid=0.3)
+        crowds.live(world, account, 4, START + 75 * DAY)
+        for agent in crowds.some(world, agents, 0.8):
+            crowds.claim(world, account, agent, draw.uniform(86, 100), at + draw.uniform(0, 4 * DAY), paid=0.3)
 
 
 def exit_traitor(world: World, attack: Attack) -> None:
     """Agents serve well for months, then fail. Raters on mules hide the fall by high values in the weeks after it."""
-    owner = purses.funded(world, attack, 1, (START + 5 * DAY, START + 35 * DAY), purses.alone, role="beneficiary")[0]
+    owner = crowds.funded(world, attack, 1, (START + 5 * DAY, START + 35 * DAY), crowds.alone, role="beneficiary")[0]
     fall = world.time(START + 80 * DAY, world.end - 40 * DAY)
     count = 1 + attack.size // 12 + (attack.size < 8)  # noqa: PLR2004
-    agents = [purses.bad_agent(world, owner, (82, 95)) for _ in range(count)]
-    raters = purses.funded(world, attack, attack.size - 1, (fall - 12 * DAY, fall + 8 * DAY), purses.by_mules)
+    agents = [crowds.bad_agent(world, owner, (82, 95)) for _ in range(count)]
+    raters = crowds.funded(world, attack, attack.size - 1, (fall - 12 * DAY, fall + 8 * DAY), crowds.by_mules)
     for agent in agents:
         agent.turns = (fall + world.random.uniform(0, 3 * DAY), float(world.random.uniform(5, 22)))
-        purses.served(world, [agent], 35, stop=fall)
-        purses.served(world, [agent], 18, start=fall)
+        crowds.served(world, [agent], 35, stop=fall)
+        crowds.served(world, [agent], 18, start=fall)
     for account in raters:
-        purses.live(world, account, 2)
-        for agent in purses.some(world, agents, 0.8):
+        crowds.live(world, account, 2)
+        for agent in crowds.some(world, agents, 0.8):
             for _ in range(int(world.random.integers(1, 3))):
                 value = world.random.uniform(92, 100) if world.happens(0.6) else world.random.uniform(76, 92)
                 when = max(fall, account.born) + world.random.uniform(0.2, 25) * DAY
-                purses.claim(world, account, agent, value, when, paid=0.5)
+                crowds.claim(world, account, agent, value, when, paid=0.5)

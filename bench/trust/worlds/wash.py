@@ -1,14 +1,12 @@
 """Attacks that pay for their own praise: the money returns, or never left."""
 
-from bench.trust.worlds import crowds, personas, purses
+from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, Attack, World
 
 
 def wash_ring(world: World, attack: Attack) -> None:
     """Owners pay and praise each other, and the money comes back."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 20 * DAY)
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
+    at, accounts, agents = world.gang(attack, 20 * DAY)
     for place, account in enumerate(accounts):
         for step in (1, 2, 3):
             agent = agents[(place + step) % len(agents)]
@@ -21,9 +19,7 @@ def wash_ring(world: World, attack: Attack) -> None:
 
 def dust_proofs(world: World, attack: Attack) -> None:
     """Fresh accounts pay dust to one agent and prove their praise by it."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 20 * DAY):
         when = account.born + world.random.exponential(2 * DAY)
         proof = world.pay(account, agent, 1e-4, when)
@@ -32,55 +28,45 @@ def dust_proofs(world: World, attack: Attack) -> None:
 
 def layered_wash(world: World, attack: Attack) -> None:
     """Clients funded by exchanges pay and praise one agent; the money returns through a new account each time."""
-    at = world.some_time()
-    owner = world.funded(at, role="owner", attack=attack.number)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 30 * DAY):
         when, amount = account.born + world.random.uniform(DAY, 10 * DAY), world.random.lognormal(0, 0.5)
         proof = world.pay(account, agent, amount, when)
-        mule = world.account(when, role="mule", attack=attack.number)
-        world.transfer(owner, mule, amount * 0.98, when + DAY)
+        mule = world.mule(attack, when)
+        world.transfer(agent.owner, mule, amount * 0.98, when + DAY)
         world.transfer(mule, account, amount * 0.96, when + 2 * DAY)
         world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
 def ghost_demand(world: World, attack: Attack) -> None:
     """Accounts buy one service again and again, praise it modestly, and get good ratings for it."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 30 * DAY):
         when = account.born
         for _ in range(int(world.random.integers(2, 5))):
             when += world.random.exponential(9 * DAY)
-            proof = world.pay(account, agent, world.random.lognormal(-1, 0.8), when)
-            world.say(account, agent, world.random.uniform(74, 92), when + HOUR, proof=proof, attack=attack.number)
+            world.buy(account, agent, when, (74, 92), spread=0.8)
             if world.happens(0.5):
                 world.rate_client(account, agent, world.random.uniform(80, 98), when + 3 * HOUR, attack.number)
     for _ in range(3):
         exchange = world.one_of(world.exchanges)
-        world.transfer(owner, exchange, world.random.uniform(1, 4), world.time(at + 20 * DAY, at + 60 * DAY))
+        world.transfer(agent.owner, exchange, world.random.uniform(1, 4), world.time(at + 20 * DAY, at + 60 * DAY))
 
 
 def own_money(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges use honest agents, then pay and praise one agent, whose owner keeps the money."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agent = world.target(attack, owner, at)
-    accounts = world.sybils(attack, at, 40 * DAY, cover=2.0)
-    for account in accounts:
+    at, agent = world.lone_target(attack)
+    for account in world.sybils(attack, at, 40 * DAY, cover=2.0):
         when = account.born + world.random.exponential(8 * DAY)
-        proof = world.pay(account, agent, world.random.lognormal(-1, 1.2), when)
-        world.say(account, agent, world.random.uniform(85, 100), when + HOUR, proof=proof, attack=attack.number)
+        world.buy(account, agent, when, (85, 100))
     exchange = world.one_of(world.exchanges)
-    world.transfer(owner, exchange, float(attack.size), at + 55 * DAY)
+    world.transfer(agent.owner, exchange, float(attack.size), at + 55 * DAY)
     world.lured(agent, 6, at + 30 * DAY)
 
 
 def penny_orders(world: World, attack: Attack) -> None:
     """Accounts place many small orders with one agent and praise most of them. Honest clients find it bad."""
-    at = world.some_time()
-    agent = world.target(attack, world.funded_owner(attack, at), at)
+    at, agent = world.lone_target(attack)
     for account in world.sybils(attack, at, 35 * DAY):
         world.camouflage([account], 1.0, account.born)
         when = account.born
@@ -88,14 +74,13 @@ def penny_orders(world: World, attack: Attack) -> None:
             when += world.random.exponential(4 * DAY)
             proof = world.pay(account, agent, world.random.uniform(0.02, 0.08), when)
             if world.happens(0.7):
-                value = world.random.uniform(82, 100)
-                world.say(account, agent, value, when + HOUR, proof=proof, attack=attack.number)
+                world.say(account, agent, world.random.uniform(82, 100), when + HOUR, proof=proof, attack=attack.number)
     world.visited(agent, 8)
 
 
 def wash_circuit(world: World, attack: Attack) -> None:
     """Members buy and prove each purchase, and the money returns through mixers, to them or to another member."""
-    draw, at, count = world.random, personas.beginning(world), attack.by_size({4: 1, 10: 2, 24: 4})
+    draw, at, count = world.random, world.some_time(20, 75), attack.by_size({4: 1, 10: 2, 24: 4})
     members = [
         personas.newcomer(world, "sybil", attack.number, at + draw.uniform(0, 20) * DAY) for _ in range(attack.size)
     ]
@@ -126,10 +111,10 @@ def wash_circuit(world: World, attack: Attack) -> None:
 
 def wash_trading(world: World, attack: Attack) -> None:
     """Owners pay and praise each other with proofs. The takings flow back through mules to the payers."""
-    draw, at, size = world.random, crowds.start(world), attack.size
+    draw, at, size = world.random, world.some_time(25, 70), attack.size
     _, members = crowds.crowd(world, attack, at, 10 * DAY, "cex")
     agents = [crowds.agent_of(world, attack, account, DAY, (20, 55)) for account in members]
-    mules = [crowds.pass_through(world, attack, at) for _ in range(max(1, size // 8))]
+    mules = [world.mule(attack, at) for _ in range(max(1, size // 8))]
     for place, account in enumerate(members):
         others = [other for other in range(size) if other != place]
         for other in draw.choice(others, min(size - 1, int(draw.integers(2, 5))), replace=False):
@@ -150,27 +135,27 @@ def wash_trading(world: World, attack: Attack) -> None:
 def wash_payers(world: World, attack: Attack) -> None:
     """Accounts pay and prove their praise. The agents' wallet sends the money back by a mule, round after round."""
     draw, at = world.random, world.some_time()
-    owner = purses.funded(world, attack, 1, (at - 5 * DAY, at - DAY), purses.alone, role="beneficiary")[0]
-    payers = purses.funded(world, attack, attack.size - 1, (at, at + 12 * DAY), purses.by_mules)
-    wallet = world.account(owner.born, role="mule", attack=attack.number)
+    owner = crowds.funded(world, attack, 1, (at - 5 * DAY, at - DAY), crowds.alone, role="beneficiary")[0]
+    payers = crowds.funded(world, attack, attack.size - 1, (at, at + 12 * DAY), crowds.by_mules)
+    wallet = world.mule(attack, owner.born)
     world.transfer(owner, wallet, 3, owner.born + 300)
     agents = [
-        purses.bad_agent(world, owner, at=at + draw.uniform(0, DAY), wallet=wallet)
+        crowds.bad_agent(world, owner, at=at + draw.uniform(0, DAY), wallet=wallet)
         for _ in range(1 + attack.size // 10)
     ]
-    back = purses.mule(world, attack.number, at + 13 * DAY, wallet, 2.0)
+    back = crowds.mule(world, attack.number, at + 13 * DAY, wallet, 2.0)
     for turn in range(int(draw.integers(3, 6))):
         begin = at + (14 + 7 * turn) * DAY
-        for account in purses.some(world, payers, 0.75) if turn else payers:
+        for account in crowds.some(world, payers, 0.75) if turn else payers:
             for _ in range(int(draw.integers(1, 4))):
                 agent = world.one_of(agents)
                 when = min(begin + draw.uniform(0, 4 * DAY), world.end - DAY)
-                purses.claim(world, account, agent, draw.uniform(88, 100), when, paid=0.95, proven=0.9)
+                crowds.claim(world, account, agent, draw.uniform(88, 100), when, paid=0.95, proven=0.9)
         when = min(begin + 4.5 * DAY, world.end - 2 * HOUR)
         world.transfer(wallet, back, len(payers) * draw.uniform(0.5, 1), when)
         for account in payers:
             when = min(begin + draw.uniform(4.6, 6.5) * DAY, world.end - draw.uniform(0, HOUR))
             world.transfer(back, account, draw.uniform(0.3, 1.5), when)
     for account in payers:
-        purses.live(world, account, 1)
-    purses.served(world, agents, 3)
+        crowds.live(world, account, 1)
+    crowds.served(world, agents, 3)

@@ -5,8 +5,9 @@ and rows are sorted by time, so neither an id nor an order gives a label away.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,9 @@ import pyarrow as pa
 from bilateral.trust.tables.schema import COLUMNS, Tables
 
 _T = TypeVar("_T")
+_U = TypeVar("_U")
+
+Range = tuple[float, float]
 
 DAY: Final = 86400.0
 HOUR: Final = 3600.0
@@ -98,6 +102,10 @@ class Agent:
     cashback: float = 0.0
     number: int = -1
 
+    def quality_at(self, ts: float) -> float:
+        """Return the quality at a time: another one once the agent has turned."""
+        return self.turns[1] if self.turns is not None and ts >= self.turns[0] else self.quality
+
 
 @dataclass
 class Attack:
@@ -152,6 +160,14 @@ class World:
         """Return some items without repetition: all if there are fewer."""
         return [items[place] for place in self.random.choice(len(items), min(count, len(items)), replace=False)]
 
+    def part(self, items: Iterable[_T], share: float) -> Iterator[_T]:
+        """Yield a share of some items. Each is drawn when it is asked for."""
+        return (item for item in items if self.happens(share))
+
+    def pairs(self, first: Iterable[_T], second: Sequence[_U], share: float) -> Iterator[tuple[_T, _U]]:
+        """Yield a share of all pairs. Each is drawn when it is asked for."""
+        return self.part(product(first, second), share)
+
     def account(self, born: float, **truth: Any) -> Account:
         """Make an account, without funds."""
         digest = hashlib.sha256(f"{self.seed}/{len(self.accounts)}".encode()).hexdigest()
@@ -201,6 +217,21 @@ class World:
         value = value if other.get("unclipped") else float(np.clip(round(value), 0, 100))
         self.feedback.append((client.address, agent.number, value, tag, ts, proof, attack))
 
+    def lie(  # noqa: PLR0913, PLR0917
+        self, record: Callable[..., None], attack: Attack, source: Any, subject: Agent, ts: float, values: Range
+    ) -> None:
+        """Record a false feedback, rating or validation. Its value is drawn once its time is."""
+        record(source, subject, self.random.uniform(*values), ts, attack=attack.number)
+
+    def buy(
+        self, member: Account, agent: Agent, ts: float, values: Range, *, pays: bool = True, **other: float
+    ) -> None:
+        """Record false feedback by a member of an attack an hour after a purchase, whose amount has a `spread`."""
+        amount = (-1, other.get("spread", 1.2))
+        proof = self.pay(member, agent, self.random.lognormal(*amount), ts) if pays else None
+        ts += other.get("after", HOUR)
+        self.say(member, agent, self.random.uniform(*values), ts, proof=proof, attack=member.attack)
+
     def rate_client(self, client: Account, server: Agent, value: float, ts: float, attack: int = -1) -> None:
         """Record a server's rating of a client."""
         ts = self._within(ts, max(server.ts, client.born))
@@ -219,16 +250,20 @@ class World:
         ts = self._within(ts, max(validator.ts, agent.ts))
         self.validations.append((validator.number, agent.number, float(np.clip(round(value), 0, 100)), ts, attack))
 
+    def judge(self, validator: Agent, agent: Agent) -> None:
+        """Let a validator judge an agent rightly, at any time once both are there."""
+        value = agent.quality + self.random.normal(0, 5)
+        self.validate(validator, agent, value, self.time(max(validator.ts, agent.ts)))
+
     def meet(self, client: Account, agent: Agent, ts: float, value: float | None = None) -> None:
         """Let a client use an agent: perhaps with a payment, feedback and a rating of the client."""
         draw, habits = self.random, self.settings
         amount = draw.lognormal(-1, 1.2) if draw.random() < habits.paid else 0.0
         proof = self.pay(client, agent, amount, ts) if amount else None
-        quality = agent.turns[1] if agent.turns is not None and ts >= agent.turns[0] else agent.quality
         if value is None and draw.random() < 0.05:  # a failed job  # noqa: PLR2004
             value = draw.uniform(0, 30)
         elif value is None:
-            value = 100 if client.generous else quality + client.bias + draw.normal(0, 8)
+            value = 100 if client.generous else agent.quality_at(ts) + client.bias + draw.normal(0, 8)
         if amount and (agent.refunds or agent.cashback):
             value = self._returns(client, agent, amount, ts, value)
         if draw.random() < habits.spoken:
@@ -249,6 +284,11 @@ class World:
             if failed and draw.random() < 0.5:  # a refund makes half of them kind  # noqa: PLR2004
                 return float(draw.uniform(60, 95))
         return value
+
+    def use(self, client: Account, agent: Agent) -> None:
+        """Let a client use an agent, unless it is its own, at any time once both are there."""
+        if agent.owner is not client:
+            self.meet(client, agent, self.time(max(client.born, agent.ts)))
 
     def begin(self, family: str, size: int) -> Attack:
         """Start an attack."""
@@ -281,9 +321,9 @@ class World:
         for client in self.some_of(self.honest, count):
             self.meet(client, agent, self.time(max(at, client.born + HOUR)))
 
-    def some_time(self) -> float:
-        """Return a time at which an attack may begin."""
-        return self.time(START + 20 * DAY, self.end - 60 * DAY)
+    def some_time(self, first: int = 20, last: int = 60) -> float:
+        """Return a time at which an attack may begin: from some days after the start to some before the end."""
+        return self.time(START + first * DAY, self.end - last * DAY)
 
     def sybils(
         self, attack: Attack, at: float, spread: float, source: Account | None = None, cover: float | None = None
@@ -294,14 +334,16 @@ class World:
         """
         out = []
         for _ in range(attack.size):
-            account = self.account(
-                at + self.random.uniform(0, spread), role="sybil", attack=attack.number, quality=80.0
-            )
-            self.fund(account, source, self.random.uniform(4.9, 5.1) if source else None)
-            out.append(account)
+            born = at + self.random.uniform(0, spread)
+            out.append(self.account(born, role="sybil", attack=attack.number, quality=80.0))
+            self.fund(out[-1], source, self.random.uniform(4.9, 5.1) if source else None)
         if cover is not None:
             self.camouflage(out, cover, at)
         return out
+
+    def sybil(self, attack: Attack, born: float, source: Account | None = None, amount: float | None = None) -> Account:
+        """Return a new account of an attacker with its first money; see `fund`."""
+        return self.funded(born, source, amount, role="sybil", attack=attack.number)
 
     def mastermind(self, attack: Attack, at: float) -> Account:
         """Return a new account from which an attacker funds others."""
@@ -311,9 +353,33 @@ class World:
         """Return a new owner that an exchange funds."""
         return self.funded(at, role="owner", attack=attack.number)
 
+    def mule(self, attack: Attack, born: float) -> Account:
+        """Return a new account that money passes through, without funds."""
+        return self.account(born, role="mule", attack=attack.number)
+
     def target(self, attack: Attack, owner: Account, at: float) -> Agent:
         """Return a new bad agent that an attack praises."""
         return self.agent(owner, at, self.random.uniform(20, 50), role="beneficiary", attack=attack.number)
+
+    def young_target(self, attack: Attack, born: float) -> Agent:
+        """Return a new bad agent, registered an hour after the birth of its owner, whom an exchange funds."""
+        return self.target(attack, self.funded_owner(attack, born), born + HOUR)
+
+    def gang(self, attack: Attack, spread: float, *, one: bool = False) -> tuple[float, list[Account], list[Agent]]:
+        """Return the time of an attack, and new owners with a bad agent each: of one funder, or of exchanges."""
+        at = self.some_time()
+        accounts = self.sybils(attack, at, spread, self.mastermind(attack, at) if one else None)
+        return at, accounts, [self.target(attack, account, account.born + 600) for account in accounts]
+
+    def plot(self, attack: Attack) -> tuple[float, Account]:
+        """Return the time of an attack, and the account from which the attacker funds others."""
+        at = self.some_time()
+        return at, self.mastermind(attack, at)
+
+    def lone_target(self, attack: Attack) -> tuple[float, Agent]:
+        """Return the time of an attack, and a new bad agent whose owner an exchange funds."""
+        at = self.some_time()
+        return at, self.target(attack, self.funded_owner(attack, at), at)
 
     def validator(self, attack: Attack, owner: Account, ts: float, quality: float = 50.0) -> Agent:
         """Return a new validator of an attack."""
@@ -340,15 +406,8 @@ class World:
         ratings = sorted(self.ratings, key=lambda row: (row[5], str(row[1])))
         rows: dict[str, list[tuple[Any, ...]]] = {
             "agents": [
-                (
-                    ids[a.number],
-                    a.owner.address,
-                    a.wallet.address,
-                    f"ipfs://{self.seed}/{a.number}",
-                    a.ts,
-                    a.is_validator,
-                )
-                for a in order
+                (n, a.owner.address, a.wallet.address, f"ipfs://{self.seed}/{a.number}", a.ts, a.is_validator)
+                for n, a in enumerate(order, start=1)
             ],
             "feedback": [(n, r[0], ids[r[1]], float(r[2]), *r[3:6]) for n, r in enumerate(feedback)],
             "ratings": [(n, r[0], r[1], ids.get(r[2]), ids[r[3]], *r[4:6]) for n, r in enumerate(ratings)],
@@ -357,33 +416,25 @@ class World:
             "transfers": sorted(self.transfers, key=lambda row: row[3]),
         }
         tables = {name: _table(rows[name], columns) for name, columns in COLUMNS.items()}
-        truth = {
-            "accounts": pa.Table.from_pylist(
-                [{"address": a.address, "role": a.role, "attack": a.attack, "group": a.group} for a in self.accounts]
-            ),
-            "agents": pa.Table.from_pylist(
-                [
-                    {
-                        "agent_id": ids[a.number],
-                        "role": a.role,
-                        "attack": a.attack,
-                        "quality": a.turns[1] if a.turns else a.quality,
-                        "turned": a.turns is not None,
-                    }
-                    for a in order
-                ]
-            ),
-            "feedback": pa.Table.from_pylist([{"id": n, "attack": r[6]} for n, r in enumerate(feedback)]),
-            "attacks": pa.Table.from_pylist(
-                [{"attack": a.number, "family": a.family, "size": a.size} for a in self.attacks],
-                schema=pa.schema([("attack", pa.int64()), ("family", pa.string()), ("size", pa.int64())]),
-            ),
+        named = {
+            "accounts": [_named(a, "address role attack group") for a in self.accounts],
+            "agents": [
+                {"agent_id": n, **_named(a, "role attack"), "quality": a.quality_at(np.inf), "turned": bool(a.turns)}
+                for n, a in enumerate(order, start=1)
+            ],
+            "feedback": [{"id": n, "attack": r[6]} for n, r in enumerate(feedback)],
+            "attacks": [{"attack": a.number} | _named(a, "family size") for a in self.attacks],
         }
-        return Tables.of(**tables), truth
+        kinds = {"attacks": pa.schema([("attack", pa.int64()), ("family", pa.string()), ("size", pa.int64())])}
+        return Tables.of(**tables), {name: pa.Table.from_pylist(v, kinds.get(name)) for name, v in named.items()}
 
     def write(self, folder: Path) -> None:
         """Write the tables to a folder."""
         self.tables()[0].write(folder)
+
+
+def _named(item: object, names: str) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in names.split()}
 
 
 def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
