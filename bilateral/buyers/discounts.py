@@ -2,20 +2,24 @@
 
 # ruff: noqa: N815  # the specification's names
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from bilateral.buyers.errors import BuyerServiceFailedError
-from bilateral.buyers.records import Standing
 from bilateral.buyers.score import plain, score_of, tier_of
 from bilateral.core.contracts.buyer_terms import BuyerTier
 from bilateral.core.errors import InvalidArgumentError
+
+if TYPE_CHECKING:  # the extra x402 has no msgspec
+    from bilateral.buyers.records import Standing
 
 DEFAULT_DISPUTE_RATE: Final = 10
 """The largest dispute rate that `excludeHighDisputeRate` allows if the seller names none, in percent."""
