@@ -233,7 +233,6 @@ def profile_of(standing: Standing) -> BuyerProfile:
     points = break_down(metrics)
     tier = tier_of(metrics)
     flags = ("extreme-reviews",) if Reason.EXTREME_REVIEWS in weighed.reasons else ()
-    average = None if not metrics.reviews else rounded(metrics.review_sum, metrics.reviews)
     votes = metrics.feedback_sellers
     return BuyerProfile(
         buyer_id(standing.chain_id, standing.buyer),
@@ -242,7 +241,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
             paymentCount=metrics.payments,
             totalVolumeUsdc=dollars(metrics.volume),
             reviewsGiven=metrics.reviews,
-            avgReviewScore=average,
+            avgReviewScore=None if not metrics.reviews else rounded(metrics.review_sum, metrics.reviews),
             disputeCount=metrics.disputes,
             disputeRate=_rounded(metrics.dispute_rate),
             accountAgeDays=metrics.age_days,

@@ -272,8 +272,7 @@ def ask_discount(
 
 
 def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Mapping[str, Any]:
-    params = {name: str(value) for name, value in query.items() if value is not None}
-    return answer_of("GET", url, http, params=params)
+    return answer_of("GET", url, http, params={name: str(value) for name, value in query.items() if value is not None})
 
 
 def ask_messages(
