@@ -19,22 +19,9 @@ if TYPE_CHECKING:
     from bilateral.core.values import FeedbackValue
     from bilateral.documents import FeedbackFile, RegistrationFile
 
-__all__ = [
-    "AgentId",
-    "AsyncClient",
-    "AsyncClients",
-    "BilateralError",
-    "Client",
-    "Clients",
-    "ContractRevertError",
-    "Deployment",
-    "FeedbackFile",
-    "FeedbackId",
-    "FeedbackValue",
-    "GlobalAgentId",
-    "RegistrationFile",
-    "Registry",
-]
+__all__ = ["AgentId", "AsyncClient", "AsyncClients", "BilateralError", "Client", "Clients", "ContractRevertError"]
+__all__ += ["Deployment", "FeedbackFile", "FeedbackId", "FeedbackValue", "GlobalAgentId", "RegistrationFile"]
+__all__ += ["Registry"]
 
 _MODULES: Final = {
     "AgentId": "core.identifiers",

@@ -68,11 +68,7 @@ class ComparePage:
 
 
 def compare_page(
-    connection: Connection,
-    registries: Registries,
-    ids: tuple[str, str],
-    keys: Sequence[AgentKey],
-    problem: str | None,
+    connection: Connection, registries: Registries, ids: tuple[str, str], keys: Sequence[AgentKey], problem: str | None
 ) -> ComparePage:
     """Read the page."""
     compared = []

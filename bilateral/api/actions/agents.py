@@ -65,8 +65,7 @@ class _Keepable(Action):
     """An action with a registration file, which the service keeps once the account has signed it."""
 
     keep: Annotated[
-        bool,
-        Field(description="True to keep the file at the service, not on the chain. The account signs it first."),
+        bool, Field(description="True to keep the file at the service, not on the chain. The account signs it first.")
     ] = False
     deadline: Annotated[int | None, Field(ge=0, lt=2**40, description="With `signature`: its deadline.")] = None
     signature: Annotated[Signature | None, Field(description="The account's signature of `KeptFile`.")] = None

@@ -11,15 +11,5 @@ from bilateral.core.contracts.deployments import (
     packaged_deployment,
 )
 
-__all__ = [
-    "REGISTRY_ATTRIBUTES",
-    "Deployment",
-    "Registry",
-    "abi",
-    "attribute_of",
-    "has_private_mempool",
-    "max_fees_of",
-    "network_of",
-    "packaged_deployment",
-    "selectors",
-]
+__all__ = ["REGISTRY_ATTRIBUTES", "Deployment", "Registry", "abi", "attribute_of", "has_private_mempool"]
+__all__ += ["max_fees_of", "network_of", "packaged_deployment", "selectors"]

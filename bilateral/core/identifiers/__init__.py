@@ -3,14 +3,5 @@
 from bilateral.core.identifiers.agents import AgentId, FeedbackId, GlobalAgentId, global_agent_id
 from bilateral.core.identifiers.caip import SOLANA, AccountId, ChainId, TransactionRef, checksummed
 
-__all__ = [
-    "SOLANA",
-    "AccountId",
-    "AgentId",
-    "ChainId",
-    "FeedbackId",
-    "GlobalAgentId",
-    "TransactionRef",
-    "checksummed",
-    "global_agent_id",
-]
+__all__ = ["SOLANA", "AccountId", "AgentId", "ChainId", "FeedbackId", "GlobalAgentId", "TransactionRef", "checksummed"]
+__all__ += ["global_agent_id"]

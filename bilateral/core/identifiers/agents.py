@@ -24,16 +24,7 @@ from bilateral.core.identifiers.caip import (
     whole_number,
 )
 
-__all__ = [
-    "EVM",
-    "AccountId",
-    "AgentId",
-    "ChainId",
-    "FeedbackId",
-    "GlobalAgentId",
-    "TransactionRef",
-    "checksummed",
-]
+__all__ = ["EVM", "AccountId", "AgentId", "ChainId", "FeedbackId", "GlobalAgentId", "TransactionRef", "checksummed"]
 
 AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
 """The published forms of an agent's id, for messages about one that has none of them."""

@@ -13,15 +13,5 @@ from bilateral.core.values.feedback import (
     value_to_stars,
 )
 
-__all__ = [
-    "MAX_DECIMALS",
-    "MAX_VALUE",
-    "STANDARD_TAGS",
-    "FeedbackValue",
-    "HumanValue",
-    "human_for_tag",
-    "resembled_tag",
-    "stars_to_value",
-    "value_for_tag",
-    "value_to_stars",
-]
+__all__ = ["MAX_DECIMALS", "MAX_VALUE", "STANDARD_TAGS", "FeedbackValue", "HumanValue", "human_for_tag"]
+__all__ += ["resembled_tag", "stars_to_value", "value_for_tag", "value_to_stars"]

@@ -156,8 +156,7 @@ class WashPayments(Detector):
         back = np.bincount(group, weights=moves.sent[places], minlength=len(queries)) / np.maximum(paid, 1e-12)
         amount, share = ledger.amount[rows], np.minimum(back, 1.0)[number]
         first = first_reaching(
-            Keyed(group, moves.times[places], moves.sent[places]),
-            Keyed(number, ledger.paid_at[rows], _LEAST * amount),
+            Keyed(group, moves.times[places], moves.sent[places]), Keyed(number, ledger.paid_at[rows], _LEAST * amount)
         )
         rows, share, places = rows[first >= 0], share[first >= 0], places[first[first >= 0]]
         soon = moves.times[places] - ledger.paid_at[rows] <= self.within

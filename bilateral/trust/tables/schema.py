@@ -45,12 +45,7 @@ COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
         "rating": pa.float64(),
         "ts": pa.float64(),
     },
-    "validations": {
-        "validator_id": pa.int64(),
-        "agent_id": pa.int64(),
-        "response": pa.float64(),
-        "ts": pa.float64(),
-    },
+    "validations": {"validator_id": pa.int64(), "agent_id": pa.int64(), "response": pa.float64(), "ts": pa.float64()},
     "payments": {
         "tx": pa.string(),
         "payer": pa.string(),

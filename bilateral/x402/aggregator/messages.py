@@ -4,8 +4,6 @@ The shape is that of the upstream draft's `POST`, with `sponsored`: the client's
 every argument on chain, the hash of the feedback file included, so an aggregator can change nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

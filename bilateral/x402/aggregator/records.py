@@ -1,7 +1,5 @@
 """Sponsored feedback in the database, accepted once a payment, and the budgets of the sponsoring accounts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -21,18 +21,8 @@ from bilateral.solana.addresses import address_bytes
 from bilateral.solana.attestations import Attestation, ContentType, FeedbackData, Outcome, feedback_content, task_ref_of
 from bilateral.x402.proof.keys import is_signature_of
 
-__all__ = [
-    "Attestation",
-    "ContentType",
-    "FeedbackData",
-    "Outcome",
-    "ReadAttestation",
-    "Schema",
-    "feedback_content",
-    "payment_feedback",
-    "read_attestation",
-    "sati_feedback",
-]
+__all__ = ["Attestation", "ContentType", "FeedbackData", "Outcome", "ReadAttestation", "Schema", "feedback_content"]
+__all__ += ["payment_feedback", "read_attestation", "sati_feedback"]
 
 Mode: TypeAlias = Literal["both", "counterparty", "owner"]
 """The signers of a schema's attestations: holder and counterparty, the counterparty alone, or the holder alone."""

@@ -5,8 +5,6 @@ yields steps to that node. One without it yields `Blocking` steps with functions
 optional: `for_one_check`, which returns a reader for one verification, and `remarks`, see `GuardedReader`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime

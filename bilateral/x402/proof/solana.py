@@ -30,16 +30,8 @@ from bilateral.x402.proof.readers import registration_among
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 from bilateral.x402.proof.verdicts import Payment
 
-__all__ = [
-    "DEVNET",
-    "MAINNET",
-    "SATI",
-    "TESTNET",
-    "SatiReader",
-    "SolanaReader",
-    "declare_solana_reputation",
-    "solana_registration",
-]
+__all__ = ["DEVNET", "MAINNET", "SATI", "TESTNET", "SatiReader", "SolanaReader", "declare_solana_reputation"]
+__all__ += ["solana_registration"]
 
 
 class SolanaReader:

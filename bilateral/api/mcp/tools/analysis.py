@@ -21,8 +21,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Explain account", annotations=READS)
     async def explain_account(
-        address: Annotated[str, Field(max_length=42, description="0x….")],
-        chain: Annotated[int, Field(ge=1, lt=2**63)],
+        address: Annotated[str, Field(max_length=42, description="0x….")], chain: Annotated[int, Field(ge=1, lt=2**63)]
     ) -> Untrusted:
         """Look up the findings of trust analysis about an account.
 
