@@ -21,8 +21,7 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.features import features
 from bilateral.trust.features.judgements import Judgements
-from bilateral.trust.features.neighbours import around
-from bilateral.trust.features.signs import LARGEST, MODEL, Model, finite
+from bilateral.trust.features.signs import LARGEST, MODEL, Model, around, finite
 from bilateral.trust.tables.arrays import Flags, Floats
 
 SEEDS: Final = range(5101, 5201)

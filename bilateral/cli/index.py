@@ -12,24 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli import index_options
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.help import ExampleGroup, flag, option, optional
-from bilateral.cli.index_options import (
-    SIGNAL_EXIT,
-    ChainOptions,
-    Database,
-    MonitorOptions,
-    RunOptions,
-    SettingsFile,
-    ended_by_signals,
-    log_steps,
-    open_index,
-    require_extra,
-    settings_of,
-    show_status,
-    show_statuses,
-)
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ReviewOptions, command, make_group
 
@@ -65,47 +51,49 @@ app = make_group("index", cls=IndexGroup)
 @command(app, is_local=True)
 def run(
     invocation: Invocation,
-    chains: ChainOptions,
-    options: RunOptions,
-    monitor: MonitorOptions,
-    database: Database = None,
+    chains: index_options.ChainOptions,
+    options: index_options.RunOptions,
+    monitor: index_options.MonitorOptions,
+    database: index_options.Database = None,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
-    stop, signals = ended_by_signals()
-    require_extra()
+    stop, signals = index_options.ended_by_signals()
+    index_options.require_extra()
     from bilateral.index.shards.process import follow, statuses_of_shards  # noqa: PLC0415  # slow to import
 
     settings = options.settings(chains)
-    log_steps()
-    with open_index(database or settings.database, creates=True) as engine:
+    index_options.log_steps()
+    with index_options.open_index(database or settings.database, creates=True) as engine:
         look = partial(statuses_of_shards, settings.shards) if settings.shards else None
         with monitor.answering(engine, look, needs_analysis=settings.analyses):
             is_done = follow(engine, settings, stop=stop, until_head=options.until_head)
         if settings.shards:
             show_shards(invocation, settings, is_strict=is_done)
         else:
-            show_status(invocation, engine)
+            index_options.show_status(invocation, engine)
     if not is_done:
-        raise typer.Exit(SIGNAL_EXIT + signals[0])
+        raise typer.Exit(index_options.SIGNAL_EXIT + signals[0])
 
 
 @command(app, is_local=True)
-def status(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
+def status(
+    invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
+) -> None:
     """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
-    require_extra()
-    settings = settings_of(settings_file)
+    index_options.require_extra()
+    settings = index_options.settings_of(settings_file)
     if settings.shards:
         show_shards(invocation, settings)
         return
-    with open_index(database or settings.database) as engine:
-        show_status(invocation, engine)
+    with index_options.open_index(database or settings.database) as engine:
+        index_options.show_status(invocation, engine)
 
 
 @command(app, is_local=True)
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
-    chains: ChainOptions,
-    database: Database = None,
+    chains: index_options.ChainOptions,
+    database: index_options.Database = None,
     samples: int | None = optional(None, "Compare so many ranges, chosen at random; all if left out.", min=1),
     seed: int = option(None, "The seed of the choice.", default=0),
     owners: int = option(
@@ -119,7 +107,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
 ) -> None:
     """Read blocks again, from each node in turn, and compare them with the rows."""
-    require_extra()
+    index_options.require_extra()
     from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
     from bilateral.index.shards.process import chain_of  # noqa: PLC0415
 
@@ -127,7 +115,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     verified: dict[str, Any] = {"is_equal": True, "endpoints": [], "derived": []}
     for chain in settings.chains:
         url = database or (url_of_chain(settings, chain_of(chain)) if settings.shards else settings.database)
-        with open_index(url) as engine:
+        with index_options.open_index(url) as engine:
             part = verify_index(invocation, engine, chain, choice)
         verified["is_equal"] = verified["is_equal"] and part["is_equal"]
         for name in ("endpoints", "derived"):
@@ -141,37 +129,39 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
 def rebuild(
     invocation: Invocation,
     chain_id: Annotated[int, typer.Option(help="The chain.")],
-    database: Database = None,
-    settings_file: SettingsFile = None,
+    database: index_options.Database = None,
+    settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Recompute the derived tables of a chain from its events."""
-    require_extra()
+    index_options.require_extra()
     from bilateral.index.log.store import ChainStore  # noqa: PLC0415
     from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
     from bilateral.index.projections import PROJECTIONS  # noqa: PLC0415
 
-    with open_index(database or url_of_chain(settings_of(settings_file), chain_id)) as engine:
+    with index_options.open_index(
+        database or url_of_chain(index_options.settings_of(settings_file), chain_id)
+    ) as engine:
         if chain_id not in (status.chain_id for status in chain_statuses(engine)):
             raise unknown_chain(chain_id)
         ChainStore(engine, chain_id, PROJECTIONS).rebuild(lambda block: invocation.output.note(f"block {block}"))
-        show_status(invocation, engine)
+        index_options.show_status(invocation, engine)
 
 
 @command(app, is_local=True)
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
-    database: Database = None,
+    database: index_options.Database = None,
     chain_id: int | None = optional(None, "The chain; all chains if left out."),
     rpc_urls: list[str] | None = optional(
         "URL",
         "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
         "--rpc-url",
     ),
-    settings_file: SettingsFile = None,
+    settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
-    require_extra()
+    index_options.require_extra()
     import_module("bilateral.trust")  # it says what to install if its packages are missing
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
@@ -185,11 +175,11 @@ def prove(
     solana_nodes: Annotated[
         list[str], option("URL", "A node of Solana; may be repeated, one a chain.", "--solana-node")
     ],
-    database: Database = None,
-    settings_file: SettingsFile = None,
+    database: index_options.Database = None,
+    settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Ask nodes of Solana whether agents there name the agents here that claim to be them. Each claim once a day."""
-    require_extra()
+    index_options.require_extra()
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -202,12 +192,14 @@ def prove(
 
 
 @command(app, "schema", is_local=True)
-def migrate(invocation: Invocation, database: Database = None, settings_file: SettingsFile = None) -> None:
+def migrate(
+    invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
+) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
-    require_extra()
+    index_options.require_extra()
     from bilateral.index.log.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
-    settings = settings_of(settings_file)
+    settings = index_options.settings_of(settings_file)
     with named_database_errors():
         if settings.shards:
             migrate_all(invocation, settings)
@@ -226,7 +218,7 @@ def shards(
     adopt: bool = flag("--adopt", "Take shards over from another coordinator, which is gone."),
 ) -> None:
     """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
-    require_extra()
+    index_options.require_extra()
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
@@ -241,7 +233,7 @@ def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
     """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
-    require_extra()
+    index_options.require_extra()
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 
@@ -275,13 +267,13 @@ def indexes_with_rows(
     """Open the databases that hold the rows of chains: the shards, if the settings name some."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
-    settings = settings_of(settings_file)
+    settings = index_options.settings_of(settings_file)
     by_url = {shard.url: shard.chains for shard in settings.shards.values()}
     urls = [database or settings.database]
     if by_url and database is None:
         urls = [url for url, chains in by_url.items() if (chain_id in chains if chain_id is not None else chains)]
     with ExitStack() as stack:
-        engines = [stack.enter_context(open_index(url)) for url in urls]
+        engines = [stack.enter_context(index_options.open_index(url)) for url in urls]
         for engine in engines:
             require_rows(engine)
         yield engines
@@ -293,7 +285,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
     from bilateral.index.shards.process import statuses_of_shards  # noqa: PLC0415
 
     statuses = statuses_of_shards(settings.shards)
-    show_statuses(invocation, statuses.chains)
+    index_options.show_statuses(invocation, statuses.chains)
     if not is_strict:
         return
     if statuses.problems[1:]:

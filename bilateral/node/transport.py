@@ -5,14 +5,7 @@ import time
 from collections.abc import Awaitable, Sequence
 from typing import Any, Final, NoReturn, Protocol
 
-from bilateral.core.errors import (
-    BilateralError,
-    InvalidArgumentError,
-    MalformedNodeAnswerError,
-    NodeError,
-    NodeTimeoutError,
-    NodeUnreachableError,
-)
+from bilateral.core import errors
 from bilateral.node.http import AsyncConnection, Connection
 from bilateral.node.json_rpc import JsonRpc, Post, result_of
 from bilateral.node.steps import Pause, Rpc, run, run_async
@@ -61,7 +54,7 @@ class Transport:
             return run(self._rpc.request(method, parameters), self._perform)
         try:
             return result_of(method, self._provider.make_request(method, list(parameters)))
-        except BilateralError:
+        except errors.BilateralError:
             raise
         except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
             _rethrow(method, failure)
@@ -78,7 +71,7 @@ class Transport:
         for request in requests:
             try:
                 results.append(self.request(request.method, request.parameters))
-            except (NodeError, MalformedNodeAnswerError) as error:
+            except (errors.NodeError, errors.MalformedNodeAnswerError) as error:
                 results.append(error)
         return results
 
@@ -109,7 +102,7 @@ class AsyncTransport:
             return await run_async(self._rpc.request(method, parameters), self._perform)
         try:
             return result_of(method, await self._provider.make_request(method, list(parameters)))
-        except BilateralError:
+        except errors.BilateralError:
             raise
         except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
             _rethrow(method, failure)
@@ -122,7 +115,7 @@ class AsyncTransport:
         for request in requests:
             try:
                 results.append(await self.request(request.method, request.parameters))
-            except (NodeError, MalformedNodeAnswerError) as error:
+            except (errors.NodeError, errors.MalformedNodeAnswerError) as error:
                 results.append(error)
         return results
 
@@ -141,16 +134,16 @@ class AsyncTransport:
 def require_duration(name: str, seconds: float) -> None:
     """Check a number of seconds."""
     if not 0 < seconds < _MAX_SECONDS:
-        raise InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
+        raise errors.InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
     """Turn a provider's exception into an error of this package, without its text, which may hold a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
-        raise NodeTimeoutError(f"the node does not answer {method} in time") from None
+        raise errors.NodeTimeoutError(f"the node does not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)
     if status is not None:
-        raise NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None
+        raise errors.NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None
     if isinstance(failure, ValueError):
-        raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC") from None
-    raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None
+        raise errors.MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC") from None
+    raise errors.NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None

@@ -15,20 +15,11 @@ from bilateral.core.errors.solana import AgentRefusedError, InconsistentNodeErro
 from bilateral.core.identifiers.caip import AccountId, ChainId, base58_problem
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
+from bilateral.solana import token2022
 from bilateral.solana.addresses import SATI, TOKEN_2022, address_text, index_address, registry_address, token_account
 from bilateral.solana.fields import Account, anchor_account
 from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
-from bilateral.solana.token2022 import (
-    NOBODY,
-    AccountState,
-    Extension,
-    GroupMember,
-    Mint,
-    TokenAccount,
-    TokenMetadata,
-    pointed_address,
-)
 
 _ATTEMPTS: Final = 2
 """Reads of an agent that changes, or of a pool of nodes that differ. A third would rarely help."""
@@ -73,8 +64,8 @@ class MintedAgent:
         pointer_authority: The account that may point to other metadata; None if nobody may.
     """
 
-    metadata: TokenMetadata
-    member: GroupMember
+    metadata: token2022.TokenMetadata
+    member: token2022.GroupMember
     is_soulbound: bool
     pointer_authority: str | None
 
@@ -112,7 +103,7 @@ class SatiAgent:
     uri: str
     wallet: str
     wallet_source: str
-    metadata: TokenMetadata
+    metadata: token2022.TokenMetadata
     is_soulbound: bool
     pointer_authority: str | None
     remarks: tuple[str, ...]
@@ -139,7 +130,7 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
         raise _unregistered(mint, f"its account belongs to the program {account.owner}, not to Token-2022")
     content = account.content
     try:
-        parsed = Mint.of(content)
+        parsed = token2022.Mint.of(content)
     except MalformedAccountError as error:
         if len(content) > _TOKEN_ACCOUNT_KIND_AT and content[_TOKEN_ACCOUNT_KIND_AT] == 1:
             raise
@@ -147,22 +138,28 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
     problem = _mint_problem(parsed)
     if problem:
         raise _unregistered(mint, problem)
-    if _pointer(parsed, Extension.MEMBER_POINTER) != mint or Extension.MEMBER not in parsed.extensions:
+    if (
+        _pointer(parsed, token2022.Extension.MEMBER_POINTER) != mint
+        or token2022.Extension.MEMBER not in parsed.extensions
+    ):
         raise _unregistered(mint, "it has no membership of its own")
-    member = GroupMember.of(parsed.extensions[Extension.MEMBER])
+    member = token2022.GroupMember.of(parsed.extensions[token2022.Extension.MEMBER])
     if member.mint != mint or member.group != registry.group:
         raise _unregistered(mint, f"it is a member of the group {member.group}, not of SATI's group {registry.group}")
-    if _pointer(parsed, Extension.METADATA_POINTER) != mint or Extension.METADATA not in parsed.extensions:
+    if (
+        _pointer(parsed, token2022.Extension.METADATA_POINTER) != mint
+        or token2022.Extension.METADATA not in parsed.extensions
+    ):
         raise _unregistered(mint, "it has no metadata of its own")
-    metadata = TokenMetadata.of(parsed.extensions[Extension.METADATA])
+    metadata = token2022.TokenMetadata.of(parsed.extensions[token2022.Extension.METADATA])
     if metadata.mint != mint:
         raise _unregistered(mint, f"its metadata are those of {metadata.mint}")
-    authority = parsed.extensions[Extension.METADATA_POINTER][:_ADDRESS_BYTES]
+    authority = parsed.extensions[token2022.Extension.METADATA_POINTER][:_ADDRESS_BYTES]
     return MintedAgent(
         metadata=metadata,
         member=member,
-        is_soulbound=Extension.NON_TRANSFERABLE in parsed.extensions,
-        pointer_authority=None if authority == NOBODY else address_text(authority),
+        is_soulbound=token2022.Extension.NON_TRANSFERABLE in parsed.extensions,
+        pointer_authority=None if authority == token2022.NOBODY else address_text(authority),
     )
 
 
@@ -185,10 +182,14 @@ def has_holder(account: Account | None, mint: str, holder: str) -> bool:
     """Tell whether an account holds the agent for a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
-    token = TokenAccount.of(account.content)
-    if (token.mint, token.owner, token.amount) != (mint, holder, 1) or token.state is AccountState.UNINITIALIZED:
+    token = token2022.TokenAccount.of(account.content)
+    if (token.mint, token.owner, token.amount) != (
+        mint,
+        holder,
+        1,
+    ) or token.state is token2022.AccountState.UNINITIALIZED:
         return False
-    if token.state is AccountState.FROZEN:
+    if token.state is token2022.AccountState.FROZEN:
         raise AgentRefusedError(f"the account that holds the agent {mint} is frozen", MISMATCH)
     return True
 
@@ -291,7 +292,7 @@ def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]
     raise transferred(mint, holder)
 
 
-def _mint_problem(mint: Mint) -> str | None:
+def _mint_problem(mint: token2022.Mint) -> str | None:
     """Return the reason why a mint is not that of one token for ever; None if it is."""
     if not mint.is_initialized:
         return "its mint is not initialised"
@@ -303,8 +304,8 @@ def _mint_problem(mint: Mint) -> str | None:
     return None
 
 
-def _pointer(mint: Mint, kind: Extension) -> str | None:
-    return pointed_address(mint.extensions[kind]) if kind in mint.extensions else None
+def _pointer(mint: token2022.Mint, kind: token2022.Extension) -> str | None:
+    return token2022.pointed_address(mint.extensions[kind]) if kind in mint.extensions else None
 
 
 def _unregistered(mint: str, problem: str) -> AgentRefusedError:

@@ -10,7 +10,7 @@ from bilateral.trust.detectors.lockstep import _SIZES, Lockstep, _densest, effec
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
 from bilateral.trust.features.significance import excess
-from bilateral.trust.scores.bias import BiasModel
+from bilateral.trust.scores.scores import BiasModel
 from tests.trust.conftest import names
 
 RING = [f"member{number}" for number in range(6)]

@@ -18,8 +18,7 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.features.features import features
 from bilateral.trust.features.findings import Basis, Finding, Part
 from bilateral.trust.features.judgements import Judgements
-from bilateral.trust.features.neighbours import around
-from bilateral.trust.features.signs import MOST, Model, Trees, finite, model
+from bilateral.trust.features.signs import MOST, Model, Trees, around, finite, model
 from bilateral.trust.scores.suspicion import suspicion
 
 SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)

@@ -10,7 +10,7 @@ from bilateral.core.values.decision import TRIAL
 from bilateral.trust.decisions import ASKS, decide
 from bilateral.trust.features.context import Context
 from bilateral.trust.standing.evidence import Stayed
-from bilateral.trust.standing.trials import waiting
+from bilateral.trust.standing.standings import waiting
 from tests.trust.conftest import Scene, address_of, addressed
 
 WEEK, AT = 7 * 86_400.0, 1_000_000.0

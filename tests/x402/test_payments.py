@@ -7,7 +7,7 @@ from itertools import combinations, product
 import pytest
 from eth_utils.crypto import keccak
 
-from bilateral.core.events.authorizations import paired_nonces, unsure_groups
+from bilateral.core.events.decoder import paired_nonces, unsure_groups
 from bilateral.core.identifiers import checksummed
 from bilateral.index.payments.transfers import TokenTransfer, with_nonces
 from bilateral.node.running import StepRunner

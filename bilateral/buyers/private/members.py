@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, select
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.anchoring import read_proof
@@ -27,6 +27,57 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.database import connect_engine, named_database_errors, snapshot
+from bilateral.index.log.dialects import insert_new
+
+_METADATA: Final = sa.MetaData()
+
+_USED: Final = sa.Table(
+    "tier_nullifier",
+    _METADATA,
+    sa.Column("nullifier", sa.LargeBinary(32), primary_key=True),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("holder", sa.String(42), nullable=False),
+    sa.Index("tier_nullifier_epoch", "epoch"),
+)
+
+
+class StoredNullifiers:
+    """Nullifiers in a database, those of the last days. Processes and threads may share it. A restart forgets none.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = connect_engine(url)
+        with named_database_errors():
+            _METADATA.create_all(self._engine)
+
+    def holder_of(self, nullifier: int) -> str | None:
+        """See `Nullifiers`."""
+        query = sa.select(_USED.c.holder).where(_USED.c.nullifier == nullifier.to_bytes(32))
+        with named_database_errors(), snapshot(self._engine) as connection:
+            return connection.execute(query).scalar_one_or_none()
+
+    def take(self, nullifier: int, epoch: int, holder: str) -> str:
+        """See `Nullifiers`."""
+        key = nullifier.to_bytes(32)
+        with named_database_errors(), self._engine.begin() as connection:
+            # The proof may be of yesterday, whose neighbours count still.
+            connection.execute(sa.delete(_USED).where(_USED.c.epoch < epoch - 1))
+            insert_new(connection, _USED, [{"nullifier": key, "epoch": epoch, "holder": holder}])
+            noted: str = connection.execute(sa.select(_USED.c.holder).where(_USED.c.nullifier == key)).scalar_one()
+        return noted
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -37,7 +88,7 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and signature follow
 
 
-def take_member(engine: Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
+def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
     """Store the commitment of a buyer whose record proves a tier. The same message again changes nothing.
 
     `post_tiers` checks the identity: Semaphore's keys and hashes are those of its packages alone.
@@ -57,13 +108,13 @@ def take_member(engine: Engine, message: TierMember, policy: str, signatures: by
     table = tier_member.c
     of_buyer = table.policy == policy, table.buyer == message.buyer
     # Members of an earlier version join again with the same commitment, and now the identity signs.
-    is_unsigned = table.commitment == values["commitment"], func.length(table.signature) == _SIGNATURE_BYTES
+    is_unsigned = table.commitment == values["commitment"], sa.func.length(table.signature) == _SIGNATURE_BYTES
     try:
         with engine.begin() as connection:
-            connection.execute(delete(tier_member).where(*of_buyer, *is_unsigned))
-            connection.execute(insert(tier_member).values(values))
+            connection.execute(sa.delete(tier_member).where(*of_buyer, *is_unsigned))
+            connection.execute(sa.insert(tier_member).values(values))
     except IntegrityError:
-        query = select(table.commitment, table.payments_chain_id)
+        query = sa.select(table.commitment, table.payments_chain_id)
         stored = _read(engine, query.where(*of_buyer, table.from_epoch == message.from_epoch))
         if stored is None:
             detail = "this commitment was used before: make another identity"
@@ -90,7 +141,9 @@ class PostedTiers:
     roots: tuple[int, ...]
 
 
-def post_tiers(engine: Engine, client: Client, policy: str, prover: Prover, *, now: int | None = None) -> PostedTiers:
+def post_tiers(
+    engine: sa.Engine, client: Client, policy: str, prover: Prover, *, now: int | None = None
+) -> PostedTiers:
     """Build the list of members of today, store it, and post its roots. Members without a proven identity are left out.
 
     Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
@@ -126,45 +179,47 @@ class StoredList:
     sizes: Mapping[str, int]
 
 
-def read_list_row(engine: Engine, chain_id: int, registry: str, policy: str, epoch: int) -> StoredList | None:
+def read_list_row(engine: sa.Engine, chain_id: int, registry: str, policy: str, epoch: int) -> StoredList | None:
     """Return the list of a day; None if there is none."""
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
-    row = _read(engine, select(table.document, table.roots, table.sizes).where(*key))
+    row = _read(engine, sa.select(table.document, table.roots, table.sizes).where(*key))
     return None if row is None else StoredList(bytes(row.document), bytes(row.roots), json.loads(row.sizes))
 
 
-def read_published(engine: Engine, policy: str, epoch: int) -> bytes | None:
+def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
     """Return the published list of a day; None if there is none. A service has one contract of proofs."""
     table = tier_list.c
-    row = _read(engine, select(table.document).where(table.policy == policy, table.epoch == epoch))
+    row = _read(engine, sa.select(table.document).where(table.policy == policy, table.epoch == epoch))
     return None if row is None else bytes(row.document)
 
 
-def read_last_sizes(engine: Engine, policy: str) -> tuple[int, dict[str, int]] | None:
+def read_last_sizes(engine: sa.Engine, policy: str) -> tuple[int, dict[str, int]] | None:
     """Return the last day with a list, and the number of members of each group; None without a list."""
     table = tier_list.c
-    row = _read(engine, select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
+    row = _read(engine, sa.select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))
 
 
-def _read(engine: Engine, query: Select[Any]) -> Row[Any] | None:
+def _read(engine: sa.Engine, query: sa.Select[Any]) -> sa.Row[Any] | None:
     with engine.connect() as connection:
         return connection.execute(query.limit(1)).one_or_none()
 
 
-def read_last_groups(connection: Connection) -> list[tuple[str, int, dict[str, int]]]:
+def read_last_groups(connection: sa.Connection) -> list[tuple[str, int, dict[str, int]]]:
     """Return each policy with a list, the last day of one, and the number of members of each group."""
     table = tier_list.c
-    last = select(table.policy, func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
-    query = select(table.policy, table.epoch, table.sizes).join(
+    last = sa.select(table.policy, sa.func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
+    query = sa.select(table.policy, table.epoch, table.sizes).join(
         last, (table.policy == last.c.policy) & (table.epoch == last.c.epoch)
     )
     rows = connection.execute(query.order_by(table.policy)).all()
     return [(row.policy, row.epoch, json.loads(row.sizes)) for row in rows]
 
 
-def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], prover: Prover, now: int) -> StoredList:
+def _prepare(
+    engine: sa.Engine, client: Client, place: tuple[int, str, str, int], prover: Prover, now: int
+) -> StoredList:
     chain_id, registry, policy, epoch = place
     anchor_epoch = client.get_next_epoch() - 1
     if anchor_epoch < 1:
@@ -183,8 +238,8 @@ def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], p
     content = {"made_at": now, "roots": roots, "sizes": json.dumps(sizes), "document": document}
     try:
         with engine.begin() as connection:
-            connection.execute(delete(tier_list).where(tier_list.c.epoch < epoch - _RETAINED_DAYS))
-            connection.execute(insert(tier_list).values(**key, **content))
+            connection.execute(sa.delete(tier_list).where(tier_list.c.epoch < epoch - _RETAINED_DAYS))
+            connection.execute(sa.insert(tier_list).values(**key, **content))
     except IntegrityError:
         stored = read_list_row(engine, *place)  # another process was faster: its list counts
         if stored is None:
@@ -193,16 +248,16 @@ def _prepare(engine: Engine, client: Client, place: tuple[int, str, str, int], p
     return StoredList(document, roots, sizes)
 
 
-def _members(connection: Connection, anchored: tuple[int, str, int], policy: str, epoch: int) -> list[Member]:
+def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: str, epoch: int) -> list[Member]:
     """Return the members of a day: the last commitment of each buyer whose anchored state has a tier with a group."""
     table = tier_member.c
     last = (
-        select(table.buyer, func.max(table.from_epoch).label("from_epoch"))
+        sa.select(table.buyer, sa.func.max(table.from_epoch).label("from_epoch"))
         .where(table.policy == policy, table.from_epoch <= epoch)
         .group_by(table.buyer)
         .subquery()
     )
-    query = select(tier_member).join(
+    query = sa.select(tier_member).join(
         last, (table.buyer == last.c.buyer) & (table.from_epoch == last.c.from_epoch) & (table.policy == policy)
     )
     rows = sorted(connection.execute(query).all(), key=lambda row: row.buyer.lower())
@@ -227,12 +282,12 @@ def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) 
     return listed
 
 
-def _last_list(engine: Engine, place: tuple[int, str, str, int]) -> set[bytes]:
+def _last_list(engine: sa.Engine, place: tuple[int, str, str, int]) -> set[bytes]:
     """Return the digests and identities of the newest list before today's."""
     chain_id, registry, policy, epoch = place
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch
-    row = _read(engine, select(table.document).where(*key).order_by(table.epoch.desc()))
+    row = _read(engine, sa.select(table.document).where(*key).order_by(table.epoch.desc()))
     try:
         members = () if row is None else read_list(bytes(row.document)).members
     except MemberListError:  # of an earlier version

@@ -7,110 +7,82 @@ from typing import Any, Final, TypeVar
 from eth_utils.hexadecimal import encode_hex
 from pydantic.alias_generators import to_camel
 
+from bilateral.client import results
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import confirmations, registries, transactions
-from bilateral.client.results import (
-    Anchor,
-    AttestedRecord,
-    BuyerRecords,
-    BuyerStanding,
-    RoleHolder,
-    SettledPayment,
-    SettledRecord,
-)
 from bilateral.client.state import ClientState, Sent
 from bilateral.core import errors
-from bilateral.core.contracts import Registry
-from bilateral.core.contracts.buyer_terms import (
-    WHOLE_TRANSACTION,
-    AttestedPayment,
-    BuyerFeedback,
-    BuyerReviews,
-    BuyerRole,
-    BuyerState,
-    BuyerTier,
-    NotCounted,
-    PaymentRecord,
-    SignedPayment,
-    TierCredential,
-)
+from bilateral.core import events as kinds
+from bilateral.core.contracts import Registry, buyer_terms
 from bilateral.core.contracts.codec import decode_result
 from bilateral.core.contracts.logs import RawLog
-from bilateral.core.events import (
-    Anchored,
-    Event,
-    FeedbackAttested,
-    PaymentAttested,
-    PaymentNotCounted,
-    PaymentSettled,
-    ReviewsAttested,
-    RoleTaken,
-    SuccessorNominated,
-    TierRootsPosted,
-)
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.values.times import chain_time
 from bilateral.node import answers
 from bilateral.node.steps import Operation
 
 K = TypeVar("K")
-R = TypeVar("R", SettledRecord, AttestedRecord)
+R = TypeVar("R", results.SettledRecord, results.AttestedRecord)
 T = TypeVar("T")
 
 _NOBODY = "0x" + "00" * 20
 
 
 def send(
-    state: ClientState, function: str, arguments: Sequence[Any], decode: Callable[[Sequence[Event]], T]
+    state: ClientState, function: str, arguments: Sequence[Any], decode: Callable[[Sequence[kinds.Event]], T]
 ) -> Operation[Sent[T]]:
     """Send a transaction that calls a function of the registry."""
     return (yield from transactions.send(state, Registry.BUYERS, function, arguments, decode))
 
 
-def settle(state: ClientState, payment: SignedPayment) -> Operation[Sent[SettledPayment]]:
+def settle(state: ClientState, payment: buyer_terms.SignedPayment) -> Operation[Sent[results.SettledPayment]]:
     """See `Client.settle_payment`."""
     deployment = yield from registries.connect(state)
 
-    def decode(events: Sequence[Event]) -> SettledPayment:
+    def decode(events: Sequence[kinds.Event]) -> results.SettledPayment:
         fields: dict[str, Any] = {"buyer": payment.buyer, "amount": payment.amount, "nonce": payment.nonce}
-        refusals = [event for event in events if isinstance(event, PaymentNotCounted)]
+        refusals = [event for event in events if isinstance(event, kinds.PaymentNotCounted)]
         if refusals:
-            refused = transactions.require_event(refusals, PaymentNotCounted, **fields)
+            refused = transactions.require_event(refusals, kinds.PaymentNotCounted, **fields)
             seller = AgentId(refused.seller_id, deployment.chain_id) if refused.seller_id else None
-            return SettledPayment(**fields, seller=seller, refusal=_term(NotCounted, refused.reason, "logs"))
-        counted = transactions.require_event(events, PaymentSettled, **fields)
-        return SettledPayment(**fields, seller=AgentId(counted.seller_id, deployment.chain_id), refusal=None)
+            return results.SettledPayment(
+                **fields, seller=seller, refusal=_term(buyer_terms.NotCounted, refused.reason, "logs")
+            )
+        counted = transactions.require_event(events, kinds.PaymentSettled, **fields)
+        return results.SettledPayment(**fields, seller=AgentId(counted.seller_id, deployment.chain_id), refusal=None)
 
     return (yield from send(state, "settle", payment.arguments, decode))
 
 
-def anchor(state: ClientState, epoch: int, root: bytes | str) -> Operation[Sent[Anchor]]:
+def anchor(state: ClientState, epoch: int, root: bytes | str) -> Operation[Sent[results.Anchor]]:
     """See `Client.anchor_root`."""
     digest = hash_bytes(root, "a root")
 
-    def decode(events: Sequence[Event]) -> Anchor:
-        event = transactions.require_event(events, Anchored, epoch=epoch, root=digest)
-        return Anchor(event.epoch, event.root)
+    def decode(events: Sequence[kinds.Event]) -> results.Anchor:
+        event = transactions.require_event(events, kinds.Anchored, epoch=epoch, root=digest)
+        return results.Anchor(event.epoch, event.root)
 
     return (yield from send(state, "anchorRoot", (checked_uint(epoch, 64, "an epoch"), digest), decode))
 
 
-def nominate(state: ClientState, role: BuyerRole, nominee: str | None) -> Operation[Sent[RoleHolder]]:
+def nominate(
+    state: ClientState, role: buyer_terms.BuyerRole, nominee: str | None
+) -> Operation[Sent[results.RoleHolder]]:
     """See `Client.set_nominee`."""
     successor = _NOBODY if nominee is None else checksummed(nominee)
 
-    def decode(events: Sequence[Event]) -> RoleHolder:
-        event = transactions.require_event(events, SuccessorNominated, role=role, nominee=successor)
-        return RoleHolder(role, event.holder, None if nominee is None else successor)
+    def decode(events: Sequence[kinds.Event]) -> results.RoleHolder:
+        event = transactions.require_event(events, kinds.SuccessorNominated, role=role, nominee=successor)
+        return results.RoleHolder(role, event.holder, None if nominee is None else successor)
 
     return (yield from send(state, "setNominee", (successor, int(role)), decode))
 
 
-def take(state: ClientState, role: BuyerRole) -> Operation[Sent[RoleHolder]]:
+def take(state: ClientState, role: buyer_terms.BuyerRole) -> Operation[Sent[results.RoleHolder]]:
     """See `Client.take_role`."""
 
-    def decode(events: Sequence[Event]) -> RoleHolder:
-        return RoleHolder(role, transactions.require_event(events, RoleTaken, role=role).holder, None)
+    def decode(events: Sequence[kinds.Event]) -> results.RoleHolder:
+        return results.RoleHolder(role, transactions.require_event(events, kinds.RoleTaken, role=role).holder, None)
 
     return (yield from send(state, "takeRole", (int(role),), decode))
 
@@ -121,23 +93,25 @@ def score(state: ClientState, buyer: str) -> Operation[int]:
     return int(points)
 
 
-def tier(state: ClientState, buyer: str) -> Operation[BuyerTier]:
+def tier(state: ClientState, buyer: str) -> Operation[buyer_terms.BuyerTier]:
     """See `Client.get_buyer_tier`."""
     (level,) = yield from _call(state, "buyerTierOf", checksummed(buyer))
-    return _term(BuyerTier.of_level, level)
+    return _term(buyer_terms.BuyerTier.of_level, level)
 
 
-def settlement_score(state: ClientState, buyer: str) -> Operation[BuyerStanding]:
+def settlement_score(state: ClientState, buyer: str) -> Operation[results.BuyerStanding]:
     """See `Client.get_settlement_score`."""
     points, level = yield from _call(state, "settlementScoreOf", checksummed(buyer))
-    return BuyerStanding(points, _term(BuyerTier.of_level, level))
+    return results.BuyerStanding(points, _term(buyer_terms.BuyerTier.of_level, level))
 
 
-def records(state: ClientState, buyer: str) -> Operation[BuyerRecords]:
+def records(state: ClientState, buyer: str) -> Operation[results.BuyerRecords]:
     """See `Client.get_buyer_records`."""
     account = checksummed(buyer)
     settled, attested = yield from _call(state, "recordsOf", account)
-    return BuyerRecords(account, _record(SettledRecord, settled), _record(AttestedRecord, attested))
+    return results.BuyerRecords(
+        account, _record(results.SettledRecord, settled), _record(results.AttestedRecord, attested)
+    )
 
 
 def _record(kind: type[R], answer: Mapping[str, int]) -> R:
@@ -175,7 +149,9 @@ def root_of(state: ClientState, epoch: int) -> Operation[bytes | None]:
     return bytes(root) if any(root) else None
 
 
-def verify(state: ClientState, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> Operation[bool]:
+def verify(
+    state: ClientState, buyer_state: buyer_terms.BuyerState, epoch: int, proof: Sequence[bytes]
+) -> Operation[bool]:
     """See `Client.verify_buyer`."""
     hashes = [hash_bytes(sibling, "an element of the proof") for sibling in proof]
     number = checked_uint(epoch, 256, "an epoch")
@@ -183,16 +159,16 @@ def verify(state: ClientState, buyer_state: BuyerState, epoch: int, proof: Seque
     return bool(anchored)
 
 
-def verify_credential(state: ClientState, credential: TierCredential, signature: bytes) -> Operation[bool]:
+def verify_credential(state: ClientState, credential: buyer_terms.TierCredential, signature: bytes) -> Operation[bool]:
     """See `Client.verify_credential`."""
     (valid,) = yield from _call(state, "verifyCredential", credential.arguments, bytes(signature))
     return bool(valid)
 
 
-def role_holder(state: ClientState, role: BuyerRole) -> Operation[RoleHolder]:
+def role_holder(state: ClientState, role: buyer_terms.BuyerRole) -> Operation[results.RoleHolder]:
     """See `Client.get_role_holder`."""
     holder, nominee = yield from _call(state, "roleHolderOf", int(role))
-    return RoleHolder(role, holder, None if nominee == _NOBODY else nominee)
+    return results.RoleHolder(role, holder, None if nominee == _NOBODY else nominee)
 
 
 def tokens(state: ClientState) -> Operation[list[str]]:
@@ -215,14 +191,16 @@ def _term(read: Callable[[int], K], number: int, verb: str = "answers with") -> 
 
 def record_payment(
     state: ClientState, buyer: str, amount: int, transaction_hash: bytes | str
-) -> Operation[Sent[AttestedPayment]]:
+) -> Operation[Sent[buyer_terms.AttestedPayment]]:
     """See `Client.record_payment`."""
     account = checksummed(buyer)
 
-    def decode(events: Sequence[Event]) -> AttestedPayment:
-        logged = AttestedPayment.from_word(transactions.require_event(events, PaymentAttested).payment)
-        expected = AttestedPayment(account, amount, logged.paid_at, WHOLE_TRANSACTION)
-        transactions.require_event(events, PaymentAttested, payment=expected.word)
+    def decode(events: Sequence[kinds.Event]) -> buyer_terms.AttestedPayment:
+        logged = buyer_terms.AttestedPayment.from_word(
+            transactions.require_event(events, kinds.PaymentAttested).payment
+        )
+        expected = buyer_terms.AttestedPayment(account, amount, logged.paid_at, buyer_terms.WHOLE_TRANSACTION)
+        transactions.require_event(events, kinds.PaymentAttested, payment=expected.word)
         return logged
 
     name = hash_bytes(transaction_hash, "a transaction's hash")
@@ -233,17 +211,17 @@ def record_payment(
 
 
 def record_payments(
-    state: ClientState, chain_id: int, records: Sequence[PaymentRecord]
-) -> Operation[Sent[tuple[AttestedPayment, ...]]]:
+    state: ClientState, chain_id: int, records: Sequence[buyer_terms.PaymentRecord]
+) -> Operation[Sent[tuple[buyer_terms.AttestedPayment, ...]]]:
     """See `Client.record_payments`."""
     payments = tuple(record.payment for record in records)
-    decode = _attested(PaymentAttested, payments, lambda payment: {"payment": payment.word})
+    decode = _attested(kinds.PaymentAttested, payments, lambda payment: {"payment": payment.word})
     packed = [(record.transaction_hash, record.payment.word) for record in records]
     chain = checked_uint(chain_id, 256, "a chain id")
     by_transaction: dict[bytes, set[tuple[str, int]] | None] = {}
     for record in records:
         payment, previous = record.payment, by_transaction.get(record.transaction_hash, set())
-        if previous is None or payment.position == WHOLE_TRANSACTION:
+        if previous is None or payment.position == buyer_terms.WHOLE_TRANSACTION:
             by_transaction[record.transaction_hash] = None
         else:
             by_transaction[record.transaction_hash] = {*previous, (payment.buyer, payment.amount)}
@@ -266,15 +244,19 @@ def _require_not_settled(
         for entry in answers.records(receipt.get("logs")):
             raw = RawLog.from_json(entry)
             event = registries.decode(Registry.BUYERS, raw) if raw.position.address.lower() == registry else None
-            if isinstance(event, PaymentSettled) and (payments is None or (event.buyer, event.amount) in payments):
+            if isinstance(event, kinds.PaymentSettled) and (
+                payments is None or (event.buyer, event.amount) in payments
+            ):
                 raise errors.PaymentSettledHereError(name, event.buyer, is_whole=payments is None)
 
 
-def record_feedback(state: ClientState, feedback: BuyerFeedback) -> Operation[Sent[BuyerFeedback]]:
+def record_feedback(
+    state: ClientState, feedback: buyer_terms.BuyerFeedback
+) -> Operation[Sent[buyer_terms.BuyerFeedback]]:
     """See `Client.record_buyer_feedback`."""
-    decode_all = _attested(FeedbackAttested, [feedback])
+    decode_all = _attested(kinds.FeedbackAttested, [feedback])
 
-    def decode(events: Sequence[Event]) -> BuyerFeedback:
+    def decode(events: Sequence[kinds.Event]) -> buyer_terms.BuyerFeedback:
         return decode_all(events)[0]
 
     arguments = (feedback.buyer, feedback.seller, feedback.score)
@@ -282,27 +264,29 @@ def record_feedback(state: ClientState, feedback: BuyerFeedback) -> Operation[Se
 
 
 def record_feedbacks(
-    state: ClientState, feedbacks: Sequence[BuyerFeedback]
-) -> Operation[Sent[tuple[BuyerFeedback, ...]]]:
+    state: ClientState, feedbacks: Sequence[buyer_terms.BuyerFeedback]
+) -> Operation[Sent[tuple[buyer_terms.BuyerFeedback, ...]]]:
     """See `Client.record_buyer_feedbacks`."""
     packed = [(feedback.buyer, feedback.score, feedback.seller) for feedback in feedbacks]
-    return (yield from send(state, "recordFeedbacks", (packed,), _attested(FeedbackAttested, feedbacks)))
+    return (yield from send(state, "recordFeedbacks", (packed,), _attested(kinds.FeedbackAttested, feedbacks)))
 
 
-def record_reviews(state: ClientState, reviews: Sequence[BuyerReviews]) -> Operation[Sent[tuple[BuyerReviews, ...]]]:
+def record_reviews(
+    state: ClientState, reviews: Sequence[buyer_terms.BuyerReviews]
+) -> Operation[Sent[tuple[buyer_terms.BuyerReviews, ...]]]:
     """See `Client.record_buyer_reviews`."""
     packed = [(review.buyer, review.reviews, review.review_sum, review.disputes) for review in reviews]
-    return (yield from send(state, "recordReviews", (packed,), _attested(ReviewsAttested, reviews)))
+    return (yield from send(state, "recordReviews", (packed,), _attested(kinds.ReviewsAttested, reviews)))
 
 
 def _attested(
-    kind: type[Event], records: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]] = vars
-) -> Callable[[Sequence[Event]], tuple[T, ...]]:
+    kind: type[kinds.Event], records: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]] = vars
+) -> Callable[[Sequence[kinds.Event]], tuple[T, ...]]:
     """Return a decoder that requires an event of each record. A transaction without records would do nothing."""
     if not records:
         raise errors.InvalidArgumentError("name at least one record")
 
-    def decode(events: Sequence[Event]) -> tuple[T, ...]:
+    def decode(events: Sequence[kinds.Event]) -> tuple[T, ...]:
         for record in records:
             transactions.require_event(events, kind, **fields_of(record))
         return tuple(records)
@@ -319,14 +303,14 @@ ROOTS: Final = 3  # one for each tier that has a group
 
 def post_tier_roots(
     state: ClientState, epoch: int, policy: bytes | str, roots: Sequence[int]
-) -> Operation[Sent[TierRootsPosted]]:
+) -> Operation[Sent[kinds.TierRootsPosted]]:
     """See `Client.post_tier_roots`."""
     name = hash_bytes(policy, "a policy")
     if len(roots) != ROOTS:
         raise errors.InvalidArgumentError(f"give the roots of {ROOTS} tiers, not {len(roots)}")
 
-    def decode(events: Sequence[Event]) -> TierRootsPosted:
-        return transactions.require_event(events, TierRootsPosted, epoch=epoch, policy=name)
+    def decode(events: Sequence[kinds.Event]) -> kinds.TierRootsPosted:
+        return transactions.require_event(events, kinds.TierRootsPosted, epoch=epoch, policy=name)
 
     arguments = (checked_uint(epoch, 64, "an epoch"), name, list(roots))
     return (yield from transactions.send(state, Registry.TIER_PROOFS, "postTierRoots", arguments, decode))
@@ -347,7 +331,7 @@ def verify_tier_proof(  # noqa: PLR0913, PLR0917  # the contract's own arguments
     nullifier: int,
     points: Sequence[int],
     policy: bytes | str,
-    minimum: BuyerTier,
+    minimum: buyer_terms.BuyerTier,
     epoch: int,
     scope: bytes | str,
     message: bytes | str,

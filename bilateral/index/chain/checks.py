@@ -6,25 +6,19 @@ from typing import Any, Final
 
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import NODE_FAILURES
+from bilateral.index import errors
 from bilateral.index.chain.headers import Announcements, Header, is_sparse
 from bilateral.index.chain.logs import BlockLogs, bytes_of, optional_quantity
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.receipts import EMPTY_ROOT, agrees_with_receipts, read_receipts
 from bilateral.index.chain.source import Source
-from bilateral.index.errors import (
-    ChainChangedError,
-    EndpointLiesError,
-    EndpointRefusesError,
-    FinalizedBlockError,
-    MissingLogsError,
-)
 
 ENDPOINT_FAILURES: Final = (
     *NODE_FAILURES,
-    EndpointRefusesError,
-    EndpointLiesError,
-    FinalizedBlockError,
-    MissingLogsError,
+    errors.EndpointRefusesError,
+    errors.EndpointLiesError,
+    errors.FinalizedBlockError,
+    errors.MissingLogsError,
 )
 """Errors after which another endpoint may do better."""
 
@@ -98,7 +92,7 @@ class Checks:
         receipts = next((proven for proven in complete if proven.is_proven), complete[0] if complete else None)
         if receipts is None:
             if self._announcements.are_proven(header.bloom, logs):
-                raise MissingLogsError(source.name, number)
+                raise errors.MissingLogsError(source.name, number)
             self._require_plausible(source, header, logs)
             return None
         whole = receipts.of(self._registries)
@@ -107,7 +101,7 @@ class Checks:
             return None
         source.distrust()
         if not receipts.is_proven and not stated < true:
-            raise EndpointLiesError(source.name, f"the receipts of block {number} have other logs")
+            raise errors.EndpointLiesError(source.name, f"the receipts of block {number} have other logs")
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
@@ -118,10 +112,10 @@ class Checks:
         is_hidden = self._announcements.are_hidden(header.bloom, logs, is_thorough=True)
         if source.is_disputed:
             problem = f"another endpoint gives other logs, and no receipts tell which logs block {logs.number} has"
-            raise EndpointLiesError(source.name, problem)
+            raise errors.EndpointLiesError(source.name, problem)
         if _has_foreign_transaction(header, logs) or (is_hidden and header.is_sealed()):
             problem = f"the header of block {header.block.number} lacks a log's transaction, or does not announce a log"
-            raise EndpointLiesError(source.name, problem)
+            raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
         """Read a range again, from another endpoint if there is one that has its last block, and compare."""
@@ -132,7 +126,9 @@ class Checks:
                 again, end = second.logs(first, last)
                 self._compare(source, second, [block for block in logs if first <= block.number <= end], again)
             except ENDPOINT_FAILURES as problem:
-                if second is source or (isinstance(problem, EndpointLiesError) and problem.endpoint == source.name):
+                if second is source or (
+                    isinstance(problem, errors.EndpointLiesError) and problem.endpoint == source.name
+                ):
                     raise
                 self._pool.bench(second, problem)
             else:
@@ -149,13 +145,13 @@ class Checks:
                 liar.distrust()
                 numbers = sorted(entry[0] for entry in lost)
                 problem = f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
-                raise EndpointLiesError(liar.name, problem)
+                raise errors.EndpointLiesError(liar.name, problem)
         hashes = {block.number: block.hash for block in logs}
         if any(block.hash != hashes.get(block.number, block.hash) for block in again):
-            raise ChainChangedError(source.name, f"{second.name} has other logs")
+            raise errors.ChainChangedError(source.name, f"{second.name} has other logs")
         raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
 
-    def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> EndpointLiesError:
+    def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> errors.EndpointLiesError:
         """Return the error of that of two endpoints whose logs of a block its receipts contradict; distrust it."""
         # Without such receipts both are distrusted, because a retry would pass by chance.
         header = source.headers_of([number])[0]
@@ -165,23 +161,27 @@ class Checks:
                 is_right = set(receipts.of(self._registries).contents()) == {log for log in before if log[0] == number}
                 liar = second if is_right else source
                 liar.distrust()
-                return EndpointLiesError(liar.name, f"its logs of block {number} are not those of the block's receipts")
+                return errors.EndpointLiesError(
+                    liar.name, f"its logs of block {number} are not those of the block's receipts"
+                )
         for disputed in (source, second):
             disputed.distrust()
             disputed.is_disputed = True
-        return EndpointLiesError(source.name, f"it gives other logs of block {number} than {second.name} does")
+        return errors.EndpointLiesError(source.name, f"it gives other logs of block {number} than {second.name} does")
 
 
-def of_another_block(source: Source, number: int) -> EndpointLiesError:
+def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
     """Return the error of an endpoint whose header of a block has another hash than its logs."""
-    return EndpointLiesError(source.name, f"the logs of block {number} are of another block")
+    return errors.EndpointLiesError(source.name, f"the logs of block {number} are of another block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
     """Give logs the time of their header. The one that they name is a hint, unless the header's hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
-        raise EndpointLiesError(source.name, f"the header of block {logs.number} has another time than its hash proves")
+        raise errors.EndpointLiesError(
+            source.name, f"the header of block {logs.number} has another time than its hash proves"
+        )
 
 
 def _has_foreign_transaction(header: Header, logs: BlockLogs) -> bool:

@@ -15,17 +15,11 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.interpreter import tuned_interpreter
+from bilateral.index import errors
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.reading import Reader
 from bilateral.index.chain.source import Source
-from bilateral.index.errors import (
-    ChainChangedError,
-    CursorMovedError,
-    EndpointLiesError,
-    FinalizedBlockError,
-    FirstBlockAheadError,
-)
 from bilateral.index.log.background_writes import EventWrites
 from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
@@ -119,9 +113,9 @@ class Follower:
             try:
                 with tuned_interpreter():
                     step = self._step(source)
-            except CursorMovedError:
+            except errors.CursorMovedError:
                 continue  # another worker was faster: go on from its cursor
-            except ChainChangedError as problem:
+            except errors.ChainChangedError as problem:
                 changes += 1
                 if changes >= _MOST_CHANGES:
                     self._pool.bench(source, problem)
@@ -142,7 +136,7 @@ class Follower:
                 checkpoint = next(iter(self._store.checkpoints(first)), None)
                 target = self._before(source, self._first_block) if checkpoint is None else _timed(source, checkpoint)
                 self._store.roll_back(cursor, target, is_reorganization=False)
-            except CursorMovedError:
+            except errors.CursorMovedError:
                 continue  # another worker was faster
             except ENDPOINT_FAILURES as problem:
                 self._pool.bench(source, problem)
@@ -207,9 +201,11 @@ class Follower:
             if waiting:
                 events += waiting.store()
         except Exception as problem:
-            may_be_replaced = isinstance(problem, ChainChangedError)
+            may_be_replaced = isinstance(problem, errors.ChainChangedError)
             if waiting and (not may_be_replaced or self._is_canonical(source, end, head)):
-                with suppress(CursorMovedError, DBAPIError):  # the next step meets it again; the first failure counts
+                with suppress(
+                    errors.CursorMovedError, DBAPIError
+                ):  # the next step meets it again; the first failure counts
                     waiting.store()
             raise
         finally:
@@ -221,7 +217,7 @@ class Follower:
 
     def _begin(self, source: Source, head: int) -> Block:
         if head < self._first_block - 1:
-            raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
+            raise errors.FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
         before = self._before(source, self._first_block)
         self._reader.start(source, before, head)  # the node answers while PostgreSQL makes the chain's tables
         self._store.begin(before)
@@ -244,7 +240,7 @@ class Follower:
         if any(claimed <= target.number for key, claimed in self._claims.items() if key != source.key):
             return
         self._claims[source.key] = target.number
-        raise FinalizedBlockError(source.name, target.number, min(finalized, cursor.number))
+        raise errors.FinalizedBlockError(source.name, target.number, min(finalized, cursor.number))
 
     def _confirm_reorganization(self, source: Source, cursor: Block, head: int) -> None:
         other = self._pool.second(source)
@@ -258,7 +254,7 @@ class Follower:
             return
         if header is not None and header.block.hash == cursor.hash:
             contradiction = f"with head {head} it lacks block {cursor.number} as {other.name} has it"
-            raise EndpointLiesError(source.name, contradiction, may_pass=True)
+            raise errors.EndpointLiesError(source.name, contradiction, may_pass=True)
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
         if block.number < 0:
@@ -268,7 +264,7 @@ class Follower:
             return False
         if block.number > head:
             problem = f"its head moved back to {head}, and it still has block {block.number}"
-            raise EndpointLiesError(source.name, problem, may_pass=True)
+            raise errors.EndpointLiesError(source.name, problem, may_pass=True)
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from eth_utils.crypto import keccak
 
 from bilateral.core.errors import MalformedNodeAnswerError
-from bilateral.core.events.authorizations import paired_nonces, unsure_groups
+from bilateral.core.events.decoder import paired_nonces, unsure_groups
 from bilateral.core.identifiers import checksummed
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of, hash_of

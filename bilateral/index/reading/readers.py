@@ -13,13 +13,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from bilateral.core.errors import BilateralError
-from bilateral.index.errors import (
-    ChainServerFailedError,
-    LargeAnswerError,
-    QueryTimeoutError,
-    ReadersBusyError,
-    StarvedError,
-)
+from bilateral.index import errors
 from bilateral.index.log.database import is_pooled, make_engine, parsed_url, require_file, unavailable
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.revisions import require_current_revision, stored_revision
@@ -168,19 +162,19 @@ class Reader:
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
-            raise ReadersBusyError from None
+            raise errors.ReadersBusyError from None
         except DBAPIError as problem:
             words = str(problem.orig)
             if words == _TOO_LARGE:
-                raise LargeAnswerError(MOST_BYTES) from None
+                raise errors.LargeAnswerError(MOST_BYTES) from None
             if words == "interrupted" and not limit.is_used_up:
-                raise StarvedError(limit.by_clock) from None
+                raise errors.StarvedError(limit.by_clock) from None
             # The reason of the server is lost if it came together with the previous answer.
             was_late = problem.connection_invalidated and time.monotonic() > deadline
             if was_late or words == "interrupted" or getattr(problem.orig, "sqlstate", None) in (_CANCELED, _ABANDONED):
                 if self._servers is not None:
                     self._servers.recheck()
-                raise QueryTimeoutError(self.seconds) from None
+                raise errors.QueryTimeoutError(self.seconds) from None
             failure = unavailable(problem)
             raise failure if self._servers is None else self._servers.failure(problem, failure) from None
 
@@ -208,7 +202,7 @@ class Reader:
         try:
             with self.connect(spent) as connection:
                 return work(connection)
-        except ChainServerFailedError:
+        except errors.ChainServerFailedError:
             with self.connect(spent) as connection:
                 return work(connection)
 
@@ -226,7 +220,7 @@ def require_patience(connection: Connection) -> None:
         QueryTimeoutError: The visit is brief. It begins again in a thread.
     """
     if connection.get_execution_options().get(_BRIEF):
-        raise QueryTimeoutError(0)
+        raise errors.QueryTimeoutError(0)
 
 
 def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
@@ -304,7 +298,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
         info = connection.connection.info
         left = info["deadline"] - time.monotonic()
         if left <= 0:
-            raise QueryTimeoutError(seconds)
+            raise errors.QueryTimeoutError(seconds)
         if left < info["limit"] * _SHORTENED:
             info["limit"] = left
             cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")

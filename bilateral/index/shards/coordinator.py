@@ -20,19 +20,8 @@ from bilateral.index.log.locks import wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema, holds
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard
+from bilateral.index.shards import served
 from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
-from bilateral.index.shards.served import (
-    CHAIN_NAMES,
-    CHAIN_TABLES,
-    OWN_PARTITIONS,
-    SHARED_TABLES,
-    VIEWS,
-    claim,
-    forget_chain,
-    number_anew,
-    require_listed,
-    serve,
-)
 
 _PLACING: Final = 80048006
 """A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
@@ -184,7 +173,7 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
     options = [f"DROP {option.partition('=')[0]}" for option in previous]
     options += [f"ADD {option} {_quoted(str(value))}" for option, value in place.items() if value is not None]
     connection.exec_driver_sql(f"ALTER SERVER {server} OPTIONS ({', '.join(options)})")
-    for table in SHARED_TABLES:
+    for table in served.SHARED_TABLES:
         remote = _options({"schema_name": SERVED, "table_name": table.name})
         connection.exec_driver_sql(
             f'CREATE FOREIGN TABLE IF NOT EXISTS sharded."{table.name}_{number:d}" PARTITION OF sharded."{table.name}" '
@@ -201,11 +190,11 @@ def connect_shard(connection: Connection, name: str, number: int, url: str) -> N
 def place_chain(connection: Connection, placed: Placed, schema_name: str) -> None:
     """Read a chain on a shard from now on."""
     chain_id = placed.chain_id
-    parents = {name: f'"{name}"' for name in CHAIN_NAMES}
+    parents = {name: f'"{name}"' for name in served.CHAIN_NAMES}
     parents |= {table.name: f"sharded.{table.name}" for table in (*FEED_TABLES, registry)}
     _hold_off_readers(connection, parents.values())
     forget_reachable(connection)
-    own = {table.name for table in OWN_PARTITIONS}
+    own = {table.name for table in served.OWN_PARTITIONS}
     statements = []
     for name, parent in parents.items():
         part = f'sharded."{name}_{chain_id:d}"'
@@ -246,21 +235,22 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
 def _replace_tables(connection: Connection) -> None:
     """Put tables that read the shards in the place of empty ones, which stay for migrations."""
     statements = ["CREATE SCHEMA plain"]
-    statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in VIEWS]
+    statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in served.VIEWS]
     statements += [
-        f'ALTER TABLE "{table.name}" SET SCHEMA plain' for table in (*CHAIN_TABLES, *SHARED_TABLES, *FEED_TABLES)
+        f'ALTER TABLE "{table.name}" SET SCHEMA plain'
+        for table in (*served.CHAIN_TABLES, *served.SHARED_TABLES, *FEED_TABLES)
     ]
     by_chain = "PARTITION BY LIST (chain_id)"
     statements.append(f"CREATE TABLE sharded.registry (LIKE registry) {by_chain}")
-    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in CHAIN_NAMES]
+    statements += [f'CREATE TABLE "{name}" (LIKE plain."{name}") {by_chain}' for name in served.CHAIN_NAMES]
     for table in FEED_TABLES:
         chain = "" if "chain_id" in table.c else "chain_id bigint NOT NULL, "
         statements.append(f"CREATE TABLE sharded.{table.name} ({chain}LIKE plain.{table.name}) {by_chain}")
-    for table in SHARED_TABLES:
+    for table in served.SHARED_TABLES:
         columns = f'(shard integer NOT NULL, LIKE plain."{table.name}")'
         statements.append(f'CREATE TABLE sharded."{table.name}" {columns} PARTITION BY LIST (shard)')
     statements += [_SHIPPABLE, *feed_views("")]
-    statements += [shared_view(table, f'"{table.name}"', f'sharded."{table.name}"') for table in SHARED_TABLES]
+    statements += [shared_view(table, f'"{table.name}"', f'sharded."{table.name}"') for table in served.SHARED_TABLES]
     connection.exec_driver_sql(";".join(statements))
     database = connection.execute(text("SELECT current_database()")).scalar_one()
     for setting in ("enable_partitionwise_join", "enable_partitionwise_aggregate"):  # they push work to the shards
@@ -340,21 +330,21 @@ def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str
     number = number_of(connection, name)
     with of_shard(name), engine.begin() as on_shard:
         wait_for_locks(on_shard)
-        is_new = claim(on_shard, identity, (name, number), adopts=adopts)
+        is_new = served.claim(on_shard, identity, (name, number), adopts=adopts)
         if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
             raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
         for placed in places(connection):
             if placed.shard != name and holds(on_shard, placed.chain_id):
-                forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
-        require_listed(on_shard, name, shard.chains)
+                served.forget_chain(on_shard, placed.chain_id)  # a move broke off before its end
+        served.require_listed(on_shard, name, shard.chains)
         if is_new:
-            number_anew(on_shard, connection)
-        serve(on_shard, shard.chains)
+            served.number_anew(on_shard, connection)
+        served.serve(on_shard, shard.chains)
         schema_name = on_shard.execute(text("SELECT current_schema()")).scalar_one()
     connect_shard(connection, name, number, shard.url)
     with of_shard(name):
         # The coordinator may have another network and other rights than this program.
-        connection.exec_driver_sql(f'SELECT FROM sharded."{SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
+        connection.exec_driver_sql(f'SELECT FROM sharded."{served.SHARED_TABLES[0].name}_{number:d}" LIMIT 1')
     table = text("SELECT to_regclass(:name) IS NOT NULL")
     for chain_id in shard.chains:
         if not connection.execute(table, {"name": f"sharded.chain_{chain_id:d}"}).scalar_one():

@@ -27,15 +27,8 @@ from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
 from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_statuses
 from bilateral.index.operating.worker import chain_id_of
-from bilateral.index.shards.coordinator import (
-    closing_engine,
-    hold_numbers,
-    identity_of,
-    of_shard,
-    opened_shards,
-    places,
-    require_places,
-)
+from bilateral.index.shards import coordinator
+from bilateral.index.shards.coordinator import of_shard
 from bilateral.index.shards.served import require_claim
 
 _CONNECT_SECONDS: Final = 2
@@ -61,7 +54,7 @@ def _statuses_of(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
         url = url.update_query_dict({"connect_timeout": str(_CONNECT_SECONDS)})
     try:
         address = url.render_as_string(hide_password=False)
-        with of_shard(name), closing_engine(open_database(address, creates=False)) as engine:
+        with of_shard(name), coordinator.closing_engine(open_database(address, creates=False)) as engine:
             return chain_statuses(engine)
     except BilateralError as problem:
         return problem
@@ -114,7 +107,7 @@ def _opened(
     """Open a shard, and wait if it does not answer while another one does. Return None at the end of the process."""
     while True:
         try:
-            return stack.enter_context(opened_shards({name: shards[name]}))[name]
+            return stack.enter_context(coordinator.opened_shards({name: shards[name]}))[name]
         except DatabaseUnavailableError as problem:
             if name not in down:
                 _LOGGER.warning("outcome=waits problem=%r", str(problem))
@@ -175,8 +168,8 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
     with engine.connect() as connection:
         if not has_schema(connection, PARTS):
             raise ShardError("", "it reads no shards yet: run bilateral index shards")
-        require_places(connection, settings.shards)
-        identity = identity_of(connection)
+        coordinator.require_places(connection, settings.shards)
+        identity = coordinator.identity_of(connection)
 
     def work(name: str, on_shard: Engine, of_shard: IndexSettings, **options: Any) -> bool:
         with on_shard.connect() as connection:
@@ -232,7 +225,7 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
     """Number the steps that shards added. Those of a shard that does not answer wait, which is logged once."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
-        chains = [placed.chain_id for placed in places(connection)]
+        chains = [placed.chain_id for placed in coordinator.places(connection)]
     for chain_id in chains:
         try:
             while _number(engine, chain_id) == _AT_ONCE:
@@ -251,15 +244,18 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
     """
     for chain_id in chains:
         with engine.begin() as connection:
-            hold_numbers(connection)
+            coordinator.hold_numbers(connection)
             connection.execute(_RESTORED, {"chain": chain_id})
 
 
 def forget_pruned(engine: Engine) -> None:
     """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one."""
     with engine.begin() as connection:
-        hold_numbers(connection)
-        pruned = [connection.execute(_PRUNED, {"chain": placed.chain_id}).scalar_one() for placed in places(connection)]
+        coordinator.hold_numbers(connection)
+        pruned = [
+            connection.execute(_PRUNED, {"chain": placed.chain_id}).scalar_one()
+            for placed in coordinator.places(connection)
+        ]
         forgotten = text("DELETE FROM sharded.numbered_step WHERE step <= :last")
         connection.execute(forgotten, {"last": max((step for step in pruned if step is not None), default=0)})
 
@@ -284,7 +280,7 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
 def _number(engine: Engine, chain_id: int) -> int:
     """Number some steps of a chain, and return how many."""
     with engine.begin() as connection:
-        hold_numbers(connection)
+        coordinator.hold_numbers(connection)
         last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()
         count = connection.execute(_NUMBER, {"chain": chain_id, "last": last, "most": _AT_ONCE}).rowcount
         for statement in _COPY_REGISTRIES if count else ():

@@ -2,7 +2,7 @@
 
 An opinion is odd without any trace of business, far from what others say, by a young account, or about a subject that
 hardly anybody judges. Each sign is measured for every opinion. It is gathered for the account that wrote the opinion,
-and for the account that the opinion is about. `bilateral.trust.features.neighbours` looks at the accounts around.
+and for the account that the opinion is about. `bilateral.trust.features.signs` looks at the accounts around.
 """
 
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ from eth_utils.crypto import keccak
 
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
-from bilateral.core.events.authorizations import paired_nonces
+from bilateral.core.events.decoder import paired_nonces
 from bilateral.core.identifiers import checksummed
 from bilateral.core.identifiers.caip import is_foreign
 from bilateral.node import answers
