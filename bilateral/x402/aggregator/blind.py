@@ -24,7 +24,7 @@ from bilateral.core.values import FeedbackValue
 from bilateral.node.steps import Operation, Rpc
 from bilateral.x402.aggregator.evidence import find_payments
 from bilateral.x402.aggregator.messages import RelayedPair
-from bilateral.x402.aggregator.records import reading
+from bilateral.x402.aggregator.records import cost_of, reading
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.aggregator.settings import SponsoredChain
 from bilateral.x402.aggregator.tables import PairState, blind_pair
@@ -195,7 +195,7 @@ class BlindRelay:
     def _send(self, handle: Any) -> None:
         handle.wait(confirmations=self._chain.confirmations)
         receipt = self._client.runner.run(_receipt(handle.hash))
-        self._charge(int(receipt["gasUsed"], 16) * int(receipt.get("effectiveGasPrice", "0x0"), 16))
+        self._charge(cost_of(receipt))
 
     def _check(self, message: BlindMessage) -> Operation[None]:
         state, envelope = self._client.state, message.signed.envelope

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, Row, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.node import answers
 from bilateral.x402.aggregator import tables
 from bilateral.x402.aggregator.evidence import Evidence
 from bilateral.x402.aggregator.messages import Submission
@@ -280,3 +281,9 @@ def _columns(chain: SponsoredChain, submission: Submission, evidence: Evidence, 
         "account": chain.account,
         "attempts": 0,
     }
+
+
+def cost_of(receipt: Mapping[str, Any]) -> int:
+    """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
+    gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
+    return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")

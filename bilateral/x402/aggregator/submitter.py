@@ -31,7 +31,7 @@ from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.aggregator.blind import BlindRelay
 from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
-from bilateral.x402.aggregator.records import BudgetSpentError
+from bilateral.x402.aggregator.records import BudgetSpentError, cost_of
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.aggregator.tables import SIGNED_COLUMNS, State
 
@@ -190,12 +190,6 @@ def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapp
     return None
 
 
-def paid(receipt: Mapping[str, Any]) -> int:
-    """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
-    gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
-    return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")
-
-
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
 """The first pause after a failure; it doubles."""
@@ -331,7 +325,7 @@ class Submitter:
             self.queue.include(row, signed.hash, block)
             return
         problem = row.failure if signed.is_empty else self._run(self._outcome(row, signed, receipt))
-        cost, gas = paid(receipt), answers.quantity(receipt.get("gasUsed"))
+        cost, gas = cost_of(receipt), answers.quantity(receipt.get("gasUsed"))
         state = State.FAILED if signed.is_empty or problem else State.CONFIRMED
         place = {"transaction_hash": signed.hash, "block_number": block}
         self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, **place)

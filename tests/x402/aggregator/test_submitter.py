@@ -11,7 +11,7 @@ from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.codec import encode_call
 from bilateral.x402.aggregator.queue import LeaseLostError
-from bilateral.x402.aggregator.records import SECONDS_A_DAY
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, cost_of
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.submitter import Submitter
@@ -342,3 +342,8 @@ def test_twelve_reviewers_share_the_nonces_of_one_sponsor(web3, any_engine, sett
     with any_engine.connect() as connection:
         nonces = connection.execute(select(sponsored_feedback.c.nonce)).scalars().all()
     assert sorted(nonces) == list(range(12))
+
+
+@pytest.mark.parametrize(("of_first_layer", "cost"), [({}, 32), ({"l1Fee": None}, 32), ({"l1Fee": "0x5"}, 37)])
+def test_cost_includes_the_fee_of_the_first_layer_where_the_node_reports_one(of_first_layer, cost):
+    assert cost_of({"gasUsed": "0x10", "effectiveGasPrice": "0x2", **of_first_layer}) == cost
