@@ -44,14 +44,12 @@ from bilateral.client.results import (
 from bilateral.client.sync.client import Client, Clients, WriteBatch
 from bilateral.client.sync.runner import Handle, SignalBatch
 
-__all__ = ["AsyncClient", "AsyncClients", "AsyncHandle", "AsyncSignalBatch", "AsyncWriteBatch"]
-__all__ += ["Client", "Clients", "Handle", "SignalBatch", "TransactionSigner", "WriteBatch"]
-__all__ += ["Agent", "AgentLike", "AgentProven", "AgentTransferred", "AgentUriSet", "AgentWalletChanged"]
-__all__ += ["DirectoryEntry", "MetadataChanged", "PrimaryAgentChosen", "Registered"]
-__all__ += ["FeedbackEntry", "FeedbackEvent", "FeedbackResponse", "FeedbackRevocation", "ResponseLink"]
-__all__ += ["Rater", "Rating", "RatingKind", "ReputationSummary", "Signal", "SignedFeedback", "VoidedSignatures"]
-__all__ += ["AuthorizedFeedbackEntry", "AuthorizedSummary", "FeedbackAuthorization"]
-__all__ += ["ValidationAnswered", "ValidationRequested", "ValidationStatus", "ValidationSummary"]
-__all__ += ["Anchor", "AttestedRecord", "BuyerRecords", "BuyerStanding", "RoleHolder"]
-__all__ += ["SettledPayment", "SettledRecord", "week_of"]
-__all__ += ["DeploymentReport", "RegistryReport"]
+__all__ = ["Agent", "AgentLike", "AgentProven", "AgentTransferred", "AgentUriSet", "AgentWalletChanged", "Anchor"]
+__all__ += ["AsyncClient", "AsyncClients", "AsyncHandle", "AsyncSignalBatch", "AsyncWriteBatch", "AttestedRecord"]
+__all__ += ["AuthorizedFeedbackEntry", "AuthorizedSummary", "BuyerRecords", "BuyerStanding", "Client", "Clients"]
+__all__ += ["DeploymentReport", "DirectoryEntry", "FeedbackAuthorization", "FeedbackEntry", "FeedbackEvent"]
+__all__ += ["FeedbackResponse", "FeedbackRevocation", "Handle", "MetadataChanged", "PrimaryAgentChosen", "Rater"]
+__all__ += ["Rating", "RatingKind", "Registered", "RegistryReport", "ReputationSummary", "ResponseLink", "RoleHolder"]
+__all__ += ["SettledPayment", "SettledRecord", "Signal", "SignalBatch", "SignedFeedback", "TransactionSigner"]
+__all__ += ["ValidationAnswered", "ValidationRequested", "ValidationStatus", "ValidationSummary", "VoidedSignatures"]
+__all__ += ["WriteBatch", "week_of"]

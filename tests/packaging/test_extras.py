@@ -42,7 +42,7 @@ ELSEWHERE = {
     ],
     "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.search.nearest"],
-    "private": ["bilateral.buyers.private.members"],
+    "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [
         "bilateral.x402.aggregator",
         "bilateral.x402.server.asgi",

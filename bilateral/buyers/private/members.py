@@ -27,57 +27,6 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.log.database import connect_engine, named_database_errors, snapshot
-from bilateral.index.log.dialects import insert_new
-
-_METADATA: Final = sa.MetaData()
-
-_USED: Final = sa.Table(
-    "tier_nullifier",
-    _METADATA,
-    sa.Column("nullifier", sa.LargeBinary(32), primary_key=True),
-    sa.Column("epoch", sa.BigInteger, nullable=False),
-    sa.Column("holder", sa.String(42), nullable=False),
-    sa.Index("tier_nullifier_epoch", "epoch"),
-)
-
-
-class StoredNullifiers:
-    """Nullifiers in a database, those of the last days. Processes and threads may share it. A restart forgets none.
-
-    Args:
-        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
-
-    Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
-        DatabaseUnavailableError: The database cannot be opened.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._engine = connect_engine(url)
-        with named_database_errors():
-            _METADATA.create_all(self._engine)
-
-    def holder_of(self, nullifier: int) -> str | None:
-        """See `Nullifiers`."""
-        query = sa.select(_USED.c.holder).where(_USED.c.nullifier == nullifier.to_bytes(32))
-        with named_database_errors(), snapshot(self._engine) as connection:
-            return connection.execute(query).scalar_one_or_none()
-
-    def take(self, nullifier: int, epoch: int, holder: str) -> str:
-        """See `Nullifiers`."""
-        key = nullifier.to_bytes(32)
-        with named_database_errors(), self._engine.begin() as connection:
-            # The proof may be of yesterday, whose neighbours count still.
-            connection.execute(sa.delete(_USED).where(_USED.c.epoch < epoch - 1))
-            insert_new(connection, _USED, [{"nullifier": key, "epoch": epoch, "holder": holder}])
-            noted: str = connection.execute(sa.select(_USED.c.holder).where(_USED.c.nullifier == key)).scalar_one()
-        return noted
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
-
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -202,7 +202,7 @@ def shared_nullifiers() -> Nullifiers:
     url = os.environ.get(DATABASE_VARIABLE)
     if not url:
         return MemoryNullifiers()
-    from bilateral.buyers.private.members import StoredNullifiers  # noqa: PLC0415  # needs an extra
+    from bilateral.buyers.private.stored_nullifiers import StoredNullifiers  # noqa: PLC0415  # needs an extra
 
     return StoredNullifiers(url)
 
