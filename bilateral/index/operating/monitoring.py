@@ -104,18 +104,18 @@ def _silence(chain: ChainStatus) -> float:
 
 
 _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
-    ("bilateral_chain_block", "The last indexed block.", lambda chain: chain.block),
-    ("bilateral_chain_head", "The head of the chain.", lambda chain: chain.head),
-    ("bilateral_chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
-    ("bilateral_chain_silence_seconds", "Seconds since the last look.", _silence),
-    ("bilateral_chain_events", "The stored events.", lambda chain: chain.event_rows),
-    ("bilateral_chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
-    ("bilateral_chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
-    ("bilateral_chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
-    ("bilateral_standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
-    ("bilateral_standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
-    ("bilateral_standings_missing", "1 before the first analysis.", lambda chain: chain.standings.is_missing),
-    ("bilateral_standings_stale", "1 while standings are stale.", lambda chain: chain.standings.is_stale),
+    ("chain_block", "The last indexed block.", lambda chain: chain.block),
+    ("chain_head", "The head of the chain.", lambda chain: chain.head),
+    ("chain_lag_blocks", "The blocks between the two.", lambda chain: chain.lag),
+    ("chain_silence_seconds", "Seconds since the last look.", _silence),
+    ("chain_events", "The stored events.", lambda chain: chain.event_rows),
+    ("chain_reorganizations", "Reorganisations that removed blocks.", lambda chain: chain.reorganizations),
+    ("chain_waits", "1 while a problem stops the chain.", lambda chain: chain.problem is not None),
+    ("chain_files_waiting", "Files that were not fetched yet.", lambda chain: chain.files_waiting),
+    ("standings_age_seconds", "Seconds since standings were made.", lambda chain: chain.standings.age or 0),
+    ("standings_fail", "1 while the analysis fails.", lambda chain: chain.standings.problem is not None),
+    ("standings_missing", "1 before the first analysis.", lambda chain: chain.standings.is_missing),
+    ("standings_stale", "1 while standings are stale.", lambda chain: chain.standings.is_stale),
 )
 
 
@@ -148,7 +148,7 @@ class _Figures(Collector):
         except DBAPIError:
             return
         states = {state: getattr(figures, state) for state in ("active", "failing", "stopped")}
-        yield _gauge("bilateral_webhooks", "The webhooks.", "state", states)
+        yield _gauge("webhooks", "The webhooks.", "state", states)
         seconds = figures.failing_seconds
         yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
         yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
@@ -156,7 +156,7 @@ class _Figures(Collector):
 
 
 def _gauge(name: str, text: str, label: str, values: Mapping[Any, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, text, labels=[label])
+    family = GaugeMetricFamily(f"bilateral_{name}", text, labels=[label])
     for key, value in values.items():
         family.add_metric([str(key)], float(value))
     return family
