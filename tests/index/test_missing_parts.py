@@ -16,7 +16,15 @@ REMOVED = {"search": "search", "standing": "standing search"}
 ROUTES = {"search": "/v1/search/agents", "standing": "/v1/analysis"}
 """A path of each part."""
 
-OWN = {"search", "analysis", "test_tags.py", "test_releases.py", "test_missing_parts.py"}
+OWN = {
+    "search",
+    "analysis",
+    "shards",
+    "test_tags.py",
+    "test_migrations.py",
+    "test_releases.py",
+    "test_missing_parts.py",
+}
 """Tests of the parts themselves, and of what draws on all of them."""
 
 BUYERS = (
