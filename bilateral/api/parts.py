@@ -26,9 +26,10 @@ def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
         try:
             modules.append(import_module(name))
         except ModuleNotFoundError as error:
-            if not (error.name or "").startswith(_INDEX):
+            part = (error.name or "").removeprefix(_INDEX)
+            if part == error.name or not part.isidentifier():  # a package, or a module of a part that is here
                 raise
-            missing.add(str(error.name).removeprefix(_INDEX).partition(".")[0])
+            missing.add(part)
     return modules, missing
 
 

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from bilateral.api.parts import import_present
 from scripts._build import ROOT
 
 REMOVED = {"search": "search", "standing": "standing search"}
@@ -80,3 +81,11 @@ def test_service_answers_routes_of_a_missing_part_with_501(part, tmp_path):
     assert refused.startswith("501 missing_part this installation has no route for ")
     assert refused.endswith(f"it lacks these parts of the index: {', '.join(sorted(REMOVED[part].split()))}")
     assert other.startswith("200 ")
+
+
+@pytest.mark.parametrize("name", ["bilateral.index.search.typo", "bilateral.index.projections.typo", "yaml_typo"])
+def test_module_that_is_missing_within_a_part_is_an_error(monkeypatch, tmp_path, name):
+    (tmp_path / "with_a_typo.py").write_text(f"import {name}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match=f"^No module named '{name}'"):
+        import_present(["with_a_typo"])
