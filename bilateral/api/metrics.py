@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api.load import Recent
 from bilateral.index.operating.chains import ChainProgress, chains
+from bilateral.index.operating.monitoring import CHAIN, gauge
 from bilateral.index.reading.copies import Copies
 from bilateral.index.reading.missing_chains import MISSING_FIGURE, without_missing_chains
 from bilateral.index.reading.readers import Reader
@@ -42,8 +42,6 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] =
     ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
 )
 """The figures of a chain: name, description and value."""
-
-_CHAIN: Final = ("chain_id",)
 
 
 class Metrics:
@@ -94,14 +92,6 @@ class _LazyCollector(Collector):
         return ()
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
-    """Return a figure; each row of values has those of its labels first."""
-    family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
-    for *row, value in values:
-        family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number
-    return family
-
-
 class _Progress(_LazyCollector):
     """The progress of each chain."""
 
@@ -113,10 +103,10 @@ class _Progress(_LazyCollector):
         with without_missing_chains():
             progresses = self._reader.visit(chains)
         for name, text, figure in _FIGURES:
-            yield _gauge(name, text, _CHAIN, ((progress.chain_id, figure(progress)) for progress in progresses))
+            yield gauge(name, text, CHAIN, ((progress.chain_id, figure(progress)) for progress in progresses))
         chain_ids, missing = {progress.chain_id for progress in progresses}, self._reader.missing
         rows = ((chain_id, chain_id in missing) for chain_id in sorted(chain_ids | missing))
-        yield _gauge(*MISSING_FIGURE, _CHAIN, rows)
+        yield gauge(*MISSING_FIGURE, CHAIN, rows)
 
 
 class _Servers(_LazyCollector):
@@ -128,9 +118,9 @@ class _Servers(_LazyCollector):
     def collect(self) -> Iterable[Any]:
         """Return the figures."""
         servers = self._copies.all
-        yield _gauge("database_up", "1 while it answers.", ("server",), ((copy.name, copy.is_up) for copy in servers))
+        yield gauge("database_up", "1 while it answers.", ("server",), ((copy.name, copy.is_up) for copy in servers))
         delays = ((copy.name, copy.delay) for copy in servers)
-        yield _gauge("database_behind_seconds", "Seconds behind the primary.", ("server",), delays)
+        yield gauge("database_behind_seconds", "Seconds behind the primary.", ("server",), delays)
 
 
 class Observer:
@@ -205,9 +195,9 @@ class AggregatorFigures(_LazyCollector):
         """Read the figures."""
         aggregator, configured = self._aggregator, self._aggregator.settings.chains
         queue = ((*place, count) for place, count in sorted(aggregator.count_by_state().items()))
-        yield _gauge("aggregator_feedback", "Feedback by chain and state.", ("chain_id", "state"), queue)
+        yield gauge("aggregator_feedback", "Feedback by chain and state.", ("chain_id", "state"), queue)
         spent = ((chain.chain_id, aggregator.spent_today(chain)) for chain in configured)
-        yield _gauge("aggregator_spent_today_wei", "Wei that count for today.", _CHAIN, spent)
+        yield gauge("aggregator_spent_today_wei", "Wei that count for today.", CHAIN, spent)
         budgets = ((chain.chain_id, chain.budget) for chain in configured)
-        yield _gauge("aggregator_budget_wei", "The budget of a day, in wei.", _CHAIN, budgets)
-        yield _gauge("aggregator_working", "1 while every worker runs.", (), [(aggregator.is_working,)])
+        yield gauge("aggregator_budget_wei", "The budget of a day, in wei.", CHAIN, budgets)
+        yield gauge("aggregator_working", "1 while every worker runs.", (), [(aggregator.is_working,)])

@@ -116,7 +116,7 @@ class Service:
 
     def recent(self, kind: type[T]) -> T:
         """Return this service's one instance of a class that keeps recent answers."""
-        recent: T = self._recent.setdefault(kind, kind())
+        recent: T = self._recent.get(kind) or self._recent.setdefault(kind, kind())
         return recent
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -103,6 +103,7 @@ def _silence(chain: ChainStatus) -> float:
     return max(0.0, time.time() - chain.updated_at.timestamp())
 
 
+CHAIN: Final = ("chain_id",)
 _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
     ("chain_block", "The last indexed block.", lambda chain: chain.block),
     ("chain_head", "The head of the chain.", lambda chain: chain.head),
@@ -135,10 +136,10 @@ class _Figures(Collector):
         """Read the figures. Without the database there are none, as a monitor may see by itself."""
         statuses = self._look()
         for name, text, figure in _FIGURES:
-            yield _gauge(name, text, "chain_id", {chain.chain_id: figure(chain) for chain in statuses.chains})
+            yield gauge(name, text, CHAIN, ((chain.chain_id, figure(chain)) for chain in statuses.chains))
         if self._has_servers:
             chains = sorted({*statuses.missing, *(chain.chain_id for chain in statuses.chains)})
-            yield _gauge(*MISSING_FIGURE, "chain_id", {chain_id: chain_id in statuses.missing for chain_id in chains})
+            yield gauge(*MISSING_FIGURE, CHAIN, ((chain_id, chain_id in statuses.missing) for chain_id in chains))
         yield from self._webhooks()
 
     def _webhooks(self) -> Iterable[Any]:
@@ -147,18 +148,19 @@ class _Figures(Collector):
                 figures = webhook_figures(connection)
         except DBAPIError:
             return
-        states = {state: getattr(figures, state) for state in ("active", "failing", "stopped")}
-        yield _gauge("webhooks", "The webhooks.", "state", states)
+        states = ((state, getattr(figures, state)) for state in ("active", "failing", "stopped"))
+        yield gauge("webhooks", "The webhooks.", ("state",), states)
         seconds = figures.failing_seconds
         yield GaugeMetricFamily("bilateral_webhook_failing_seconds", "Seconds of the longest failure.", seconds)
         yield CounterMetricFamily("bilateral_webhook_deliveries", "Deliveries that were taken.", figures.delivered)
         yield CounterMetricFamily("bilateral_webhook_failures", "Attempts that failed.", figures.failed)
 
 
-def _gauge(name: str, text: str, label: str, values: Mapping[Any, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"bilateral_{name}", text, labels=[label])
-    for key, value in values.items():
-        family.add_metric([str(key)], float(value))
+def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
+    """Return a figure; each row of values has those of its labels first."""
+    family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
+    for *row, value in values:
+        family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number
     return family
 
 
