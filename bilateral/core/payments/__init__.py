@@ -1,0 +1,25 @@
+"""Kinds of x402 payments on EVM chains: what a payer signs, what settles it, and what a transaction proves of it.
+
+Clients, servers, the index, the service for buyers, the aggregator and the pages all read payments by these functions.
+`docs/x402.md` has the table of kinds.
+"""
+
+from bilateral.core.payments.kinds import PROVABLE, PaymentKind, kind_of, kind_of_terms
+from bilateral.core.payments.settling import ProxyCall, ReceiptLog, inner_calls, proxy_call, settled_calls
+from bilateral.core.payments.signed import InvalidPaymentError, SignedPayment, authorization_identity, signed_part
+
+__all__ = [
+    "PROVABLE",
+    "InvalidPaymentError",
+    "PaymentKind",
+    "ProxyCall",
+    "ReceiptLog",
+    "SignedPayment",
+    "authorization_identity",
+    "inner_calls",
+    "kind_of",
+    "kind_of_terms",
+    "proxy_call",
+    "settled_calls",
+    "signed_part",
+]

@@ -1,0 +1,87 @@
+"""Kinds of payments, read from scheme, method and spender together: the scheme alone does not tell them apart."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from bilateral.core.payments.contracts import ESCROW_COLLECTORS, EXACT_PROXY, UPTO_PROXY
+
+EIP_3009: Final = "authorization"
+PERMIT2: Final = "permit2Authorization"
+SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
+"""The parts of a payment payload that a payer signs, one for each method of transfer."""
+
+
+class PaymentKind(StrEnum):
+    """The way in which an x402 payment moves money on an EVM chain."""
+
+    EIP3009 = "eip3009"
+    """Scheme `exact`: the token moves the amount that the payer signed (`transferWithAuthorization`)."""
+    PERMIT2_EXACT = "permit2-exact"
+    """Scheme `exact`: a proxy moves the signed amount by Permit2."""
+    PERMIT2_UPTO = "permit2-upto"
+    """Scheme `upto`: a proxy moves what the seller charges, at most the signed ceiling."""
+    CHANNEL = "channel"
+    """Scheme `batch-settlement`: the seller claims from a deposit."""
+    AUTH_CAPTURE = "auth-capture"
+    """An escrow holds the money until the seller captures it."""
+    PLAIN = "plain"
+    """A transfer without a signed payment."""
+    UNKNOWN = "unknown"
+    """Terms or a payload of any other form."""
+
+
+PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
+"""The kinds whose single payments a transaction proves."""
+
+_METHODS: Final[dict[object, PaymentKind]] = {
+    None: PaymentKind.EIP3009,
+    "eip3009": PaymentKind.EIP3009,
+    "default": PaymentKind.EIP3009,  # the SDK's own name
+    "permit2": PaymentKind.PERMIT2_EXACT,
+}
+"""The kind of each `extra.assetTransferMethod` of the scheme `exact`."""
+
+_SCHEMES: Final[dict[object, PaymentKind]] = {
+    "upto": PaymentKind.PERMIT2_UPTO,
+    "batch-settlement": PaymentKind.CHANNEL,
+    "auth-capture": PaymentKind.AUTH_CAPTURE,
+}
+
+_SPENDERS: Final = {PaymentKind.PERMIT2_EXACT: EXACT_PROXY, PaymentKind.PERMIT2_UPTO: UPTO_PROXY}
+_COLLECTORS: Final = frozenset(collector.lower() for collector in ESCROW_COLLECTORS)
+
+
+def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
+    """Return the kind of payment that a server's terms ask for."""
+    method = extra.get("assetTransferMethod") if isinstance(extra, Mapping) else None
+    method = method if isinstance(method, str | None) else ""
+    if scheme == "exact":
+        return _METHODS.get(method, PaymentKind.UNKNOWN)
+    if not isinstance(scheme, str) or (scheme == "upto" and method not in {None, "permit2"}):
+        return PaymentKind.UNKNOWN
+    return _SCHEMES.get(scheme, PaymentKind.UNKNOWN)
+
+
+def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentKind:
+    """Return the kind of a payment.
+
+    A payload of `auth-capture` looks like one of `exact`; its signed spender or payee is a collector, or it has a salt.
+    """
+    terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
+    parts = [name for name in SIGNED_PARTS if name in payload]
+    signed = payload[parts[0]] if len(parts) == 1 else None
+    if terms in {PaymentKind.CHANNEL, PaymentKind.AUTH_CAPTURE}:
+        return terms
+    if not isinstance(signed, Mapping):
+        return PaymentKind.UNKNOWN
+    spender = str(signed.get("to" if parts[0] == EIP_3009 else "spender")).lower()
+    if "salt" in payload or spender in _COLLECTORS:
+        return PaymentKind.AUTH_CAPTURE
+    if parts[0] == EIP_3009:
+        return terms if terms is PaymentKind.EIP3009 else PaymentKind.UNKNOWN
+    # A payer may sign for Permit2 although the terms of `exact` name no method.
+    kind = terms if terms is PaymentKind.PERMIT2_UPTO else PaymentKind.PERMIT2_EXACT
+    is_exact = accepted.get("scheme") == "exact" and terms is not PaymentKind.UNKNOWN
+    is_proxy = spender == _SPENDERS[kind].lower()
+    return kind if is_proxy and (is_exact or terms is kind) else PaymentKind.UNKNOWN

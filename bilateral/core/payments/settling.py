@@ -1,0 +1,156 @@
+"""Settlements by Permit2: the calls of the proxies, and the transfers that they made.
+
+The proxies' events name nobody, and Permit2 logs nothing. So a payment is proven by the calldata of its transaction, or
+by a trace if another contract called the proxy. All words that matter stand at fixed places, so that no offset can make
+two readers differ. Bytes after the calldata are normal.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments.contracts import EXACT_PROXY, SETTLED, TRANSFER, UPTO_PROXY
+from bilateral.core.payments.kinds import PaymentKind
+from bilateral.core.payments.signed import WORD
+
+_SELECTOR: Final = 4  # bytes
+_PERMIT: Final = 5  # words of a permit of the token (EIP-2612), which `settleWithPermit` has first
+
+_FUNCTIONS: Final = {
+    (EXACT_PROXY.lower(), "13cd3b53"): (PaymentKind.PERMIT2_EXACT, 0),
+    (EXACT_PROXY.lower(), "fa340378"): (PaymentKind.PERMIT2_EXACT, _PERMIT),
+    (UPTO_PROXY.lower(), "ff11e7b4"): (PaymentKind.PERMIT2_UPTO, 0),
+    (UPTO_PROXY.lower(), "016c1748"): (PaymentKind.PERMIT2_UPTO, _PERMIT),
+}
+"""`settle` and `settleWithPermit` of both proxies, by address and selector, with the words before the payment."""
+
+_WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
+_MOST_FRAMES: Final = 10_000
+"""The calls of a trace that are read: a transaction of 30 million gas makes fewer that reach a proxy."""
+
+
+class ReceiptLog(NamedTuple):
+    """A log of a transaction.
+
+    Attributes:
+        log_index: Its place in the block.
+        address: The contract, in checksum form.
+    """
+
+    log_index: int
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+
+
+@dataclass(frozen=True)
+class ProxyCall:
+    """A call that settles a payment by Permit2.
+
+    Attributes:
+        kind: `permit2-exact` or `permit2-upto`.
+        token: The token. All accounts are in checksum form.
+        ceiling: The amount that the owner signed.
+        nonce: The nonce in 32 bytes.
+        deadline: The last second at which the payment could be settled.
+        amount: The amount to be moved. A token with a fee moves less.
+        owner: The account that pays.
+        payee: The account to be paid.
+        facilitator: The account that may settle (`upto`); None if anybody may.
+    """
+
+    kind: PaymentKind
+    token: str
+    ceiling: int
+    nonce: bytes
+    deadline: int
+    amount: int
+    owner: str
+    payee: str
+    facilitator: str | None
+
+
+def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
+    """Return the payment that a call settles; None if it is no call of a proxy."""
+    function = _FUNCTIONS.get(((to or "").lower(), data[:_SELECTOR].hex()))
+    if function is None:
+        return None
+    kind, skipped = function
+    start = _SELECTOR + skipped * WORD
+    words = [data[start + place * WORD :][:WORD] for place in range(_WORDS[kind])]
+    if len(words[-1]) < WORD:
+        return None
+    token, ceiling, nonce, deadline, *rest = words
+    amount = rest.pop(0) if kind is PaymentKind.PERMIT2_UPTO else ceiling
+    accounts = [token, *rest[:-1]]  # the last word is validAfter
+    if any(any(account[: WORD - 20]) for account in accounts):
+        return None  # the proxy reverts
+    asset, owner, payee, *facilitator = (checksummed("0x" + account[-20:].hex()) for account in accounts)
+    numbers = int.from_bytes(ceiling), nonce, int.from_bytes(deadline), int.from_bytes(amount)
+    return ProxyCall(kind, asset, *numbers, owner, payee, facilitator[0] if facilitator else None)
+
+
+def inner_calls(trace: Any) -> list[ProxyCall]:
+    """Return the payments that the calls of a transaction settled, in the order of the proxies' events.
+
+    A proxy logs its event at its end, so a call inside another one comes first. Calls that failed, or stand below one
+    that failed, settled nothing.
+
+    Raises:
+        ValueError: It is not such an answer.
+    """
+    calls: list[ProxyCall] = []
+    frames: list[tuple[Any, bool]] = [(trace, False)]
+    read = 0
+    while frames:
+        frame, is_after = frames.pop()
+        if not isinstance(frame, Mapping) or not isinstance(frame.get("calls", []), list):
+            raise ValueError("the trace has a call that is no object")  # noqa: TRY004  # malformed data
+        if is_after:
+            data = frame.get("input")
+            call = proxy_call(str(frame.get("to")), bytes.fromhex(str(data)[2:]))
+            calls += [call] if call is not None and str(frame.get("type")).upper() == "CALL" else []
+        elif not frame.get("error"):
+            read += 1
+            if read > _MOST_FRAMES:
+                raise ValueError(f"the trace has more than {_MOST_FRAMES} calls")
+            frames.append((frame, True))
+            frames += [(inner, False) for inner in reversed(frame.get("calls", []))]
+    return calls
+
+
+def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Iterator[tuple[ProxyCall, ReceiptLog]]:
+    """Pair each payment with the transfer that it made. A transfer belongs to one payment at most.
+
+    Yields:
+        Each payment with its transfer. One whose transfer is not among the logs is left out, and all are if there are
+        more or fewer events than calls: the calls are not all that settled.
+    """
+    if sum(is_settlement(log) for log in logs) != len(calls):
+        return
+    transfers: list[ReceiptLog] = []
+    left = iter(calls)
+    for log in logs:
+        if is_settlement(log):
+            call = next(left)
+            parties = TRANSFER, address_topic(call.owner), address_topic(call.payee)
+            for transfer in reversed(transfers):
+                moved = int.from_bytes(transfer.data)
+                if transfer.address == call.token and transfer.topics == parties and 0 < moved <= call.amount:
+                    transfers.remove(transfer)
+                    yield call, transfer
+                    break
+        elif log.topics[:1] == (TRANSFER,) and len(log.data) == WORD:
+            transfers.append(log)
+
+
+def is_settlement(log: ReceiptLog) -> bool:
+    """Return True if a log is the event of one of the proxies."""
+    is_event = len(log.topics) == 1 and log.topics[0] in SETTLED and not log.data
+    return is_event and log.address in {EXACT_PROXY, UPTO_PROXY}
+
+
+def address_topic(address: str) -> bytes:
+    """Return an address as a topic."""
+    return bytes.fromhex(address[2:]).rjust(WORD, b"\0")

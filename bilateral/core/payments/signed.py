@@ -1,0 +1,178 @@
+"""The authorization that a payer signs, read strictly, so that no facilitator reads another payment than we do."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments.kinds import EIP_3009, PROVABLE, SIGNED_PARTS, PaymentKind, kind_of
+from bilateral.core.payments.kinds import PERMIT2 as PERMIT2_PART
+
+WORD: Final = 32  # bytes of a word of the contract ABI
+_MOST: Final = 2**256 - 1
+_DECIMAL: Final = re.compile("0|[1-9][0-9]{0,77}")
+_ZERO: Final = "0x" + "00" * 20
+
+
+class InvalidPaymentError(Exception):
+    """A payment that no transaction can settle as it was agreed. The message says why.
+
+    Attributes:
+        code: The reason for programs, such as `payee_mismatch`.
+        field: The path of the invalid field, such as `permit2Authorization.witness.to`.
+    """
+
+    def __init__(self, code: str, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.code, self.field = code, field
+
+
+@dataclass(frozen=True)
+class SignedPayment:
+    """A payment as its payer signed it.
+
+    Attributes:
+        kind: One of `PROVABLE`.
+        asset: The token.
+        payer: The account that pays. All accounts are in checksum form.
+        payee: The account to be paid, `payTo`.
+        amount: The agreed amount in the token's smallest unit; of `upto`, the ceiling.
+        nonce: The nonce in 32 bytes.
+        valid_after: Unix seconds. EIP-3009 is valid after them, Permit2 from them on.
+        deadline: Unix seconds. EIP-3009 is valid before them, Permit2 until them.
+        facilitator: The account that must settle (`upto`); None if anybody may.
+    """
+
+    kind: PaymentKind
+    asset: str
+    payer: str
+    payee: str
+    amount: int
+    nonce: bytes
+    valid_after: int
+    deadline: int
+    facilitator: str | None = None
+
+    @classmethod
+    def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> "SignedPayment":
+        """Read a payment.
+
+        Raises:
+            InvalidPaymentError: The payment is of another kind, a field is missing or invalid, or the signed terms
+                are not the accepted ones.
+        """
+        name, signed = signed_part(payload)
+        if signed is None:
+            is_ambiguous = sum(part in payload for part in SIGNED_PARTS) > 1
+            code, problem = ("ambiguous_payment", "has two") if is_ambiguous else ("unsupported_payment", "has none")
+            raise InvalidPaymentError(code, "", f"the payment {problem} of {' and '.join(SIGNED_PARTS)}")
+        if name == PERMIT2_PART:
+            _check_permit2(accepted, signed)
+        kind = kind_of(accepted, payload)
+        if kind not in PROVABLE:
+            raise InvalidPaymentError("unsupported_payment", "", f"a payment of kind {kind} cannot be verified")
+        asset, payee = _account(accepted, "asset"), _account(accepted, "payTo")
+        amount = _number(accepted, "amount")
+        if amount == 0:
+            raise InvalidPaymentError("invalid_amount", "amount", "0 is no price")
+        payer = _account(signed, f"{name}.from")
+        if kind is PaymentKind.EIP3009:
+            _require(payee, _account(signed, f"{name}.to"), "payee_mismatch", f"{name}.to")
+            nonce = authorization_nonce(signed.get("nonce"))
+            if nonce is None:
+                raise InvalidPaymentError("invalid_nonce", f"{name}.nonce", "not 32 bytes in hexadecimal digits")
+            times = _number(signed, f"{name}.validAfter"), _number(signed, f"{name}.validBefore")
+            return cls(kind, asset, payer, payee, amount, nonce, *times)
+        permitted, witness = signed["permitted"], signed["witness"]
+        _require(payee, _account(witness, f"{name}.witness.to"), "payee_mismatch", f"{name}.witness.to")
+        _require(asset, _account(permitted, f"{name}.permitted.token"), "asset_mismatch", f"{name}.permitted.token")
+        _require(amount, _number(permitted, f"{name}.permitted.amount"), "amount_mismatch", f"{name}.permitted.amount")
+        number = _number(signed, f"{name}.nonce", "invalid_nonce")
+        times = _number(witness, f"{name}.witness.validAfter"), _number(signed, f"{name}.deadline")
+        facilitator = None
+        if kind is PaymentKind.PERMIT2_UPTO:
+            facilitator = _account(witness, f"{name}.witness.facilitator")
+        return cls(kind, asset, payer, payee, amount, number.to_bytes(WORD), *times, facilitator)
+
+
+def _check_permit2(accepted: Mapping[str, Any], signed: Mapping[str, Any]) -> None:
+    """Check what tells a payment by a proxy from any other use of Permit2."""
+    for part in ("permitted", "witness"):
+        if not isinstance(signed.get(part), Mapping):
+            raise InvalidPaymentError(f"missing_{part}", f"{PERMIT2_PART}.{part}", "missing, or not an object")
+    if not isinstance(signed.get("spender"), str):
+        raise InvalidPaymentError("missing_spender", f"{PERMIT2_PART}.spender", "missing, or not text")
+    payload = {PERMIT2_PART: signed}
+    if kind_of(accepted, payload) is PaymentKind.UNKNOWN and accepted.get("scheme") in {"exact", "upto"}:
+        problem = f"{signed['spender'][:80]!r} is not the proxy of {accepted['scheme']}"
+        raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
+    field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
+    if accepted.get("scheme") == "upto" and facilitator in {None, _ZERO}:
+        raise InvalidPaymentError("missing_facilitator", field, "missing, so anybody or nobody could settle")
+    if accepted.get("scheme") == "exact" and facilitator is not None:
+        raise InvalidPaymentError("unexpected_facilitator", field, "the proxy of exact has none")
+
+
+def _require(expected: object, signed: object, code: str, field: str) -> None:
+    if signed != expected:
+        raise InvalidPaymentError(code, field, f"{signed} was signed, {expected} was agreed")
+
+
+def _account(record: Mapping[str, Any], path: str) -> str:
+    value = record.get(path.rpartition(".")[2])
+    try:
+        return checksummed(value)  # type: ignore[arg-type]  # another type is malformed
+    except (MalformedIdentifierError, AttributeError, TypeError):
+        raise InvalidPaymentError("invalid_payment", path, f"{str(value)[:80]!r} is not an address") from None
+
+
+def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment") -> int:
+    """Read a number in decimal digits: other forms are read differently by facilitators."""
+    value = record.get(path.rpartition(".")[2])
+    if not isinstance(value, str) or not _DECIMAL.fullmatch(value) or int(value) > _MOST:
+        problem = f"{str(value)[:80]!r} is not a number from 0 to 2^256 - 1 in decimal digits"
+        raise InvalidPaymentError(code, path, problem)
+    return int(value)
+
+
+def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the name and the content of the part that a payer signs; an empty name and None without one.
+
+    A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
+    """
+    names = [name for name in SIGNED_PARTS if name in payload]
+    signed = payload[names[0]] if len(names) == 1 else None
+    return (names[0], signed) if isinstance(signed, Mapping) else ("", None)
+
+
+def authorization_nonce(text: object) -> bytes | None:
+    """Read a nonce of EIP-3009 as facilitators do: without 0x, with spaces, without zeros at the end."""
+    if not isinstance(text, str):
+        return None
+    try:
+        nonce = bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        return None
+    return nonce.ljust(WORD, b"\0") if len(nonce) <= WORD else None
+
+
+def authorization_identity(network: str, asset: str, payload: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return what is equal for every copy of an authorization, whatever else its message holds; None without one.
+
+    A nonce of EIP-3009 is one of its token and payer. A nonce of Permit2 is one of its owner for all tokens, spenders
+    and signatures.
+    """
+    name, signed = signed_part(payload)
+    if signed is None or "from" not in signed or "nonce" not in signed:
+        return None
+    account, text = str(signed["from"]).lower().removeprefix("0x"), str(signed["nonce"])
+    if name == EIP_3009:
+        nonce = authorization_nonce(text)
+        return network, asset.lower(), account, text if nonce is None else nonce.hex()
+    try:
+        number = str(int(text, 0) if text.lower().startswith("0x") else int(text))
+    except ValueError:
+        number = text  # no facilitator reads it
+    return network, "permit2", account, number
