@@ -170,7 +170,7 @@ class WashPayments(Detector):
         opinions = ledger.opinions
         holders, nothing = np.unique(_holder(ledger, payments)), np.zeros(0, np.int64)
         actors, answers = np.unique(ledger.payer[payments]), np.unique(self._answers[payments])
-        returned = [self._equal[slice(*self._bounds[place : place + 2])] for place in answers[answers >= 0].tolist()]
+        equal_sums = [self._equal[slice(*self._bounds[place : place + 2])] for place in answers[answers >= 0].tolist()]
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
         rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
         writers = np.unique(opinions.rater[rows[opinions.kind[rows] == Kind.FEEDBACK]])
@@ -183,7 +183,7 @@ class WashPayments(Detector):
             basis=Basis.MONEY,
             passive=frozenset({Part.ACTOR, Part.BENEFICIARY}),  # either can bring the other to it
             opinions=rows,
-            payments=np.unique(np.concatenate([payments, *returned])),
+            payments=np.unique(np.concatenate([payments, *equal_sums])),
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             sentence=(
                 f"To agent {int(ledger.agent_ids[agent])}: {len(payments)} payment{'s' if len(payments) > 1 else ''} "
