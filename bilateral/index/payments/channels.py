@@ -220,7 +220,6 @@ class _Ledger:
         current.has_all_funds = True
 
     def _latest(self, channel_id: ColumnElement[bytes], funder: ColumnElement[str]) -> ScalarSelect[int]:
-        """Return the query of an account's money in a channel."""
         fund = channel_fund.c
         query = select(fund.remaining).where(
             fund.chain_id == self._chain_id, fund.channel_id == channel_id, fund.funder == funder
