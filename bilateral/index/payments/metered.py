@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from bilateral.index.payments.tables import payment
 from bilateral.index.reading.registries import AgentKey
@@ -45,7 +45,7 @@ def metered_sales(connection: Connection, key: AgentKey, accounts: Collection[st
     share = _share([row for row in received if row.agent_id == key.agent_id])
     if share is None:
         return None
-    sellers: dict[str, list[Row[Any]]] = defaultdict(list)
+    sellers = defaultdict(list)
     for row in connection.execute(newest.limit(_OF_OTHERS)) if share >= _ALL else ():
         sellers[row.owner].append(row)
     shares = [of_other for owner, rows in sellers.items() if owner not in accounts and (of_other := _share(rows))]
@@ -53,8 +53,7 @@ def metered_sales(connection: Connection, key: AgentKey, accounts: Collection[st
     return MeteredSales(share, others if others < _ALL else None)
 
 
-def _share(payments: Sequence[Row[Any]]) -> float | None:
-    """Return the share of the ceilings of metered payments; None without any."""
+def _share(payments: Sequence[Any]) -> float | None:
     metered = [(row.micros, row.amount / row.ceiling) for row in payments if row.ceiling]
     paid = sum(micros for micros, _ in metered)
     return sum(micros * share for micros, share in metered) / paid if paid else None

@@ -276,10 +276,7 @@ def _affordable(steps: Floats | Ints) -> Flags:
 
 
 def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
-    """Return, for each payment, an equal sum of a day in the other direction within a week; -1 without one.
-
-    The other values are the payments by sum, and the bounds of each sum among them.
-    """
+    """Return an equal sum of a day in the other direction for each payment, or -1; the payments by sum; its bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))
