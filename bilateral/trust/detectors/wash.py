@@ -113,7 +113,7 @@ class WashPayments(Detector):
                 findings.append(
                     self._finding(context.ledger, number, own, float(q_values[place]), int(clients[number]))
                 )
-        del self._by, self._share, self._answers, self._equal  # they are as long as the payments
+        del self._by, self._share, self._answers, self._equal, self._bounds  # they are as long as the payments
         return findings
 
     def _returned(self, context: Context) -> Flags:
