@@ -20,7 +20,8 @@ from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.queries import ForeignIdentity, OtherIdentity, foreign_identities, names_of, other_identities
 from bilateral.index.operating.chains import ChainProgress, chains
-from bilateral.index.payments.queries import payment_states, payments_of
+from bilateral.index.payments.metered import MeteredSales, metered_sales
+from bilateral.index.payments.queries import Payment, payment_states, payments_of
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -135,6 +136,7 @@ class AgentPage:
         over_time: Its rating as a server over time, by its newest feedback.
         raters: The raters behind it by their weight.
         money: The cents that it received and its accounts paid on each day, by their newest payments; None without any.
+        metered: What it charged of the amounts that buyers of its metered service signed for; None without any.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
         on_solana: Those on Solana, each proven or claimed.
@@ -166,6 +168,7 @@ class AgentPage:
     over_time: tuple[agent_figures.Point, ...]
     raters: tuple[agent_figures.RaterGroup, ...]
     money: agent_figures.Activity | None
+    metered: MeteredSales | None
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[ForeignIdentity, ...]
@@ -265,6 +268,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         over_time=agent_figures.rating_over_time(recent, as_server.summary),
         raters=agent_figures.rater_groups(recent, payments, flagged, as_server.summary),
         money=_money(connection, key, accounts),
+        metered=metered_sales(connection, key, accounts),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=foreign_identities(connection, key),
@@ -279,15 +283,11 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
 
 
 def _money(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> agent_figures.Activity | None:
-    received = [
-        payment
-        for account in accounts
-        for payment in payments_of(connection, key.chain_id, account, "payee", _PAYMENTS)
-        if payment.agent == key.id
-    ]
-    of_accounts = (payments_of(connection, key.chain_id, account, "payer", _PAYMENTS) for account in accounts)
-    paid = [payment for payments in of_accounts for payment in payments]
-    return agent_figures.money_by_day(received, paid)
+    def of(side: str) -> list[Payment]:
+        newest = (payments_of(connection, key.chain_id, account, side, _PAYMENTS) for account in accounts)
+        return [payment for payments in newest for payment in payments]
+
+    return agent_figures.money_by_day([payment for payment in of("payee") if payment.agent == key.id], of("payer"))
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:

@@ -37,7 +37,7 @@ class Results:
         clients: Each rated client, with the same columns by address.
         validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
         buyers: Each account that paid: the same columns, by the ratings of servers that it paid; payments, payees,
-            volume, and the share of payments that came back.
+            volume, and the share of it that came back.
         findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by part.
         rows: The rows that each finding rests on: `finding`, `table`, `row`.
         evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
@@ -191,14 +191,16 @@ def _buyers(engine: Engine) -> pa.Table:
     returned = engine.returned()
     count = np.bincount(payer, minlength=ledger.accounts)
     distinct = distinct_keys(payer * max(ledger.accounts, 1) + payee) // max(ledger.accounts, 1)
+    volume = np.bincount(payer, weights=ledger.amount[inside], minlength=ledger.accounts)
+    back = np.bincount(payer, weights=(ledger.amount * returned)[inside], minlength=ledger.accounts)
     places = np.flatnonzero(count)
     return pa.table(
         {
             "address": ledger.addresses.take(pa.array(places)),
             "payments": count[places],
             "payees": np.bincount(distinct, minlength=ledger.accounts)[places],
-            "volume": np.bincount(payer, weights=ledger.amount[inside], minlength=ledger.accounts)[places],
-            "returned": np.bincount(payer[returned[inside]], minlength=ledger.accounts)[places] / count[places],
+            "volume": volume[places],
+            "returned": back[places] / np.maximum(volume[places], 1e-12),
             "flagged": engine.suspicion_.flagged[places],
             **_columns(buyer_scores(engine.context_, engine.suspicion_, returned), places + ledger.agents),
         }

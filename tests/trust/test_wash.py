@@ -129,16 +129,18 @@ def test_a_refund_after_low_feedback_alone_blames_nobody(market, score, also, co
 
 
 @pytest.mark.parametrize(("complaints", "rated", "left"), [(3, None, 0), (2, None, 4), (3, 50, 12), (3, 49, 0)])
-def test_each_complaint_explains_one_refund_to_a_client_whom_the_owner_does_not_praise(market, complaints, rated, left):
+def test_each_complaint_explains_the_refunds_of_a_day_to_a_client_whom_the_owner_does_not_praise(
+    market, complaints, rated, left
+):
     market.agent(99, "shop")
     for number in range(4):
-        for place in range(3):
-            market.payment(f"buyer{number}", "shop", 99, 1.0, 900.0 + 10 * place)
-            market.transfer("shop", f"buyer{number}", 1.0, 1000.0 + 10 * place)
+        for day in range(3):
+            market.payment(f"buyer{number}", "shop", 99, 1.0, 900.0 + day * DAY)
+            market.transfer("shop", f"buyer{number}", 1.0, 1000.0 + day * DAY)
         for place in range(complaints):
-            market.feedback(f"buyer{number}", 99, 10, 1100.0 + place)
+            market.feedback(f"buyer{number}", 99, 10, 1100.0 + place + 2 * DAY)
         if rated is not None:
-            market.rating(f"buyer{number}", 99, rated, 1200.0)
+            market.rating(f"buyer{number}", 99, rated, 1200.0 + 2 * DAY)
     findings = WashPayments(level=1.1).fit(market.context()).findings_
     assert [len(finding.payments) for finding in findings] == ([left] if left else [])
 

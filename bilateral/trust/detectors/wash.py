@@ -17,6 +17,7 @@ import numpy as np
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.features.context import MOSTLY, Context
 from bilateral.trust.features.findings import Basis, Finding, Part
+from bilateral.trust.features.purchases import DAY, starts_of_days
 from bilateral.trust.features.significance import adjusted, usual_shares
 from bilateral.trust.tables.arrays import (
     Flags,
@@ -33,7 +34,6 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 from bilateral.trust.tables.searches import Keyed, first_reaching
 
-DAY: Final = 86400.0
 _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
@@ -94,7 +94,9 @@ class WashPayments(Detector):
         self.returned_ = self._returned(context) & inside
         rows = np.flatnonzero(inside & ~_refunded(ledger, self.returned_))
         keys, client = np.unique(pairs(agent[rows], ledger.payer[rows], ledger.accounts), return_inverse=True)
-        back = np.bincount(client, weights=self._answers[rows] >= 0) >= MOSTLY * np.bincount(client)
+        paid = ledger.amount[rows]
+        answered = np.bincount(client, weights=np.where(self._answers[rows] >= 0, paid, 0.0))
+        back = (answered > 0) & (answered >= MOSTLY * np.bincount(client, weights=paid))
         back[client[self._share[rows] >= MOSTLY]] = True
         sold_by = unpaired(keys, ledger.accounts)[0]
         clients, washed = group_counts(sold_by, ledger.agents), group_counts(sold_by[back], ledger.agents)
@@ -111,7 +113,7 @@ class WashPayments(Detector):
                 findings.append(
                     self._finding(context.ledger, number, own, float(q_values[place]), int(clients[number]))
                 )
-        del self._by, self._share, self._answers  # they are as long as the payments
+        del self._by, self._share, self._answers, self._equal, self._bounds  # they are as long as the payments
         return findings
 
     def _returned(self, context: Context) -> Flags:
@@ -134,7 +136,7 @@ class WashPayments(Detector):
                 else:  # two steps may lead through the funder
                     farther[rows] = np.maximum(farther[rows], share)
             self._share += farther
-        self._answers = _equal_payments(ledger)
+        self._answers, self._equal, self._bounds = _equal_sums(ledger)
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
@@ -167,7 +169,8 @@ class WashPayments(Detector):
     def _finding(self, ledger: Ledger, agent: int, payments: Ints, q_value: float, clients: int) -> Finding:
         opinions = ledger.opinions
         holders, nothing = np.unique(_holder(ledger, payments)), np.zeros(0, np.int64)
-        actors = np.unique(ledger.payer[payments])
+        actors, answers = np.unique(ledger.payer[payments]), np.unique(self._answers[payments])
+        equal_sums = [self._equal[slice(*self._bounds[place : place + 2])] for place in answers[answers >= 0].tolist()]
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
         rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
         writers = np.unique(opinions.rater[rows[opinions.kind[rows] == Kind.FEEDBACK]])
@@ -180,7 +183,7 @@ class WashPayments(Detector):
             basis=Basis.MONEY,
             passive=frozenset({Part.ACTOR, Part.BENEFICIARY}),  # either can bring the other to it
             opinions=rows,
-            payments=np.union1d(payments, self._answers[payments][self._answers[payments] >= 0]),
+            payments=np.unique(np.concatenate([payments, *equal_sums])),
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             sentence=(
                 f"To agent {int(ledger.agent_ids[agent])}: {len(payments)} payment{'s' if len(payments) > 1 else ''} "
@@ -210,7 +213,7 @@ def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:
-    """Mark the returned payments that are refunds: for each payer, as many as it complained about."""
+    """Mark the returned payments that are refunds: for each payer, those of as many days as it complained often."""
     # A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
@@ -228,7 +231,8 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
     rows = np.flatnonzero(returned)
     rows = rows[np.lexsort((ledger.paid_at[rows], ledger.payer[rows], ledger.paid_agent[rows]))]
     paid = pairs(ledger.paid_agent[rows], ledger.payer[rows], size)
-    place = np.arange(len(rows)) - np.searchsorted(paid, paid)
+    days = np.searchsorted(starts_of_days(paid, ledger.paid_at[rows]), np.arange(len(rows)), side="right")
+    place = days - days[np.searchsorted(paid, paid)]
     is_refund = contained(paid, complaints)
     is_refund[is_refund] = place[is_refund] < count[np.searchsorted(complaints, paid[is_refund])]
     out = np.zeros(len(returned), bool)
@@ -271,8 +275,8 @@ def _affordable(steps: Floats | Ints) -> Flags:
     return out
 
 
-def _equal_payments(ledger: Ledger) -> Ints:
-    """Return, for each payment, one of the same sum in the other direction within a week; -1 without one."""
+def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
+    """Return an equal sum of a day in the other direction for each payment, or -1; the payments by sum; its bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))
@@ -280,14 +284,18 @@ def _equal_payments(ledger: Ledger) -> Ints:
     back = pairs(owner[usable], ledger.payer[usable], ledger.accounts)
     mutual = contained(back, np.sort(forth))
     usable, forth, back = usable[mutual], forth[mutual], back[mutual]
-    amount, paid_at = ledger.amount[usable], ledger.paid_at[usable]
+    order = lexical_order(ledger.paid_at[usable], forth)
+    usable, forth, back = usable[order], forth[order], back[order]
+    starts = starts_of_days(forth, ledger.paid_at[usable])
+    amount, paid_at = np.add.reduceat(ledger.amount[usable], starts), ledger.paid_at[usable[starts]]
+    forth, back = forth[starts], back[starts]
     week = np.floor(paid_at / _WEEK)
     directions = np.unique(np.concatenate([forth, back]), return_inverse=True)[1].reshape(2, -1)
     weeks = np.unique(np.concatenate([week - 1, week, week + 1]), return_inverse=True)[1].reshape(3, -1)
     size = int(weeks.max(initial=0)) + 1
     group = pairs(directions[0], weeks[1], size)
     order = np.lexsort((amount, group))
-    best = np.full(len(usable), len(usable))
+    best = np.full(len(starts), len(starts))
     # Of the week before, payments from a time on fit, of the same week all, and of the week after those up to a time.
     for other, sign in zip(weeks, (1.0, 0.0, -1.0), strict=True):
         rows = Keyed(group[order], amount[order], sign * paid_at[order])
@@ -296,6 +304,6 @@ def _equal_payments(ledger: Ledger) -> Ints:
         positions, answer = np.flatnonzero(first >= 0), order[first[first >= 0]]
         same = np.abs(amount[answer] - amount[positions]) <= amount[positions] * _EQUAL
         best[positions[same]] = np.minimum(best[positions[same]], answer[same])
-    answered = best < len(usable)
-    out[usable[answered]] = usable[best[answered]]
-    return out
+    bounds = np.append(starts, len(usable))
+    out[usable] = np.repeat(np.where(best < len(starts), best, -1), np.diff(bounds))
+    return out, usable, bounds

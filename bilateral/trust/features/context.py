@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from bilateral.trust.features.money import Money
+from bilateral.trust.features.purchases import DAY, Purchases
 from bilateral.trust.features.sharing import Sharing, sharing
 from bilateral.trust.features.ties import Ties, ties_of
 from bilateral.trust.tables.arrays import (
@@ -27,7 +28,6 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
 
-DAY: Final = 86400.0
 _TIMES: Final = 20
 """Segments of time within which ages are compared. Early on, everybody is young."""
 
@@ -40,6 +40,12 @@ RECORDED: Final = 0.05
 
 RARE: Final = 60
 """The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
+
+_ALIKE: Final = 0.5
+"""The least spread of the logarithms of amounts: where most pay one price, twice or once a day is as usual."""
+
+_ROUNDING: Final = 1e-6
+"""The part of a usual amount that a sum of floats may lack."""
 
 THIN: Final = 2
 """An account that judges at most this many subjects is thin."""
@@ -76,6 +82,7 @@ class Context:
     judged: Ints
     activity: Ints
     money: Money
+    purchases: Purchases
     gave: Floats
     got: Floats
     paid: Flags
@@ -106,7 +113,8 @@ class Context:
         activity = np.bincount(opinions.rater[rows], minlength=ledger.accounts)
         feedback = opinions.kind == Kind.FEEDBACK
         money = Money.of(ledger, ties.is_hub)
-        freshness, bought_at = _freshness(ledger, ties), _bought_at(ledger, first)
+        freshness, purchases = _freshness(ledger, ties), Purchases.of(ledger)
+        bought_at = _bought_at(ledger, purchases, first)
         gave, got = _exchanged(ledger, money, first)
         bought_at[got >= MOSTLY * gave] = np.inf
         paid = bought_at[pair_of] <= opinions.ts + DAY
@@ -125,6 +133,7 @@ class Context:
             judged=judged,
             activity=activity,
             money=money,
+            purchases=purchases,
             gave=gave,
             got=got,
             paid=paid,
@@ -160,21 +169,24 @@ def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
     return np.concatenate(parts), pair_of
 
 
-def _bought_at(ledger: Ledger, first: Ints) -> Floats:
-    """Return the time of the first usual payment from the rater to the agent, for each pair; infinity without one."""
+def _bought_at(ledger: Ledger, purchases: Purchases, first: Ints) -> Floats:
+    """Return the time from which the rater paid the agent a usual amount, for each pair; infinity without one."""
     subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
-    usable = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
+    usable = np.flatnonzero(purchases.amount > 0)
     if not len(usable) or not len(first):
         return out
-    logs = np.log(ledger.amount[usable])
+    logs = np.log(purchases.amount[usable])
     middle = np.median(logs)
-    spread = 1.4826 * np.median(np.abs(logs - middle)) + 1e-9
-    usable = usable[logs > middle - 4 * spread]  # less is dust, which buys a proof and nothing else
+    spread = max(1.4826 * float(np.median(np.abs(logs - middle))), _ALIKE)
     # The agent is the left code: pairs are sorted by subject, so that each search begins near the one before.
-    keys = pairs(ledger.paid_agent[usable], ledger.payer[usable], ledger.accounts)
-    order = lexical_order(keys)
-    starts = np.flatnonzero(first_of(keys[order]))
-    keys, times = keys[order[starts]], np.minimum.reduceat(ledger.paid_at[usable][order], starts)
+    keys = pairs(purchases.agent[usable], purchases.client[usable], ledger.accounts)
+    # Less is dust, which buys a proof and nothing else. But the purchases of several days add up.
+    part = np.exp(np.minimum(logs - middle + 4 * spread, 0.0))
+    starts, total = np.flatnonzero(first_of(keys)), np.cumsum(part)
+    total -= np.repeat((total - part)[starts], np.diff(starts, append=len(keys)))
+    enough = np.flatnonzero(total >= 1 - _ROUNDING)
+    enough = enough[first_of(keys[enough])]
+    keys, times = keys[enough], purchases.paid_at[usable[enough]]
     sold = (ledger.subject_agent >= 0) & (ledger.subject_kind != Kind.CLIENT_RATING)
     for segment in segments(subject):
         rows = segment.start + np.flatnonzero(sold[subject[segment]])

@@ -262,8 +262,7 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
         ("ratings to payments as client", rated, pays),
     ):
         yield name, np.where(left + right > 0, np.log((left + 0.5) / (right + 0.5)), np.nan)
-    valid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
-    amount = np.log(np.maximum(ledger.amount[valid], 1e-9))
+    amount = np.log(np.maximum(context.purchases.amount, 1e-9))
     yield "amount as client", judgements.by_payer.mean(amount)
     yield "amount as server", judgements.by_seller.mean(amount)
     later = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)

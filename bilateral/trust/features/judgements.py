@@ -9,7 +9,6 @@ import numpy as np
 
 from bilateral.trust.features.context import Context
 from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained_pairs, distinct_keys, pairs
-from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 
 _HIGH: Final = 60.0
@@ -32,7 +31,7 @@ class Judgements:
         distance: The percentage above what others say about the subject.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
         by_praised: The favourable ones about each account that answers.
-        by_payer, by_seller: The payments for a known agent, by who paid and by the owner of the agent.
+        by_payer, by_seller: The purchases, by who paid and by the owner of the agent.
     """
 
     rows: Ints
@@ -61,7 +60,8 @@ class Judgements:
         rated, percent = ledger.subject_account[subject].astype(np.int32), opinions.percent[rows]
         usual, praise = context.mean[kind], percent >= _HIGH
         praised = np.flatnonzero(praise)
-        payer, seller = _clients_and_servers(ledger)
+        payer, agent = context.purchases.client, context.purchases.agent
+        seller = ledger.owner[agent] if len(agent) else agent
         rest = Groups.by(subject, ledger.subjects).except_own(percent, usual)
         return cls(
             rows=rows,
@@ -80,13 +80,6 @@ class Judgements:
             by_payer=Groups.by(payer, ledger.accounts),
             by_seller=Groups.by(seller, ledger.accounts),
         )
-
-
-def _clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
-    """Return the payer and the owner of the agent of each payment for a known agent."""
-    paid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
-    agent = ledger.paid_agent[paid]
-    return ledger.payer[paid], ledger.owner[agent] if len(agent) else agent
 
 
 def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bilateral.core.payments.contracts import CANONICAL
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, distinct_keys, first_of, lexical_order, pairs
 from bilateral.trust.tables.columns import (
     at,
@@ -60,6 +61,7 @@ class _Coding:
             columns["agents", "holders"] = pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account")
         self.addresses, codes = coded_together(list(columns.values()))
         self.accounts = dict(zip(columns, codes, strict=True))
+        self.canonical = _canonical(self.addresses)
         order = lexical_order(integers(tables.agents["agent_id"]))
         ids = integers(tables.agents["agent_id"])[order]
         self.agent_order = order[first_of(ids)]
@@ -73,7 +75,9 @@ class _Coding:
         wallet = self.accounts["agents", "wallet"][self.agent_order]
         wallet = np.where(wallet < 0, owner, wallet)
         payments, transfers = self.tables.payments, self.tables.transfers
-        payer, paid_agent = self.accounts["payments", "payer"], self.agent(payments["agent_id"])
+        payer, payee = self.accounts["payments", "payer"], self.accounts["payments", "payee"]
+        payer = np.where(self.canonical[payer] | self.canonical[payee], -1, payer)
+        paid_agent = self.agent(payments["agent_id"])
         accounts, count = len(self.addresses), len(self.agent_ids)
         kinds = (count, accounts, count, count, count)
         opinions, tags, constant = self.opinions(kinds, owner, (payer, paid_agent))
@@ -94,7 +98,7 @@ class _Coding:
         paid_at, registered = floats(payments["ts"]), floats(agents["ts"])[self.agent_order]
         acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), (founder, registered))
         # Right after an account acts without gas of its own, a stranger may send it money, to seem its funder.
-        late = funded_at > _first_act(acts, accounts)
+        late = (funded_at > _first_act(acts, accounts)) | self.canonical[funder] | self.canonical[:-1]
         funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
         return Ledger(
             addresses=self.addresses,
@@ -115,12 +119,12 @@ class _Coding:
             ),
             subject_kind=np.repeat(np.arange(len(kinds)), kinds),
             payer=payer,
-            payee=self.accounts["payments", "payee"],
+            payee=payee,
             paid_agent=paid_agent,
             amount=floats(payments["amount"]),
             paid_at=paid_at,
-            src=src,
-            dst=dst,
+            src=np.where(self.canonical[src], -1, src),
+            dst=np.where(self.canonical[dst], -1, dst),
             sent=sent,
             sent_at=sent_at,
             coin=coin,
@@ -225,6 +229,12 @@ class _Coding:
         out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
         out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
         return texts.to_pylist(), constant
+
+
+def _canonical(addresses: pa.Array) -> Flags:
+    """Mark the contracts that x402 payments go through, whose money is others'; and, at -1, that no account is one."""
+    texts = pa.array([spelling for address in sorted(CANONICAL) for spelling in (address, address.lower())])
+    return np.append(np.asarray(pc.is_in(addresses, texts), np.bool_), False)
 
 
 def _first_transfers(size: int, moves: _Moves) -> tuple[Ints, Floats, Floats]:

@@ -8,22 +8,24 @@ from base64 import b64encode
 
 import pytest
 from eth_utils.crypto import keccak
-from sqlalchemy import select
+from sqlalchemy import insert, select, update
 
 from bilateral.core.contracts import Registry
+from bilateral.core.payments import PaymentKind
+from bilateral.core.payments.contracts import EXACT_PROXY, NONCE_INVALIDATED, PERMIT2
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import snapshot
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
-from bilateral.index.payments.tables import payment, payment_return
+from bilateral.index.payments.tables import channel, channel_fund, payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.analysis import Analyst, Refresher, analyse
 from bilateral.index.standing.inputs import read_tables
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs, Senders
-from simulation.events import encoded
+from simulation.events import Log, encoded
 from tests.index.analysis.conftest import DEPLOYMENT, KEY
-from tests.index.payments.world import TOKEN, Payments, account, transfer
+from tests.index.payments.world import TOKEN, Payments, account, transfer, word
 
 pytestmark = pytest.mark.one_engine
 
@@ -122,6 +124,54 @@ def test_a_purchase_by_a_seller_is_a_payment_and_no_transfer(engine, event_chain
         tables = read_tables(connection, *KEY.columns.values()).tables
     assert tables.payments["payer"].to_pylist() == [CLIENTS[0], owner(1)]
     assert tables.transfers["dst"].to_pylist() == [CLIENTS[0]]
+
+
+def read(engine):
+    with snapshot(engine) as connection:
+        return read_tables(connection, *KEY.columns.values()).tables
+
+
+def test_no_kind_and_no_ceiling_of_a_payment_reaches_the_analysis(paid):
+    before = read(paid)
+    kinds = list(PaymentKind)
+    with paid.begin() as connection:
+        for place, row in enumerate(connection.execute(select(payment)).all()):
+            values = {"kind": kinds[place % len(kinds)], "ceiling": 2**255 if place % 2 else None}
+            at = payment.c.block_number == row.block_number, payment.c.log_index == row.log_index
+            connection.execute(update(payment).where(*at).values(values))
+    assert read(paid) == before
+
+
+def test_a_channel_in_the_name_of_somebody_pays_nothing_by_itself(paid):
+    before = read(paid)
+    victim, nothing = account("victim"), bytes(32)
+    place = {"chain_id": KEY.chain_id, "block_number": 1, "log_index": 999}
+    opened = {**place, "block_hash": nothing, "block_time": 0, "transaction_hash": nothing, "token": TOKEN}
+    with paid.begin() as connection:
+        channel_of = {"channel_id": nothing, "payer": victim, "receiver": owner(1)}
+        connection.execute(insert(channel), {**opened, **channel_of})
+        fund = {"channel_id": nothing, "funder": account("attacker"), "remaining": 10**12}
+        connection.execute(insert(channel_fund), {**place, **fund})
+    assert read(paid) == before
+    assert victim not in {
+        text for table in vars(read(paid)).values() for row in table.to_pylist() for text in row.values()
+    }
+
+
+def test_transfers_without_a_proof_and_cancelled_payments_are_no_purchases(engine, event_chain, emitter_code, catch_up):
+    world = Payments(event_chain, emitter_code)
+    event_chain.rpc("anvil_setCode", PERMIT2, emitter_code)
+    world.mine(world.register(1, owner(1)))
+    cancelled = Log(PERMIT2, (NONCE_INVALIDATED, word(CLIENTS[0])), bytes(31) + b"\1" + bytes(31) + b"\1")
+    settled = Log(EXACT_PROXY, (keccak(text="Settled()"),), b"")  # beside a plain transfer, in no call of the proxy
+    event_chain.rpc("anvil_setCode", EXACT_PROXY, emitter_code)
+    world.mine(cancelled)
+    world.mine(transfer(CLIENTS[0], owner(1), DOLLAR), settled)
+    world.mine(feedback(1, CLIENTS[0], 0))
+    catch_up()
+    tables = read(engine)
+    assert (tables.payments.num_rows, tables.transfers.num_rows) == (0, 0)
+    assert tables.feedback["payment_tx"].to_pylist() == [None]
 
 
 def stored(engine):
