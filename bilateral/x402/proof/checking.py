@@ -26,6 +26,7 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, checksummed
+from bilateral.core.payments.failures import FailureCount
 from bilateral.core.text import printable, quoted
 from bilateral.documents import Document, Loader, RegistrationFile, Signer
 from bilateral.node import answers
@@ -179,6 +180,7 @@ class VerifiedClient:
         payer: The account that pays: the agent's wallet or its owner.
         rating: The rating that the server gave it, 0 to 100; None without one.
         check: The answer of an index about the client, with its reasons; None if no index was asked.
+        failures: The payer's failed settlements with this server; None if it does not count them.
     """
 
     agent: GlobalAgentId
@@ -186,6 +188,7 @@ class VerifiedClient:
     payer: str
     rating: int | None
     check: checks.Check | None = None
+    failures: FailureCount | None = None
 
 
 def check_client(

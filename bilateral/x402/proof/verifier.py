@@ -345,6 +345,15 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """
         return self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 
+    def run_on(self, network: str, operation: Operation[_T]) -> _T:
+        """Run an operation on the node of a network (CAIP-2).
+
+        Raises:
+            PaymentRefusedError: There is no node for the network.
+        """
+        self._chains.reader(network)
+        return self._runners[network].run(operation)
+
     def _run(self, plan: Plan[_T]) -> _T:
         return run(plan, lambda step: self._runners[step[0]].run(step[1]))
 

@@ -69,6 +69,8 @@ class Exchange:
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
         afterwards: Work for the time after the answer was sent, if the payment is settled then.
+        after_failure: The same, if its settlement failed for good; by the object that has added it.
+        sent_headers: The headers of the answer that was sent.
         abandonments: Marks the payment as used, for a request that was cancelled: nobody knows how it ends.
         closings: Work of a WSGI application for the time after the answer was sent.
         captured: Status, headers and body of the application's answer.
@@ -88,6 +90,8 @@ class Exchange:
     is_on_loop: bool = False
     is_settled: bool = False
     afterwards: list[Callable[[], object]] = field(default_factory=list)
+    after_failure: dict[object, Callable[[], object]] = field(default_factory=dict)
+    sent_headers: tuple[tuple[bytes, bytes], ...] = ()
     abandonments: list[Callable[[], None]] = field(default_factory=list)
     closings: list[Callable[[], None]] = field(default_factory=list)
     captured: tuple[int, tuple[tuple[bytes, bytes], ...], bytes] | None = None
@@ -104,9 +108,14 @@ class Exchange:
         """True if its bodies take long to hash."""
         return len(self.request) + len(self.response or b"") >= SLOW_BYTES
 
+    @property
+    def work_afterwards(self) -> list[Callable[[], object]]:
+        """The work that is due after the answer was sent."""
+        return self.afterwards if self.is_settled else list(self.after_failure.values())
+
     def run_afterwards(self) -> None:
         """Do the work for the time after the answer was sent. Failures are logged: the client has its answer."""
-        for work in self.afterwards if self.is_settled else ():
+        for work in self.work_afterwards:
             try:
                 work()
             except Exception:

@@ -35,8 +35,9 @@ from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES,
 from bilateral.x402.proof.types import X402_VERSION, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
 from bilateral.x402.proof.verifier import Verifier
 from bilateral.x402.server.exchange import CURRENT, Exchange, Reservations, exchange_of, is_tool_call, payment_key
+from bilateral.x402.server.failures import FailedSettlements
 
-logger = logging.getLogger("bilateral.x402")
+logger: logging.Logger = logging.getLogger("bilateral.x402")
 
 SIGNED: Final = Counter("x402_signed_responses", "Paid answers that carry a signed proof", ["profile"])
 UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out without a proof", ["profile"])
@@ -61,6 +62,7 @@ class Reputation8004ResourceServerExtension:
             envelope.
         verifier: Looks up payments whose settlement failed, if the facilitator cannot say how they ended. By default
             the verifier of the middleware's `Preflight`.
+        failures: Counts the settlements that fail after the application has run; by default in memory.
 
     Raises:
         InvalidKeyError: The key does not sign.
@@ -86,8 +88,10 @@ class Reputation8004ResourceServerExtension:
         limit: int = MAX_BODY,
         blind: BlindSealer | None = None,
         verifier: Verifier | None = None,
+        failures: FailedSettlements | None = None,
     ) -> None:
         self._blind, self.verifier = blind, verifier
+        self._failures = FailedSettlements() if failures is None else failures
         self._key, self._on_unsigned, self._recheck, self._limit = key, on_unsigned, recheck_seconds, limit
         self._reservations = reservations or Reservations()
         self._working_until = float("-inf")
@@ -191,6 +195,7 @@ class Reputation8004ResourceServerExtension:
             return
         if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
             self._end(context, is_settled=False)
+            self._failures.note(context, _payment_key(context), self.verifier)
             exchange = CURRENT.get()
             if exchange is not None:
                 exchange.is_unsettled = False
@@ -202,6 +207,7 @@ class Reputation8004ResourceServerExtension:
     ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
         """Sign the interaction ("Signature Protocol"). If the settlement came first, the adapter signs later."""
         self._end(context, is_settled=True)
+        self._failures.settled(_payment_key(context))
         try:
             exchange = exchange_of(context.transport_context, self._limit)
             if exchange is None:

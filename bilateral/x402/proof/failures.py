@@ -1,0 +1,200 @@
+"""Failed settlements that the chain proves: a payment would have settled at one block, and soon after not any more.
+
+Neither a facilitator's answer nor a failed transaction proves anything about the payer, because whoever sends a
+transaction can make it fail. So the state of the chain at two blocks counts, which anybody can read again.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations.registries import block_time, latest_block
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import InvalidPaymentError, PaymentKind, SignedPayment
+from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, UPTO_PROXY
+from bilateral.core.payments.failures import FailureReason
+from bilateral.core.payments.signed import WORD
+from bilateral.node import answers
+from bilateral.node.steps import Batch, Operation, Rpc
+from bilateral.x402.proof.errors import UnprovenFailureError
+from bilateral.x402.proof.payments import find_settlement
+from bilateral.x402.proof.verifier import Verifier
+
+MOST_BLOCKS: Final = 64
+"""The blocks between both states. A payer who was rich long before it signed proves nothing."""
+
+MOST_SECONDS: Final = 900
+"""The time before a payment's deadline in which both states count: states from before the signature prove nothing.
+
+No signed field says when a payment was signed. Sellers give clients 300 seconds by default.
+"""
+
+_KEY_SIGNATURE: Final = 65  # bytes
+_PERMIT: Final = "((address,uint256),uint256,uint256)"
+
+
+@dataclass(frozen=True)
+class FailureProof:
+    """The states of the chain that show why a payment did not settle.
+
+    Attributes:
+        reason: The reason at `block`.
+        block: A block within the payment's time at which it could not be settled.
+        payable_block: An earlier block at which it could; None if the node shows none.
+    """
+
+    reason: FailureReason
+    block: int
+    payable_block: int | None
+
+
+@dataclass(frozen=True)
+class FailedPayment:
+    """A signed payment and the amount that was to be settled."""
+
+    accepted: dict[str, Any]
+    payload: dict[str, Any]
+    amount: int
+
+    def find_proof(self, transaction: str) -> Operation[FailureProof | None]:
+        """Find the states that prove a failure, from the block of the failed transaction or the latest one."""
+        block, receipt = None, None
+        if transaction:
+            receipt = yield Rpc("eth_getTransactionReceipt", (transaction,))
+        if receipt is not None:
+            block = answers.quantity(answers.record(receipt).get("blockNumber"))
+        if block is None:
+            block = yield from latest_block()
+        reason = yield from self.reason_at(block)
+        if reason is None:
+            return None
+        earlier = [block - 2**power for power in range(MOST_BLOCKS.bit_length()) if block >= 2**power]
+        payable = yield from self._payable_blocks(earlier)
+        return FailureProof(reason, block, next(iter(payable), None))
+
+    def check_proof(self, proof: FailureProof) -> Operation[None]:
+        """Check the states that others name, and that the payment is final.
+
+        Raises:
+            UnprovenFailureError: A state is another one, or the payment was made or still may be.
+        """
+        block, payable = proof.block, proof.payable_block
+        if (yield from self.reason_at(block)) is not proof.reason:
+            raise UnprovenFailureError("reason_not_shown", f"block {block} does not show {proof.reason}")
+        if (
+            payable is None
+            or not 0 < block - payable <= MOST_BLOCKS
+            or not (yield from self._payable_blocks([payable]))
+        ):
+            problem = f"no block of the {MOST_BLOCKS} before {block} shows that the payment could be settled"
+            raise UnprovenFailureError("never_payable", problem)
+        settlement = yield from find_settlement(self.accepted, self.payload)
+        if settlement.is_paid is not False:
+            raise UnprovenFailureError("payment_made", "the payment was made later, or that is unknown")
+        if not settlement.is_expired:
+            raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
+
+    def reason_at(self, block: int) -> Operation[FailureReason | None]:
+        """Return the reason why the payment could not be settled at a block; None if its payer gave none by then."""
+        signed = SignedPayment.of(self.accepted, self.payload)
+        number, payer, at = int.from_bytes(signed.nonce), ("address", signed.payer), hex(block)
+        is_permit = signed.kind is not PaymentKind.EIP3009
+        calls = [_view(signed.asset, "balanceOf", payer)]
+        if is_permit:
+            calls.append(_view(PERMIT2, "nonceBitmap", payer, ("uint256", number >> 8)))
+            calls.append(_view(signed.asset, "allowance", payer, ("address", PERMIT2)))
+        else:
+            calls.append(_view(signed.asset, "authorizationState", payer, ("bytes32", signed.nonce)))
+        requests = [Rpc("eth_call", (call, at)) for call in calls]
+        replies = yield Batch((Rpc("eth_getBlockByNumber", (at, False)), *requests))
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        time = answers.quantity(answers.record(replies[0]).get("timestamp"))
+        if not signed.valid_after < time < signed.deadline:
+            return None
+        words = [answers.data(reply) for reply in replies[1:]]
+        if any(len(word) != WORD for word in words):
+            return None  # no contract, or one whose fallback function takes any call
+        balance, nonces, *allowance = map(int.from_bytes, words)
+        if nonces >> (number & 0xFF if is_permit else 0) & 1:
+            settlement = yield from find_settlement(self.accepted, self.payload)
+            return FailureReason.AUTHORIZATION_CANCELLED if settlement.is_paid is False else None
+        if balance < self.amount:
+            return FailureReason.INSUFFICIENT_BALANCE
+        return FailureReason.INSUFFICIENT_ALLOWANCE if any(most < self.amount for most in allowance) else None
+
+    def _payable_blocks(self, blocks: list[int]) -> Operation[list[int]]:
+        """Return those of some blocks at which the chain would have taken the payment, signature and all."""
+        call = self._settling_call()
+        simulations = [Rpc("eth_call", (call, hex(block))) for block in blocks]
+        code, *replies = yield Batch((Rpc("eth_getCode", (call["to"], "latest")), *simulations))
+        if isinstance(code, Exception) or not answers.data(code):
+            return []  # a call of an account without code succeeds
+        return [block for block, reply in zip(blocks, replies, strict=True) if not isinstance(reply, Exception)]
+
+    def _settling_call(self) -> dict[str, str]:
+        signed, signature = SignedPayment.of(self.accepted, self.payload), _signature(self.payload)
+        if signed.kind is PaymentKind.EIP3009:
+            times = ("uint256", signed.valid_after), ("uint256", signed.deadline)
+            terms = (("address", signed.payer), ("address", signed.payee), ("uint256", self.amount), *times)
+            parts: tuple[tuple[str, Any], ...] = (("bytes", signature),)
+            if len(signature) == _KEY_SIGNATURE:
+                v = signature[64] if signature[64] > 1 else signature[64] + 27
+                parts = ("uint8", v), ("bytes32", signature[:32]), ("bytes32", signature[32:64])
+            return _view(signed.asset, "transferWithAuthorization", *terms, ("bytes32", signed.nonce), *parts)
+        permit = (_PERMIT, ((signed.asset, signed.amount), int.from_bytes(signed.nonce), signed.deadline))
+        payer, signature_part = ("address", signed.payer), ("bytes", signature)
+        if signed.kind is PaymentKind.PERMIT2_EXACT:
+            witness: tuple[str, Any] = ("(address,uint256)", (signed.payee, signed.valid_after))
+            return _view(EXACT_PROXY, "settle", permit, payer, witness, signature_part)
+        witness = "(address,address,uint256)", (signed.payee, signed.facilitator, signed.valid_after)
+        call = _view(UPTO_PROXY, "settle", permit, ("uint256", self.amount), payer, witness, signature_part)
+        return call | {"from": str(signed.facilitator)}
+
+
+def _view(to: str, name: str, *arguments: tuple[str, Any]) -> dict[str, str]:
+    types = [kind for kind, _ in arguments]
+    data = keccak(text=f"{name}({','.join(types)})")[:4] + encode(types, [value for _, value in arguments])
+    return {"to": to, "data": "0x" + data.hex()}
+
+
+def _signature(payload: Mapping[str, Any]) -> bytes:
+    return bytes.fromhex(str(payload.get("signature")).removeprefix("0x"))
+
+
+def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str]) -> FailureReason:
+    """Check the evidence of a failed settlement, `failedSettlement` of a feedback file, by one's own node.
+
+    Args:
+        verifier: Reads the payment's chain. The node needs the states of both blocks.
+        evidence: The evidence: `accepted`, `payload`, `amount`, `reason`, `block` and `payableBlock`.
+        tokens: The tokens that count. A token of the seller's own could say anything about a buyer's balance.
+
+    Returns:
+        The reason that the chain proves.
+
+    Raises:
+        UnprovenFailureError: The evidence is malformed, or the chain shows something else.
+        BilateralError: The node fails, or does not have the states.
+    """
+    try:
+        accepted, payload = dict(evidence["accepted"]), dict(evidence["payload"])
+        payment = FailedPayment(accepted, payload, int(evidence["amount"]))
+        blocks = int(evidence["block"]), int(evidence["payableBlock"])
+        proof = FailureProof(FailureReason(evidence["reason"]), *blocks)
+        signed = SignedPayment.of(accepted, payload)
+        if min(blocks) < 0 or not 0 < payment.amount <= signed.amount:
+            raise ValueError(f"amount {payment.amount} is not within the signed {signed.amount}")  # noqa: TRY301
+        if signed.kind is not PaymentKind.PERMIT2_UPTO and payment.amount != signed.amount:
+            raise ValueError(f"amount {payment.amount} is not the signed {signed.amount}")  # noqa: TRY301
+        _signature(payload)
+    except (KeyError, TypeError, ValueError, InvalidPaymentError) as error:
+        raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None
+    if signed.asset not in {checksummed(listed) for listed in tokens}:
+        raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not one that counts")
+    verifier.run_on(str(accepted.get("network")), payment.check_proof(proof))
+    return proof.reason
