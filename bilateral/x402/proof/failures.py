@@ -11,7 +11,7 @@ from typing import Any, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations.registries import block_time, latest_block
+from bilateral.client.operations.registries import latest_block
 from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import InvalidPaymentError, PaymentKind, SignedPayment
 from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, UPTO_PROXY
@@ -84,13 +84,14 @@ class FailedPayment:
         block, payable = proof.block, proof.payable_block
         if (yield from self.reason_at(block)) is not proof.reason:
             raise UnprovenFailureError("reason_not_shown", f"block {block} does not show {proof.reason}")
-        if (
-            payable is None
-            or not 0 < block - payable <= MOST_BLOCKS
-            or not (yield from self._payable_blocks([payable]))
-        ):
+        is_near = payable is not None and 0 < block - payable <= MOST_BLOCKS
+        if payable is None or not is_near or not (yield from self._payable_blocks([payable])):
             problem = f"no block of the {MOST_BLOCKS} before {block} shows that the payment could be settled"
             raise UnprovenFailureError("never_payable", problem)
+        deadline = SignedPayment.of(self.accepted, self.payload).deadline
+        if (yield from block_time(payable)).timestamp() < deadline - MOST_SECONDS:
+            problem = f"block {payable} is more than {MOST_SECONDS} seconds before the payment's deadline"
+            raise UnprovenFailureError("too_early", problem)
         settlement = yield from find_settlement(self.accepted, self.payload)
         if settlement.is_paid is not False:
             raise UnprovenFailureError("payment_made", "the payment was made later, or that is unknown")
@@ -129,14 +130,19 @@ class FailedPayment:
 
     def _payable_blocks(self, blocks: list[int]) -> Operation[list[int]]:
         """Return those of some blocks at which the chain would have taken the payment, signature and all."""
-        call = self._settling_call()
-        simulations = [Rpc("eth_call", (call, hex(block))) for block in blocks]
-        code, *replies = yield Batch((Rpc("eth_getCode", (call["to"], "latest")), *simulations))
-        if isinstance(code, Exception) or not answers.data(code):
-            return []  # a call of an account without code succeeds
-        return [block for block, reply in zip(blocks, replies, strict=True) if not isinstance(reply, Exception)]
+        call = self.settling_call()
+        codes = [Rpc("eth_getCode", (call["to"], hex(block))) for block in blocks]
+        replies = yield Batch((*codes, *(Rpc("eth_call", (call, hex(block))) for block in blocks)))
+        lines = zip(blocks, replies[: len(blocks)], replies[len(blocks) :], strict=True)
+        # A call of an account without code succeeds.
+        return [
+            block
+            for block, code, reply in lines
+            if not isinstance(code, Exception) and answers.data(code) and not isinstance(reply, Exception)
+        ]
 
-    def _settling_call(self) -> dict[str, str]:
+    def settling_call(self) -> dict[str, str]:
+        """Return the call that would settle the payment."""
         signed, signature = SignedPayment.of(self.accepted, self.payload), _signature(self.payload)
         if signed.kind is PaymentKind.EIP3009:
             times = ("uint256", signed.valid_after), ("uint256", signed.deadline)
