@@ -11,7 +11,7 @@ from typing import Any, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from bilateral.client.operations.registries import latest_block
+from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import InvalidPaymentError, PaymentKind, SignedPayment
 from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, UPTO_PROXY
