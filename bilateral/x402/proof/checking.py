@@ -39,6 +39,12 @@ from bilateral.x402.proof.types import AgentRegistration, ClientAgent, Reputatio
 if TYPE_CHECKING:
     from bilateral import checks
 
+UNSUPPORTED: Final = (
+    "no transaction of its own would prove a payment of this kind: offer the scheme exact, by EIP-3009 or Permit2, or "
+    "upto"
+)
+"""The reason why payments of other kinds are refused."""
+
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""
 
@@ -222,7 +228,7 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
     network, extra = str(terms.get("network")), terms.get("extra")
     kind = unsupported_kind(terms.get("scheme"), network, extra)
     if kind is not None:
-        raise PaymentRefusedError(kind, "offer the scheme exact, by EIP-3009 (transfers with authorization)")
+        raise PaymentRefusedError(kind, UNSUPPORTED)
     try:
         token = checksummed(str(terms.get("asset")))
     except MalformedIdentifierError as error:
