@@ -165,8 +165,8 @@ class ReputationInfo:
         """Return the declaration as a JSON object."""
         registrations = [registration.to_object() for registration in self.registrations]
         blind = None if self.blind is None else self.blind.to_object()
-        optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator, "blind": blind}
-        optional |= {"freeAnswers": True} if self.free_answers else {}
+        optional: dict[str, Any] = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator}
+        optional |= {"blind": blind, "freeAnswers": self.free_answers or None}
         return {"version": self.version, "registrations": registrations} | _present(**optional)
 
     def registration_on(self, network: str) -> AgentRegistration | None:

@@ -30,7 +30,7 @@ from bilateral.x402.proof.fields import MAX_BODY, optional_uri
 from bilateral.x402.proof.keys import InteractionKey, RemoteKey
 from bilateral.x402.proof.payments import payer_of
 from bilateral.x402.proof.profiles import PROFILE_DRAFT, PROFILES
-from bilateral.x402.proof.types import X402_VERSION, ClientAgent
+from bilateral.x402.proof.types import ClientAgent
 from bilateral.x402.proof.verifier import Verifier
 from bilateral.x402.server.exchange import CURRENT, Reservations, exchange_of, is_tool_call, payment_key
 from bilateral.x402.server.payment_checks import (
@@ -169,9 +169,9 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         except InvalidArgumentError:
             pass
         if exchange is not None and (exchange.response is not None or exchange.settlement is not None):
-            problem = settlement_problem(context) or self._changed_amount(context)
-        if exchange is None or problem is not None:
-            logger.error("the settlement of %s is refused: %s", context.requirements.amount, problem)
+            problem = settlement_problem(context, self._reservations.pending_amount(_payment_key(context)))
+        if exchange is None or problem:
+            logger.error("the settlement of %s is refused: %s", context.requirements, problem)
             self._end(context, is_settled=True)
             return AbortResult(problem)
         if is_free(context):
@@ -192,18 +192,13 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         if _unsettled(context) is not None:
             return None
         if type(context.error) is not Exception or SETTLEMENT_PENDING in str(context.error):
-            self._reservations.set_pending(_payment_key(context), context.requirements.amount)
+            self._reservations.set_pending(_payment_key(context), getattr(context.requirements, "amount", ""))
             self._end(context, is_settled=True)
             return None
         if payment_kind(context) is PaymentKind.PERMIT2_EXACT:
             return _off_loop(context, partial(self._recover, context))
         self._release(context)
         return None
-
-    def _changed_amount(self, context: SettleContext) -> str | None:
-        """Return a code if a settlement of another amount is pending."""
-        pending = self._reservations.pending_amount(_payment_key(context))
-        return None if pending in {None, context.requirements.amount} else "settlement_amount_changed"
 
     def _recover(self, context: schemas.SettleFailureContext) -> RecoveredSettleResult | None:
         """Return the settlement by somebody else, once. Without one, the authorization is released if it is unused."""
@@ -256,9 +251,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     def _problem(self, declaration: Any, context: VerifyContext) -> str | None:
         payload, network, problem = context.payment_payload, str(context.requirements.network), None
         try:
-            if payload.x402_version != X402_VERSION:
-                problem = "unsupported_x402_version"
-            elif code := payment_problem(context):
+            if code := payment_problem(context):
                 problem = code
             elif exchange_of(context.transport_context, self._limit) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
