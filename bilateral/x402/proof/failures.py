@@ -20,7 +20,7 @@ from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.proof.errors import UnprovenFailureError
-from bilateral.x402.proof.payments import find_settlement
+from bilateral.x402.proof.settlements import find_settlement
 from bilateral.x402.proof.verifier import Verifier
 
 MOST_BLOCKS: Final = 64

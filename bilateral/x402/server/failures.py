@@ -156,12 +156,11 @@ class FailedSettlements:
 
     def list(self, network: str, payer: str) -> list[FailedSettlement]:
         """Return the failures of a payer, the oldest first."""
+        first = self._clock() - self._seconds
         with self._lock:
-            while (
-                self._failures and (oldest := next(iter(self._failures.values()))).at <= self._clock() - self._seconds
-            ):
+            while self._failures and (oldest := next(iter(self._failures.values()))).at <= first:
                 self._drop(oldest.key)
-            return list(self._of_payer.get((network, payer), {}).values())
+            return [*self._of_payer.get((network, payer), {}).values()]
 
     def count(self, network: str, payer: str) -> FailureCount:
         """Count the failures of a payer."""
@@ -177,23 +176,20 @@ class FailedSettlements:
             if not of_payer:
                 del self._of_payer[failure.network, failure.payer]
 
-    def note(self, context: Any, key: bytes, verifier: Verifier | None) -> None:
-        """Note a failed settlement in a hook of the SDK. The work is done after the answer.
+    def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
+        """Note a failed or refused settlement in a hook of the SDK. The work is done after the answer.
 
         Only a payment that the facilitator verified before has a payer. One that is settled before the application runs
         is not verified, and nothing was served.
         """
         exchange, transport = CURRENT.get(), context.transport_context
         if is_tool_call(transport):
-            exchange = transport.setdefault(_TOOL_EXCHANGE, Exchange(is_paid=context.phase == "after-handler"))
-        if (
-            exchange is None
-            or not exchange.is_paid
-            or exchange.settlement is not None
-            or self in exchange.after_failure
-        ):
+            exchange = transport.setdefault(_TOOL_EXCHANGE, Exchange(is_paid=True))
+        if exchange is None or not exchange.is_paid or context.phase == "before-handler":
             return
-        exchange.after_failure[self] = partial(self._record, context, key, exchange, verifier)
+        if self in exchange.after_failure:
+            return  # the route declares both profiles
+        exchange.after_failure[self] = partial(self._record, context, key, code, exchange, verifier)
         if not exchange.method:
             self._afterwards.submit(exchange)  # no adapter waits for the end of the answer
 
@@ -201,17 +197,17 @@ class FailedSettlements:
         """Forget the failure of a payment that is settled now, in a hook of the SDK. It raises nothing."""
         self.remove(key)
 
-    def _record(self, context: Any, key: bytes, exchange: Exchange, verifier: Verifier | None) -> None:
+    def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
         payload, terms = context.payment_payload, context.requirements
         accepted = payload.accepted.model_dump(mode="json", by_alias=True)
-        payment, code = {"accepted": accepted, "payload": payload.payload}, str(context.error)
-        headers = {name.lower(): value.decode("latin-1") for name, value in exchange.sent_headers}
-        settlement = decode_header(headers.get(b"payment-response")) or {}
+        payment = {"accepted": accepted, "payload": payload.payload}
+        named = (value for name, value in exchange.sent_headers if name.lower() == b"payment-response")
+        settlement = decode_header(next(named, b"").decode("latin-1")) or {}
         settlement.pop("extensions", None)
-        failure = FailedSettlement(
-            key, str(terms.network), payer_of(payload.payload) or "", self._clock(), code, payment, int(terms.amount),
-            exchange.method, exchange.target, settlement=settlement,
-        )  # fmt: skip
+        place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
+        amount = int(terms.amount) if terms.amount.isdecimal() else 0
+        request = {"method": exchange.method, "target": exchange.target}
+        failure = FailedSettlement(*place, code, payment, amount, **request, settlement=settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
         reason = _BUYERS_ACTS.get(code) if proof is None else proof.reason
         failure = replace(failure, reason=reason, proof=proof)
