@@ -74,7 +74,6 @@ def test_payment_that_can_still_be_settled_is_not_published(failure, standing, v
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"block": 1}, "reason_not_shown"),
         ({"reason": "insufficient_allowance"}, "reason_not_shown"),
         ({"payableBlock": 0}, "never_payable"),  # the token was not there, and a call of no contract succeeds
         ({"amount": "1001"}, "malformed_evidence"),
@@ -93,6 +92,11 @@ def test_false_evidence_is_refused(expired, verifier, token, change, code):
 
 def test_evidence_that_is_no_object_is_refused(verifier, token):
     assert refused(verifier, ["failedSettlement"], [token.address]) == "malformed_evidence"
+
+
+def test_block_at_which_the_buyer_was_rich_is_no_end(expired, verifier, token):
+    evidence = expired.evidence
+    assert refused(verifier, evidence | {"block": evidence["payableBlock"]}, [token.address]) == "reason_not_shown"
 
 
 def test_block_at_which_the_buyer_was_poor_already_is_no_start(expired, verifier, token):

@@ -204,10 +204,18 @@ class FailedSettlements:
         named = (value for name, value in exchange.sent_headers if name.lower() == b"payment-response")
         settlement = decode_header(next(named, b"").decode("latin-1")) or {}
         settlement.pop("extensions", None)
-        place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
-        amount = int(terms.amount) if terms.amount.isdecimal() else 0
-        request = {"method": exchange.method, "target": exchange.target}
-        failure = FailedSettlement(*place, code, payment, amount, **request, settlement=settlement)
+        failure = FailedSettlement(
+            key,
+            str(terms.network),
+            payer_of(payload.payload) or "",
+            self._clock(),
+            code,
+            payment,
+            int(terms.amount) if terms.amount.isdecimal() else 0,
+            exchange.method,
+            exchange.target,
+            settlement=settlement,
+        )
         proof = None if verifier is None else _find_proof(failure, verifier)
         reason = _BUYERS_ACTS.get(code) if proof is None else proof.reason
         failure = replace(failure, reason=reason, proof=proof)
