@@ -24,7 +24,6 @@ from bilateral.x402 import (
     check_url,
     declare_8004_reputation,
 )
-from bilateral.x402.clients.preflight import ask_price, findings_of
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.wsgi import protect_flask
 from tests.sdk.servers import HttpServer, redirect, respond
