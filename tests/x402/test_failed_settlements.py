@@ -36,7 +36,7 @@ from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, payment_for, resource_
 
 WHOLE = 10**9
 BALANCE, ALLOWANCE = FailureReason.INSUFFICIENT_BALANCE, FailureReason.INSUFFICIENT_ALLOWANCE
-CANCELLED = FailureReason.AUTHORIZATION_CANCELLED
+CANCELED = FailureReason.AUTHORIZATION_CANCELED
 
 
 class Facilitator:
@@ -154,7 +154,7 @@ def test_balance_that_is_spent_while_the_seller_works_counts(shop, buyer, spend,
     assert count(shop, seller) == shop.failures.count("eip155:1", buyer.address) == FailureCount()
 
 
-def test_authorization_that_is_cancelled_while_the_seller_works_counts(shop, buyer, token, web3):
+def test_authorization_that_is_canceled_while_the_seller_works_counts(shop, buyer, token, web3):
     nonces = []
 
     def change(payload):
@@ -167,8 +167,8 @@ def test_authorization_that_is_cancelled_while_the_seller_works_counts(shop, buy
 
     headers, shop.act = payment_for(shop.url, buyer, change=change), cancel
     pay(shop, buyer, headers)
-    assert failed(shop).reason is CANCELLED
-    assert count(shop, buyer).reasons == {CANCELLED: 1}
+    assert failed(shop).reason is CANCELED
+    assert count(shop, buyer).reasons == {CANCELED: 1}
 
 
 def test_one_authorization_counts_once_however_often_it_is_sent(shop, buyer, spend, refund):

@@ -10,7 +10,7 @@ class FailureReason(StrEnum):
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     INSUFFICIENT_ALLOWANCE = "insufficient_allowance"
-    AUTHORIZATION_CANCELLED = "authorization_cancelled"
+    AUTHORIZATION_CANCELED = "authorization_canceled"
 
 
 @dataclass(frozen=True)

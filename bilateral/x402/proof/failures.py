@@ -123,7 +123,7 @@ class FailedPayment:
         balance, nonces, *allowance = map(int.from_bytes, words)
         if nonces >> (number & 0xFF if is_permit else 0) & 1:
             settlement = yield from find_settlement(self.accepted, self.payload)
-            return FailureReason.AUTHORIZATION_CANCELLED if settlement.is_paid is False else None
+            return FailureReason.AUTHORIZATION_CANCELED if settlement.is_canceled else None
         if balance < self.amount:
             return FailureReason.INSUFFICIENT_BALANCE
         return FailureReason.INSUFFICIENT_ALLOWANCE if any(most < self.amount for most in allowance) else None

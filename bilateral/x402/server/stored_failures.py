@@ -7,6 +7,7 @@ The database is SQLite or PostgreSQL. The table is made if it is missing.
 
 # ruff: noqa: E402  # imports come after the check of the extra
 
+import json
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from bilateral.core.errors import require_modules
 require_modules("index", "platformdirs", "sqlalchemy")
 
 import sqlalchemy as sa
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
 from bilateral.index.log.database import connect_engine, named_database_errors
 from bilateral.index.log.dialects import insert_into
@@ -33,7 +34,7 @@ _FAILURE: Final = sa.Table(
     sa.Index("x402_failed_settlement_payer", "payer", "time"),
     sa.Index("x402_failed_settlement_time", "time"),
 )
-_RECORD: Final = TypeAdapter(FailedSettlement, config=ConfigDict(ser_json_bytes="hex", val_json_bytes="hex"))
+_RECORD: Final = TypeAdapter(FailedSettlement)
 
 
 class StoredFailures(FailedSettlements):
@@ -58,7 +59,7 @@ class StoredFailures(FailedSettlements):
         """
         columns = _FAILURE.c
         values = {"authorization_key": failure.key, "payer": f"{failure.network}:{failure.payer}", "time": failure.at}
-        values["record"] = _RECORD.dump_json(failure).decode()
+        values["record"] = _RECORD.dump_json(failure, exclude={"key"}).decode()
         is_old = (columns.authorization_key == failure.key) | (columns.time <= self._clock() - self._seconds)
         newest = sa.select(columns.authorization_key).order_by(columns.time.desc()).limit(self._limit)
         with named_database_errors(), self._engine.begin() as connection:
@@ -83,9 +84,10 @@ class StoredFailures(FailedSettlements):
         """
         columns = _FAILURE.c
         of_payer = columns.payer == f"{network}:{payer}", columns.time > self._clock() - self._seconds
-        statement = sa.select(columns.record).where(*of_payer).order_by(columns.time)
+        statement = sa.select(columns.authorization_key, columns.record).where(*of_payer).order_by(columns.time)
         with named_database_errors(), self._engine.begin() as connection:
-            return [_RECORD.validate_json(row.record) for row in connection.execute(statement)]
+            rows = connection.execute(statement).all()
+        return [_RECORD.validate_python({**json.loads(record), "key": bytes(key)}) for key, record in rows]
 
     def settled(self, key: bytes) -> None:
         """Forget the failure of a payment that is settled now, in a thread: an event loop must not wait for it."""
