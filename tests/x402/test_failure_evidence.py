@@ -204,11 +204,29 @@ def test_state_of_many_blocks_ago_proves_nothing(
 
 def test_failure_that_the_chain_does_not_show_is_not_published(failure, standing, verifier):
     unproven = replace(failure, proof=None)
-    with pytest.raises(UnprovenFailureError, match="was not seen to show"):
+    with pytest.raises(UnprovenFailureError, match="no state shows transaction_failed") as raised:
         failed_settlement_feedback(verifier, unproven, standing)
+    assert raised.value.code == "no_evidence"
     never_seen_payable = replace(failure, proof=replace(failure.proof, payable_block=None))
     with pytest.raises(UnprovenFailureError, match="malformed"):
         failed_settlement_feedback(verifier, never_seen_payable, standing)
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(1_000, True), (8_000, False)])
+def test_payment_that_its_buyer_padded_counts_and_takes_no_memory(open_shop, buyer, spend, size, is_kept):  # noqa: F811
+    def pad(payload):
+        payload.payload["padding"] = "a" * size
+        return payload
+
+    shop = open_shop()
+    shop.act = spend
+    pay(shop, buyer, payment_for(shop.url, buyer, change=pad))
+    assert failed(shop).payment["payload"]["padding"] == "a" * size
+    (failure,) = shop.failures.list(NETWORK, buyer.address)
+    assert (len(str(failure)) <= 8_192, failure.payment != {}) == (True, is_kept)
+    if not is_kept:
+        with pytest.raises(UnprovenFailureError, match="too large to remember"):
+            _ = failure.evidence
 
 
 def test_failure_is_not_published_about_another_account(failure, standing, verifier, stranger):

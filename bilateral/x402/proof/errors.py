@@ -72,8 +72,8 @@ class UnprovenFailureError(ReputationExtensionError):
     """The chain does not prove a failed settlement, so that nobody should publish or believe it.
 
     Attributes:
-        code: The lack: `malformed_evidence`, `unlisted_token`, `reason_not_shown`, `never_payable`, `too_early`,
-            `payment_made` or `still_payable`.
+        code: The lack: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`, `never_payable`,
+            `too_early`, `payment_made` or `still_payable`.
     """
 
     reason = "unproven_failure"

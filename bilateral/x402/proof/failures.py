@@ -6,6 +6,7 @@ transaction can make it fail. So the state of the chain at two blocks counts, wh
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from eth_abi.abi import encode
@@ -55,25 +56,24 @@ class FailureProof:
 class FailedPayment:
     """A signed payment and the amount that was to be settled."""
 
-    accepted: dict[str, Any]
-    payload: dict[str, Any]
+    accepted: Mapping[str, Any]
+    payload: Mapping[str, Any]
     amount: int
+
+    @cached_property
+    def signed(self) -> SignedPayment:
+        """The payment as its payer signed it."""
+        return SignedPayment.of(self.accepted, self.payload)
 
     def find_proof(self, transaction: str) -> Operation[FailureProof | None]:
         """Find the states that prove a failure, from the block of the failed transaction or the latest one."""
-        block, receipt = None, None
-        if transaction:
-            receipt = yield Rpc("eth_getTransactionReceipt", (transaction,))
-        if receipt is not None:
-            block = answers.quantity(answers.record(receipt).get("blockNumber"))
-        if block is None:
-            block = yield from latest_block()
+        receipt = (yield Rpc("eth_getTransactionReceipt", (transaction,))) if transaction else None
+        block = answers.quantity(receipt.get("blockNumber")) if receipt else (yield from latest_block())
         reason = yield from self.reason_at(block)
         if reason is None:
             return None
         earlier = [block - 2**power for power in range(MOST_BLOCKS.bit_length()) if block >= 2**power]
-        payable = yield from self._payable_blocks(earlier)
-        return FailureProof(reason, block, next(iter(payable), None))
+        return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
         """Check the states that others name, and that the payment is final.
@@ -88,8 +88,7 @@ class FailedPayment:
         if payable is None or not is_near or not (yield from self._payable_blocks([payable])):
             problem = f"no block of the {MOST_BLOCKS} before {block} shows that the payment could be settled"
             raise UnprovenFailureError("never_payable", problem)
-        deadline = SignedPayment.of(self.accepted, self.payload).deadline
-        if (yield from block_time(payable)).timestamp() < deadline - MOST_SECONDS:
+        if (yield from block_time(payable)).timestamp() < self.signed.deadline - MOST_SECONDS:
             problem = f"block {payable} is more than {MOST_SECONDS} seconds before the payment's deadline"
             raise UnprovenFailureError("too_early", problem)
         settlement = yield from find_settlement(self.accepted, self.payload)
@@ -100,28 +99,26 @@ class FailedPayment:
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
         """Return the reason why the payment could not be settled at a block; None if its payer gave none by then."""
-        signed = SignedPayment.of(self.accepted, self.payload)
-        number, payer, at = int.from_bytes(signed.nonce), ("address", signed.payer), hex(block)
-        is_permit = signed.kind is not PaymentKind.EIP3009
-        calls = [_view(signed.asset, "balanceOf", payer)]
-        if is_permit:
-            calls.append(_view(PERMIT2, "nonceBitmap", payer, ("uint256", number >> 8)))
-            calls.append(_view(signed.asset, "allowance", payer, ("address", PERMIT2)))
+        signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
+        word, bit = divmod(int.from_bytes(signed.nonce), 256)
+        calls = [_call(signed.asset, "balanceOf", payer)]
+        if signed.kind is PaymentKind.EIP3009:
+            calls.append(_call(signed.asset, "authorizationState", payer, ("bytes32", signed.nonce)))
+            bit = 0
         else:
-            calls.append(_view(signed.asset, "authorizationState", payer, ("bytes32", signed.nonce)))
-        requests = [Rpc("eth_call", (call, at)) for call in calls]
-        replies = yield Batch((Rpc("eth_getBlockByNumber", (at, False)), *requests))
+            calls.append(_call(PERMIT2, "nonceBitmap", payer, ("uint256", word)))
+            calls.append(_call(signed.asset, "allowance", payer, ("address", PERMIT2)))
+        replies = yield Batch(tuple(Rpc("eth_call", (call, at)) for call in calls))
         for reply in replies:
             if isinstance(reply, Exception):
-                raise reply
-        time = answers.quantity(answers.record(replies[0]).get("timestamp"))
-        if not signed.valid_after < time < signed.deadline:
+                raise reply  # such as a node without the states of the block
+        states = [answers.data(reply) for reply in replies]
+        time = (yield from block_time(block)).timestamp()
+        # A contract that is missing, or whose fallback function takes any call, answers nothing.
+        if not signed.valid_after < time < signed.deadline or any(len(state) != WORD for state in states):
             return None
-        words = [answers.data(reply) for reply in replies[1:]]
-        if any(len(word) != WORD for word in words):
-            return None  # no contract, or one whose fallback function takes any call
-        balance, nonces, *allowance = map(int.from_bytes, words)
-        if nonces >> (number & 0xFF if is_permit else 0) & 1:
+        balance, nonces, *allowance = map(int.from_bytes, states)
+        if nonces >> bit & 1:
             settlement = yield from find_settlement(self.accepted, self.payload)
             return FailureReason.AUTHORIZATION_CANCELED if settlement.is_canceled else None
         if balance < self.amount:
@@ -133,36 +130,35 @@ class FailedPayment:
         call = self.settling_call()
         codes = [Rpc("eth_getCode", (call["to"], hex(block))) for block in blocks]
         replies = yield Batch((*codes, *(Rpc("eth_call", (call, hex(block))) for block in blocks)))
-        lines = zip(blocks, replies[: len(blocks)], replies[len(blocks) :], strict=True)
-        # A call of an account without code succeeds.
-        return [
-            block
-            for block, code, reply in lines
-            if not isinstance(code, Exception) and answers.data(code) and not isinstance(reply, Exception)
-        ]
+        payable = []
+        for block, code, reply in zip(blocks, replies, replies[len(blocks) :], strict=False):
+            failed = any(isinstance(answer, Exception) for answer in (code, reply))
+            if not failed and answers.data(code):  # a call of an account without code succeeds
+                payable.append(block)
+        return payable
 
     def settling_call(self) -> dict[str, str]:
         """Return the call that would settle the payment."""
-        signed, signature = SignedPayment.of(self.accepted, self.payload), _signature(self.payload)
+        signed, signature = self.signed, _signature(self.payload)
+        payer, amount = ("address", signed.payer), ("uint256", self.amount)
+        proof: tuple[tuple[str, Any], ...] = (("bytes", signature),)
         if signed.kind is PaymentKind.EIP3009:
-            times = ("uint256", signed.valid_after), ("uint256", signed.deadline)
-            terms = (("address", signed.payer), ("address", signed.payee), ("uint256", self.amount), *times)
-            parts: tuple[tuple[str, Any], ...] = (("bytes", signature),)
+            times = ("uint256", signed.valid_after), ("uint256", signed.deadline), ("bytes32", signed.nonce)
             if len(signature) == _KEY_SIGNATURE:
-                v = signature[64] if signature[64] > 1 else signature[64] + 27
-                parts = ("uint8", v), ("bytes32", signature[:32]), ("bytes32", signature[32:64])
-            return _view(signed.asset, "transferWithAuthorization", *terms, ("bytes32", signed.nonce), *parts)
+                r, s, v = signature[:32], signature[32:64], signature[64]
+                proof = ("uint8", v if v > 1 else v + 27), ("bytes32", r), ("bytes32", s)
+            terms = payer, ("address", signed.payee), amount, *times
+            return _call(signed.asset, "transferWithAuthorization", *terms, *proof)
         permit = (_PERMIT, ((signed.asset, signed.amount), int.from_bytes(signed.nonce), signed.deadline))
-        payer, signature_part = ("address", signed.payer), ("bytes", signature)
         if signed.kind is PaymentKind.PERMIT2_EXACT:
             witness: tuple[str, Any] = ("(address,uint256)", (signed.payee, signed.valid_after))
-            return _view(EXACT_PROXY, "settle", permit, payer, witness, signature_part)
+            return _call(EXACT_PROXY, "settle", permit, payer, witness, *proof)
         witness = "(address,address,uint256)", (signed.payee, signed.facilitator, signed.valid_after)
-        call = _view(UPTO_PROXY, "settle", permit, ("uint256", self.amount), payer, witness, signature_part)
+        call = _call(UPTO_PROXY, "settle", permit, amount, payer, witness, *proof)
         return call | {"from": str(signed.facilitator)}
 
 
-def _view(to: str, name: str, *arguments: tuple[str, Any]) -> dict[str, str]:
+def _call(to: str, name: str, *arguments: tuple[str, Any]) -> dict[str, str]:
     types = [kind for kind, _ in arguments]
     data = keccak(text=f"{name}({','.join(types)})")[:4] + encode(types, [value for _, value in arguments])
     return {"to": to, "data": "0x" + data.hex()}
@@ -188,19 +184,16 @@ def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str])
         BilateralError: The node fails, or does not have the states.
     """
     try:
-        accepted, payload = dict(evidence["accepted"]), dict(evidence["payload"])
-        payment = FailedPayment(accepted, payload, int(evidence["amount"]))
-        blocks = int(evidence["block"]), int(evidence["payableBlock"])
+        payment = FailedPayment(evidence["accepted"], evidence["payload"], int(evidence["amount"]))
+        signed, blocks = payment.signed, (int(evidence["block"]), int(evidence["payableBlock"]))
         proof = FailureProof(FailureReason(evidence["reason"]), *blocks)
-        signed = SignedPayment.of(accepted, payload)
-        if min(blocks) < 0 or not 0 < payment.amount <= signed.amount:
-            raise ValueError(f"amount {payment.amount} is not within the signed {signed.amount}")  # noqa: TRY301
-        if signed.kind is not PaymentKind.PERMIT2_UPTO and payment.amount != signed.amount:
-            raise ValueError(f"amount {payment.amount} is not the signed {signed.amount}")  # noqa: TRY301
-        _signature(payload)
-    except (KeyError, TypeError, ValueError, InvalidPaymentError) as error:
+        least = 1 if signed.kind is PaymentKind.PERMIT2_UPTO else signed.amount
+        if min(blocks) < 0 or not least <= payment.amount <= signed.amount:
+            raise ValueError(f"amount {payment.amount} is not the signed one, or a block is negative")  # noqa: TRY301
+        _signature(payment.payload)
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidPaymentError) as error:
         raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None
     if signed.asset not in {checksummed(listed) for listed in tokens}:
         raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not one that counts")
-    verifier.run_on(str(accepted.get("network")), payment.check_proof(proof))
+    verifier.run_on(str(payment.accepted.get("network")), payment.check_proof(proof))
     return proof.reason

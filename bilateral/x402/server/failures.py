@@ -38,7 +38,10 @@ PAYMENT_UNSETTLED: Final = Tags("x402-payment-unsettled", "proof-on-chain")
 """The tags of feedback about a client whose payment failed."""
 
 MAX_FAILURES: Final = 10_000
-"""The failures that are remembered: about 2 KB each."""
+"""The failures that are remembered: 2 KB each, and at most 8 KB."""
+
+_MOST_CHARACTERS: Final = 8_192
+"""The size of a failure with its evidence. Buyers may send 32 KB, most of which no signature covers."""
 
 SECONDS: Final = 90 * 86_400.0
 """The time for which a failure is remembered."""
@@ -109,8 +112,9 @@ class FailedSettlement:
         Raises:
             UnprovenFailureError: The chain does not prove the reason.
         """
-        if self.proof is None:
-            raise UnprovenFailureError("reason_not_shown", f"the chain was not seen to show why {self.code} happened")
+        if self.proof is None or not self.payment:
+            problem = "the signed payment was too large to remember" if self.proof else f"no state shows {self.code}"
+            raise UnprovenFailureError("no_evidence", problem)
         states = {"block": self.proof.block, "payableBlock": self.proof.payable_block}
         answer = {"amount": str(self.amount), "settlement": self.settlement}
         return {**self.payment, **answer, "reason": self.proof.reason.value, **states}
@@ -137,44 +141,35 @@ class FailedSettlements:
     ) -> None:
         self._on_failure, self._limit, self._seconds, self._clock = on_failure, limit, seconds, clock
         self._failures: OrderedDict[bytes, FailedSettlement] = OrderedDict()
-        self._of_payer: dict[tuple[str, str], dict[bytes, FailedSettlement]] = {}
         self._lock, self._afterwards = threading.Lock(), Afterwards()
 
     def add(self, failure: FailedSettlement) -> None:
         """Remember a failure. A later one of the same authorization replaces it."""
         with self._lock:
-            self._drop(failure.key)
+            self._failures.pop(failure.key, None)
             self._failures[failure.key] = failure
-            self._of_payer.setdefault((failure.network, failure.payer), {})[failure.key] = failure
             if len(self._failures) > self._limit:
-                self._drop(next(iter(self._failures)))
+                self._failures.popitem(last=False)
 
     def remove(self, key: bytes) -> None:
         """Forget a failure: the payment was settled later."""
         with self._lock:
-            self._drop(key)
+            self._failures.pop(key, None)
 
     def list(self, network: str, payer: str) -> list[FailedSettlement]:
         """Return the failures of a payer, the oldest first."""
         first = self._clock() - self._seconds
         with self._lock:
-            while self._failures and (oldest := next(iter(self._failures.values()))).at <= first:
-                self._drop(oldest.key)
-            return [*self._of_payer.get((network, payer), {}).values()]
+            while self._failures and next(iter(self._failures.values())).at <= first:
+                self._failures.popitem(last=False)
+            failures = [*self._failures.values()]
+        return [failure for failure in failures if (failure.network, failure.payer) == (network, payer)]
 
     def count(self, network: str, payer: str) -> FailureCount:
         """Count the failures of a payer."""
         failures = self.list(network, payer)
         reasons = Counter(failure.reason for failure in failures if failure.reason is not None)
         return FailureCount(len(failures), failures[-1].at if failures else None, dict(reasons))
-
-    def _drop(self, key: bytes) -> None:
-        failure = self._failures.pop(key, None)
-        if failure is not None:
-            of_payer = self._of_payer[failure.network, failure.payer]
-            del of_payer[key]
-            if not of_payer:
-                del self._of_payer[failure.network, failure.payer]
 
     def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
         """Note a failed or refused settlement in a hook of the SDK. The work is done after the answer.
@@ -199,33 +194,23 @@ class FailedSettlements:
 
     def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
         payload, terms = context.payment_payload, context.requirements
-        accepted = payload.accepted.model_dump(mode="json", by_alias=True)
-        payment = {"accepted": accepted, "payload": payload.payload}
+        payment = {"accepted": payload.accepted.model_dump(mode="json", by_alias=True), "payload": payload.payload}
         named = (value for name, value in exchange.sent_headers if name.lower() == b"payment-response")
         settlement = decode_header(next(named, b"").decode("latin-1")) or {}
         settlement.pop("extensions", None)
-        failure = FailedSettlement(
-            key,
-            str(terms.network),
-            payer_of(payload.payload) or "",
-            self._clock(),
-            code,
-            payment,
-            int(terms.amount) if terms.amount.isdecimal() else 0,
-            exchange.method,
-            exchange.target,
-            settlement=settlement,
-        )
+        amount = int(terms.amount) if terms.amount.isdecimal() else 0
+        place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
+        failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
         reason = _BUYERS_ACTS.get(code) if proof is None else proof.reason
         failure = replace(failure, reason=reason, proof=proof)
         try:
             if reason is not None and failure.payer:
-                self.add(failure)
-        except BilateralError:
-            logger.exception("the store of failed settlements fails: a failure is not counted")
-        if self._on_failure is not None:
-            self._on_failure(failure)
+                is_small = len(str(failure)) <= _MOST_CHARACTERS
+                self.add(failure if is_small else replace(failure, payment={}, settlement={}, target=""))
+        finally:
+            if self._on_failure is not None:
+                self._on_failure(failure)
 
 
 def _find_proof(failure: FailedSettlement, verifier: Verifier) -> FailureProof | None:
