@@ -202,6 +202,10 @@ class FailedSettlements:
         place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
         failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
+        is_unclear = proof is None and code in _AMBIGUOUS
+        if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
+            logger.warning("somebody else settled the payment of %s: it is paid, and its answer was refused", place[2])
+            return
         reason = _BUYERS_ACTS.get(code) if proof is None else proof.reason
         failure = replace(failure, reason=reason, proof=proof)
         try:
