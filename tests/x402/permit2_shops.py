@@ -70,7 +70,7 @@ def problem_of(response):
     """Return the code of a refusal: before the application ran, or instead of its settlement."""
     assert response.status_code == 402, (response.status_code, response.text)
     if "payment-response" in response.headers:
-        return settled(response)["errorReason"]
+        return settled(response)["errorReason"].removeprefix("Payment aborted: ")  # the SDK's words
     return refusal(response)
 
 

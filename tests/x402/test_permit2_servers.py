@@ -29,23 +29,24 @@ def priced(payment_chain, seller):
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
-def shop(request, every_facilitator_url, priced, declared):
-    """A shop whose server asks no node."""
+def open_shop(request, every_facilitator_url, priced, declared):
     with permit2_shop(request.param, every_facilitator_url, priced, declared) as shop:
         yield shop
 
 
-@pytest.fixture(scope="module")
-def careful(every_facilitator_url, priced, declared, verifier):
+@pytest.fixture
+def shop(open_shop):
+    """A shop whose server asks no node."""
+    open_shop.runs.clear()
+    open_shop.on_run = lambda: None
+    return open_shop
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def careful(request, every_facilitator_url, priced, declared, verifier):
     """A shop whose server looks nonces up."""
-    with permit2_shop("FastAPI", every_facilitator_url, priced, declared, verifier=verifier) as shop:
+    with permit2_shop(request.param, every_facilitator_url, priced, declared, verifier=verifier) as shop:
         yield shop
-
-
-@pytest.fixture(autouse=True)
-def start_anew(shop):
-    shop.runs.clear()
-    shop.on_run = lambda: None
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ def test_payment_by_another_scheme_is_refused_before_the_application(shop, payer
     assert shop.runs == []
 
 
-@pytest.mark.parametrize("shop", ["FastAPI"], indirect=True)  # Flask's test server answers one request at a time
+@pytest.mark.parametrize("open_shop", ["FastAPI"], indirect=True)  # Flask's test server answers one request at a time
 def test_one_nonce_runs_the_application_once_for_all_tokens_schemes_and_signatures(shop, payment_chain, payer):
     """While the first request runs, a facilitator verifies each copy of its authorization as valid."""
     other = payment_chain.put(OTHER_TOKEN, "MockPaymentTokenWithPermit")
@@ -205,14 +206,12 @@ def test_used_nonce_is_refused_before_the_application_also_by_another_process(sh
     """The facilitator verifies a used authorization of the scheme exact as valid."""
     headers = shop.pay("/exact", payer)
     assert shop.get("/exact", headers).status_code == 200
-    careful.runs.clear()
     assert problem_of(careful.get("/exact", headers)) == "nonce_used"
     assert problem_of(shop.get("/exact", headers)) == "payment_in_progress"
     assert (careful.runs, shop.runs) == ([], ["/exact"])
 
 
 def test_cancelled_nonce_is_refused_before_the_application(careful, payment_chain, payer):
-    careful.runs.clear()
 
     def cancel(payload):
         payment_chain.cancel(payer, payload.payload["permit2Authorization"]["nonce"])
@@ -223,6 +222,5 @@ def test_cancelled_nonce_is_refused_before_the_application(careful, payment_chai
 
 
 def test_expired_authorization_is_refused_before_the_application(careful, payment_chain, payer):
-    careful.runs.clear()
     assert problem_of(careful.buy("/exact", payer, change=merge(deadline="1000"))) == "authorization_expired"
     assert careful.runs == []
