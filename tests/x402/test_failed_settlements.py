@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 
 import httpx
@@ -23,6 +24,7 @@ from bilateral.x402 import (
     Reputation8004ResourceServerExtension,
     declare_8004_reputation,
 )
+from bilateral.x402.server.a2a import paid_exchange
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.failures import FailedSettlements
 from bilateral.x402.server.server import ReputationDraftResourceServerExtension
@@ -30,9 +32,20 @@ from bilateral.x402.server.wsgi import protect_flask
 from tests.sdk.client.helpers import transact
 from tests.waiting import until
 from tests.x402.conftest import account
+from tests.x402.test_a2a import ANSWER, REQUEST
 from tests.x402.test_tools import CONTENT, call
 from tests.x402.test_undelivered import signed_cancellation
-from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, payment_for, resource_server, route, serving_wsgi, settled
+from tests.x402.world import (
+    NETWORK,
+    PRICE,
+    SIGNING_KEY,
+    paying_client,
+    payment_for,
+    resource_server,
+    route,
+    serving_wsgi,
+    settled,
+)
 
 WHOLE = 10**9
 BALANCE, ALLOWANCE = FailureReason.INSUFFICIENT_BALANCE, FailureReason.INSUFFICIENT_ALLOWANCE
@@ -318,24 +331,42 @@ def test_forged_payment_is_not_verified_and_counts_against_nobody(shop, buyer, s
     assert (shop.runs, shop.undone, count(shop, buyer)) == (0, [], FailureCount())
 
 
-def extension_of(verifier, failures):
-    return Reputation8004ResourceServerExtension(SIGNING_KEY, verifier=verifier, failures=failures)
-
-
-def test_tool_call_that_is_not_settled_counts(facilitator, token, seller, agent, deployment, verifier, buyer, spend):
-    shop = SimpleNamespace(undone=[])
-    shop.failures = FailedSettlements(on_failure=shop.undone.append)
-    server = resource_server(x402ResourceServer, facilitator, extension_of(verifier, shop.failures))
-    server.initialize()
+@pytest.fixture
+def merchant(facilitator, token, seller, agent, deployment, verifier):
+    """A server without HTTP: its failures, those that its hook saw, its terms and its declaration."""
+    made = SimpleNamespace(undone=[], declared=declare_8004_reputation(agent, deployment))
+    made.failures = FailedSettlements(on_failure=made.undone.append)
+    extension = Reputation8004ResourceServerExtension(SIGNING_KEY, verifier=verifier, failures=made.failures)
+    made.server = resource_server(x402ResourceServer, facilitator, extension)
+    made.server.initialize()
     price = {"asset": token.address, "amount": str(PRICE), "extra": {"name": "Test Dollar", "version": "2"}}
     config = ResourceConfig(scheme="exact", network=NETWORK, pay_to=seller.address, price=price)
-    accepts = server.build_payment_requirements(config)
-    declared = declare_8004_reputation(agent, deployment)
-    paid = create_payment_wrapper(server, PaymentWrapperConfig(accepts, extensions=declared))
+    made.terms = made.server.build_payment_requirements(config)
+    return made
+
+
+def test_tool_call_that_is_not_settled_counts(merchant, buyer, spend):
+    paid = create_payment_wrapper(merchant.server, PaymentWrapperConfig(merchant.terms, extensions=merchant.declared))
 
     async def forecast(_arguments, _context):
         spend()
         return MCPToolResult(content=CONTENT)
 
     assert call(paid(forecast), {}, buyer).is_error
-    assert (failed(shop).reason, count(shop, buyer).number) == (BALANCE, 1)
+    assert (failed(merchant).reason, count(merchant, buyer).number) == (BALANCE, 1)
+
+
+def test_message_between_agents_that_is_not_settled_counts(merchant, buyer, spend):
+    server, (terms,), declared = merchant.server, merchant.terms, merchant.declared
+
+    async def run():
+        required = await server.create_payment_required_response([terms], extensions=declared)
+        payment = paying_client(buyer).create_payment_payload(required)
+        with paid_exchange(REQUEST) as exchange:
+            assert (await server.verify_payment(payment, terms, declared_extensions=declared)).is_valid
+            spend()
+            exchange.answer(ANSWER)
+            return await server.settle_payment(payment, terms, declared_extensions=declared)
+
+    assert not asyncio.run(run()).success
+    assert (failed(merchant).reason, count(merchant, buyer).number) == (BALANCE, 1)

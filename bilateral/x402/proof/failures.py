@@ -68,7 +68,7 @@ class FailedPayment:
     def find_proof(self, transaction: str) -> Operation[FailureProof | None]:
         """Find the states that prove a failure, from the block of the failed transaction or the latest one."""
         receipt = (yield Rpc("eth_getTransactionReceipt", (transaction,))) if transaction else None
-        block = answers.quantity(receipt.get("blockNumber")) if receipt else (yield from latest_block())
+        block = answers.quantity(answers.record(receipt).get("blockNumber")) if receipt else (yield from latest_block())
         reason = yield from self.reason_at(block)
         if reason is None:
             return None
@@ -126,8 +126,7 @@ class FailedPayment:
         return FailureReason.INSUFFICIENT_ALLOWANCE if any(most < self.amount for most in allowance) else None
 
     def _payable_blocks(self, blocks: list[int]) -> Operation[list[int]]:
-        """Return those of some blocks at which the chain would have taken the payment, signature and all."""
-        call = self.settling_call()
+        call = self.settling_call()  # the contract checks the signature too
         codes = [Rpc("eth_getCode", (call["to"], hex(block))) for block in blocks]
         replies = yield Batch((*codes, *(Rpc("eth_call", (call, hex(block))) for block in blocks)))
         payable = []
