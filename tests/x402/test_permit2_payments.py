@@ -14,6 +14,7 @@ from bilateral.node.transport import Transport
 from bilateral.x402.proof.payments import PaymentProblemError, find_payment, signed_payment
 from tests.permit2 import MULTICALL, compact, logs_of, with_high_s
 from tests.x402.nodes import NOT_FOUND, node_with
+from tests.x402.sellers import authorized_call
 
 AMOUNT, CEILING = 1000, 5000
 
@@ -260,20 +261,16 @@ def test_direct_call_needs_no_trace(payment_chain, find, blind_node, buyer, sell
 # One transfer proves one payment
 
 
-def authorization(payment_chain, buyer, payee, amount):
+def authorization(payment_chain, buyer, payee):
     """Let the SDK sign a payment by EIP-3009, and return its payload and the call that settles it."""
-    terms = payment_chain.terms("exact", payee, amount, assetTransferMethod=None)
+    terms = payment_chain.terms("exact", payee, AMOUNT, assetTransferMethod=None)
     payload = ExactEvmClientScheme(EthAccountSigner(buyer)).create_payment_payload(terms)
-    signed, signature = payload["authorization"], bytes.fromhex(payload["signature"][2:])
-    values = [signed["from"], signed["to"], *(int(signed[name]) for name in ("value", "validAfter", "validBefore"))]
-    words = [*values, bytes.fromhex(signed["nonce"][2:]), signature]
-    call = payment_chain.code("MockPaymentToken", "transferWithAuthorization", *words)
-    return payload, (payment_chain.token, call)
+    return payload, authorized_call(payment_chain, payload)
 
 
 def test_payments_of_both_methods_in_one_transaction_take_one_transfer_each(payment_chain, find, buyer, seller):
     permitted = [payment_chain.exact(buyer, seller.address, AMOUNT) for _ in range(2)]
-    authorized = [authorization(payment_chain, buyer, seller.address, AMOUNT) for _ in range(2)]
+    authorized = [authorization(payment_chain, buyer, seller.address) for _ in range(2)]
     calls = [payment_chain.call(permitted[0]), authorized[0][1], authorized[1][1], payment_chain.call(permitted[1])]
     receipt = payment_chain.multicall(*calls)
     payments = [find(payload, receipt) for payload in permitted]
