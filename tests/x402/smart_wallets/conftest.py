@@ -17,6 +17,7 @@ from bilateral.core.payments import (
 )
 from bilateral.x402 import declare_8004_reputation
 from bilateral.x402.clients.transports import paid_request
+from tests.delegation import delegate
 from tests.permit2 import FACILITATOR, WalletSigner, logs_of
 from tests.wallets import FACTORY, Wallets
 from tests.x402.metered import metered_shop, pay_headers, serving_facilitator
@@ -58,37 +59,23 @@ def shop_url(open_shop):
 
 
 @pytest.fixture(scope="module")
-def delegate(payment_chain):
-    """Lets an account run the code of a contract (EIP-7702), and returns the account with tokens."""
+def delegated_to(payment_chain, web3):
+    """Lets an account run the code of a contract (EIP-7702), and returns the account."""
 
     def run(account, code):
-        nonce = int(payment_chain.rpc("eth_getTransactionCount", account.address, "pending"), 16)
-        signed = account.sign_authorization({"chainId": payment_chain.chain_id, "address": code, "nonce": nonce})
         payment_chain.rpc("anvil_setBalance", FACILITATOR.address, hex(10**20))
-        transaction = {
-            "chainId": payment_chain.chain_id,
-            "nonce": int(payment_chain.rpc("eth_getTransactionCount", FACILITATOR.address, "pending"), 16),
-            "to": FACILITATOR.address,
-            "value": 0,
-            "gas": 100_000,
-            "maxFeePerGas": 10**10,
-            "maxPriorityFeePerGas": 0,
-            "authorizationList": [signed],
-        }
-        raw = FACILITATOR.sign_transaction(transaction).raw_transaction
-        payment_chain.receipt(payment_chain.rpc("eth_sendRawTransaction", "0x" + bytes(raw).hex()))
-        assert payment_chain.rpc("eth_getCode", account.address, "latest") == "0xef0100" + code[2:].lower()
+        delegate(web3, account, code, FACILITATOR)
         return account
 
     return run
 
 
 @pytest.fixture(scope="module")
-def delegated(payment_chain, delegate):
+def delegated(payment_chain, delegated_to):
     """An account that follows its own key by the code of a wallet (EIP-7702)."""
     account = payment_chain.buyer()
     wallet = payment_chain.deploy("MockWallet", account.address, types=["address"])
-    return WalletSigner(delegate(account, wallet).address, account)
+    return WalletSigner(delegated_to(account, wallet).address, account)
 
 
 @pytest.fixture(scope="module")

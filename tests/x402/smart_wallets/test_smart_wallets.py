@@ -67,9 +67,9 @@ def test_a_key_that_the_wallet_does_not_follow_pays_nothing(pay, deployed, stran
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_account_is_payer_by_the_key_that_its_code_follows(payment_chain, pay, delegate, path):
+def test_an_account_is_payer_by_the_key_that_its_code_follows(payment_chain, pay, delegated_to, path):
     account, key = payment_chain.buyer(), Account.create()
-    delegate(account, payment_chain.deploy("MockWallet", key.address, types=["address"]))
+    delegated_to(account, payment_chain.deploy("MockWallet", key.address, types=["address"]))
     response, _ = pay(path, WalletSigner(account.address, key))
     assert settled(response)["payer"] == account.address
 
@@ -78,21 +78,21 @@ def test_an_account_is_payer_by_the_key_that_its_code_follows(payment_chain, pay
 
 
 @pytest.mark.parametrize("path", PERMIT2_PATHS)
-def test_an_account_does_not_pay_by_its_own_key_if_its_code_follows_another(payment_chain, pay, delegate, path):
+def test_an_account_does_not_pay_by_its_own_key_if_its_code_follows_another(payment_chain, pay, delegated_to, path):
     account, key = payment_chain.buyer(), Account.create()
-    delegate(account, payment_chain.deploy("MockWallet", key.address, types=["address"]))
+    delegated_to(account, payment_chain.deploy("MockWallet", key.address, types=["address"]))
     assert pay(path, account)[0].status_code == 402
 
 
 @pytest.mark.parametrize("path", PERMIT2_PATHS)
-def test_an_account_whose_code_answers_no_signature_cannot_pay(payment_chain, pay, delegate, path):
-    account = delegate(payment_chain.buyer(), payment_chain.deploy("MockBatcher"))
+def test_an_account_whose_code_answers_no_signature_cannot_pay(payment_chain, pay, delegated_to, path):
+    account = delegated_to(payment_chain.buyer(), payment_chain.deploy("MockBatcher"))
     assert pay(path, account)[0].status_code == 402
 
 
-def test_permit2_refuses_the_key_of_an_account_whose_code_follows_another(payment_chain, delegate, seller):
+def test_permit2_refuses_the_key_of_an_account_whose_code_follows_another(payment_chain, delegated_to, seller):
     account, key = payment_chain.buyer(), Account.create()
-    delegate(account, payment_chain.deploy("MockWallet", key.address, types=["address"]))
+    delegated_to(account, payment_chain.deploy("MockWallet", key.address, types=["address"]))
     receipt = payment_chain.settle(payment_chain.exact(account, seller.address, 1000))
     trace = payment_chain.rpc("debug_traceTransaction", receipt["transactionHash"], {"tracer": "callTracer"})
     assert (receipt["status"], trace["output"][:10]) == ("0x0", "0xb0669cbc")
