@@ -64,8 +64,8 @@ def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> S
         raise PaymentProblemError(str(error), error.code, is_final=True) from None
 
 
-def last_moment(signed: SignedPayment) -> str:
-    """Return the last time at which a payment can be settled, for people."""
+def expiry_of(signed: SignedPayment) -> str:
+    """Return the last time at which a payment can be settled, as text."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
