@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from bilateral.checks.verdicts import AsOf, BuyerRecord, Code, EventEvidence, FoundFindings, ProvenTier
+from bilateral.core.payments.failures import FailureCount
 from bilateral.core.values.bounds import SHARES, lower_bound
 from bilateral.core.values.standing import Side, Standing
 
@@ -342,6 +343,7 @@ class ClientFacts:
         rating_by_asker: The rating of the client by the server that asks; None without one.
         shared_account: An account that the client and the server that asks have or had in common; None without one.
         account_age: The age of the account; None if the age of an agent or a proven tier counts.
+        failures: Its failed settlements with the server that asks; None if nobody counts them.
     """
 
     rating_by_asker: RatingBy | None = None
@@ -352,6 +354,7 @@ class ClientFacts:
     account_age: AccountAge | None = None
     record: BuyerRecord | None = None
     tier_proof: ProvenTier | None = None
+    failures: FailureCount | None = None
 
 
 _NO_FINDINGS: Final = FoundFindings()

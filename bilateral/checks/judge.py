@@ -37,7 +37,7 @@ _RULES: Final[Mapping[tuple[Source, Side], tuple[rules.Rule, ...]]] = {
     (Source.INDEX, Side.CLIENT): (
         *(rating_rules.findings, rules.missing_agent, rules.age, rules.wallet_change, rules.owner_change),
         *(rules.rating_by_asker, rating_rules.ratings, rating_rules.standing, rules.relation, rules.account_age),
-        *(rules.feedback, rules.buyer),
+        *(rules.feedback, rules.buyer, rules.failed_settlements),
     ),
     (Source.NODE, Side.SERVER): (
         *(rules.wallet, rules.file_state, rules.protection, rules.confirmation, rules.activity, rules.offer),
@@ -250,6 +250,8 @@ def _of_client(
         figures |= {"age_days": client.account_age.days, "first_seen": client.account_age.event}
     figures["given"] = _fields(client.feedback, "count", "is_cut", "agents", "revoked", "lowest", "highest")
     figures["buyer"] = _fields(client.record, "score", "payments")
+    if client.failures is not None:
+        figures["failed_settlements"] = _fields(client.failures, "number", "last_at", "reasons")
     return figures, {"lines": free}
 
 

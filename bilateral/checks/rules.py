@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from bilateral.checks.facts import Change, Domain, Facts, FileState, Observation, Source, Unknown
@@ -311,6 +312,17 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
     if record is not None and minimum is not None and record.score < minimum:
         sentence = f"The buyer's score is {record.score}; the policy asks for {minimum}."
         yield Draft(Code.LOW_BUYER_SCORE, sentence, record.evidence)
+
+
+def failed_settlements(facts: Facts, _: Policy) -> Drafts:
+    """The client's payments to the server that asks which failed after it had served."""
+    failures = None if facts.client is None else facts.client.failures
+    if failures is None or failures.last_at is None:
+        return
+    why = ", ".join(f"{count} by {reason.replace('_', ' ')}" for reason, count in sorted(failures.reasons.items()))
+    date = datetime.fromtimestamp(failures.last_at, UTC).date()
+    sentence = f"{number_of(failures.number, 'payment')} to you failed after you had served"
+    yield Draft(Code.FAILED_SETTLEMENTS, f"{sentence}, the last on {date}: {why}.")
 
 
 def days(count: int) -> str:

@@ -86,6 +86,7 @@ class Code(StrEnum):
     RELATED = "related", Severity.CAUTION
     LOW_BUYER_SCORE = "low_buyer_score", Severity.DECLINE
     TIER_PROVEN = "tier_proven", Severity.NOTE
+    FAILED_SETTLEMENTS = "failed_settlements", Severity.CAUTION
 
     NOT_ANALYSED = "not_analysed", Severity.CAUTION
     FINDING = "finding", Severity.CAUTION

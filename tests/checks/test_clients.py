@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -20,6 +21,7 @@ from bilateral.checks import (
 )
 from bilateral.checks.verdicts import DAY
 from bilateral.core.errors import MalformedIdentifierError
+from bilateral.core.payments.failures import FailureCount, FailureReason
 from tests.checks.ledger import (
     CHAIN_ID,
     START,
@@ -176,6 +178,23 @@ def test_record_of_the_buyer_counts(rated):
     assert codes(check) == {"low_buyer_score": "decline"}
     assert check.figures["buyer"] == {"score": Decimal(40), "payments": 7}
     assert codes(rated.client(policy=TRUSTING, buyers=buyers)) == {}
+
+
+def test_failed_settlements_with_the_server_that_asks_call_for_caution(rated):
+    reasons = {FailureReason.INSUFFICIENT_BALANCE: 2, FailureReason.AUTHORIZATION_CANCELED: 1}
+    check = rated.client(policy=TRUSTING, failures=FailureCount(3, START, reasons))
+    assert codes(check) == {"failed_settlements": "caution"}
+    assert check.reasons[0].sentence == (
+        f"3 payments to you failed after you had served, the last on {datetime.fromtimestamp(START, UTC).date()}: "
+        "1 by authorization canceled, 2 by insufficient balance."
+    )
+    assert check.figures["failed_settlements"] == {"number": 3, "last_at": START, "reasons": reasons}
+
+
+def test_client_without_failed_settlements_gets_no_reason(rated):
+    check = rated.client(policy=TRUSTING, failures=FailureCount())
+    assert (codes(check), check.figures["failed_settlements"]["number"]) == ({}, 0)
+    assert "failed_settlements" not in rated.client(policy=TRUSTING).figures
 
 
 def test_fresh_account_with_a_proven_tier_is_not_too_young(rated):

@@ -8,8 +8,10 @@ import re
 import pytest
 from eth_account import Account
 
+from bilateral.x402.server.failures import FailedSettlement
 from scripts._build import ROOT
 from tests.sdk.servers import HttpServer, respond
+from tests.x402.world import NETWORK, SIGNING_KEY
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/x402.md").read_text(encoding="utf-8"), re.DOTALL)
 
@@ -25,6 +27,13 @@ def names():
 
 def test_examples_of_the_page_run(names):
     assert all(callable(names[name]) for name in ("make_app", "buy", "add_gated_route"))
+
+
+def test_example_of_a_seller_undoes_the_order_of_a_failed_payment(names, verifier):
+    canceled = []
+    _, failures = names["counting_extension"](SIGNING_KEY, verifier, canceled.append)
+    failures._on_failure(FailedSettlement(b"k" * 32, NETWORK, "0x", 0.0, "made_up", {}, 1, target="/orders/7"))
+    assert canceled == ["/orders/7"]
 
 
 @pytest.mark.parametrize("status", [200, 500])

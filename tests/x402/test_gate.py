@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from contextlib import closing, contextmanager, nullcontext
 
 import httpx
@@ -17,6 +18,7 @@ from bilateral.client import Client
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import ClientRated
 from bilateral.core.identifiers import GlobalAgentId
+from bilateral.core.payments.failures import FailureReason
 from bilateral.index.log.database import open_database
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.operating.process import follow_chains
@@ -27,11 +29,12 @@ from bilateral.index.standing.tables import standing
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, VerifiedClient, declare_8004_reputation, protect_client
 from bilateral.x402.proof.types import ClientAgent
 from bilateral.x402.server.exchange import CURRENT, Exchange
+from bilateral.x402.server.failures import FailedSettlement, FailedSettlements
 from bilateral.x402.server.gate import rate_after_settlement, rate_client, reputable_client
 from tests.sdk.client.helpers import CHAIN_ID, plain, transact
 from tests.waiting import until
 from tests.x402 import examples
-from tests.x402.world import paying_client, payment_for, settled
+from tests.x402.world import NETWORK, paying_client, payment_for, settled
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +234,80 @@ def test_literal_form_of_the_specification_is_accepted(server, buyer, client_age
 
     response = httpx.get(url + "/gated", headers=payment_for(url + "/gated", buyer, change=declare))
     assert (response.status_code, served[-1].agent) == (200, client_agent)
+
+
+@pytest.fixture(scope="module")
+def wary(sell, register, seller, publish, deployment, rpc):
+    """A gate that refuses payers with more than one failed settlement, but for one route that shows them alone."""
+    agent_id, served, failures = register(seller), [], FailedSettlements()
+    publish(agent_id)
+    verifier = AsyncVerifier({rpc: deployment})
+
+    def add(app):
+        for path, limit in (("/wary", 1), ("/patient", None)):
+            settings = {"failures": failures, "max_failed_settlements": limit, "anonymous": True}
+            gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70, **settings))
+
+            @app.get(path)
+            async def serve(standing: VerifiedClient | None = gate):
+                served.append(standing)
+
+    with sell(declare_8004_reputation(agent_id, deployment), register=add) as url:
+        yield (agent_id, url, served), failures
+
+
+def fail(failures, payer, number, network=NETWORK):
+    for key in range(number):
+        failures.add(
+            FailedSettlement(
+                f"{network} {payer.address} {key}".encode(),
+                network,
+                payer.address,
+                time.time(),
+                "insufficient_funds",
+                {},
+                1000,
+                reason=FailureReason.INSUFFICIENT_BALANCE,
+            )
+        )
+
+
+def test_standing_of_a_client_counts_its_failed_settlements(wary, buyer, client_agent):
+    server, failures = wary
+    fail(failures, buyer, 2)
+    assert pay(server, "/patient", buyer, claim_of(client_agent)).status_code == 200
+    assert server[2][-1].failures.reasons == {FailureReason.INSUFFICIENT_BALANCE: 2}
+
+
+@pytest.mark.parametrize(("number", "is_declined"), [(1, False), (2, True)])
+def test_payer_with_too_many_failed_settlements_is_declined_whoever_it_is(
+    wary, buyer, client_agent, token, number, is_declined
+):
+    server, failures = wary
+    fail(failures, buyer, number)
+    fail(failures, buyer, 9, "eip155:1")
+    for claim in (None, claim_of(client_agent)):
+        if is_declined:
+            assert_declined(pay(server, "/wary", buyer, claim), "failed_settlements", buyer, token)
+        else:
+            assert pay(server, "/wary", buyer, claim).status_code == 200
+
+
+def test_limit_of_failures_needs_what_counts_them(rpc, deployment):
+    with pytest.raises(InvalidArgumentError, match="max_failed_settlements needs failures="):
+        reputable_client(AsyncVerifier({rpc: deployment}), server_agent=1, minimum=70, max_failed_settlements=1)
+
+
+@pytest.mark.parametrize(("number", "status"), [(0, 200), (1, 403)])
+def test_check_of_an_index_weighs_failed_settlements(gated, index_now, buyer, client_agent, number, status):
+    failures, (reader, _) = FailedSettlements(), index_now()
+    fail(failures, buyer, number)
+    policy = Policy(newcomers="accept", severities={Code.FAILED_SETTLEMENTS: Severity.DECLINE})
+    with gated(reader, policy=policy, failures=failures) as (agent_id, url, _):
+        response = pay((agent_id, url, []), "/gated", buyer, claim_of(client_agent))
+    assert response.status_code == status, response.text
+    if number:
+        assert response.json()["detail"]["error"] == "failed_settlements"
 
 
 @pytest.fixture(scope="module")

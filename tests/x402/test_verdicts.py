@@ -17,6 +17,8 @@ from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, wi
 from tests.x402.examples import changed
 from tests.x402.world import NETWORK, ask_price, paying_client, signer_entry
 
+OTHER_TOKEN = "0x" + "12" * 20
+
 
 def without(paid, *path):
     """Return a paid answer whose settlement lacks a field."""
@@ -41,7 +43,13 @@ STATEMENT = ("extensions", "8004-reputation")
         (lambda value: replace(value, response=BODY + b"!"), "interaction_hash", "hash_mismatch", ""),
         (lambda value: replace(value, response=None), "interaction_hash", "unsupported_body", ""),
         (lambda value: replace(value, is_body_lost=True), "interaction_hash", "body_not_kept", ""),
-        (lambda value: with_payment(value, "accepted", "amount", value="9999999"), "payment", "payment_mismatch", ""),
+        (lambda value: with_payment(value, "accepted", "amount", value="9999999"), "payment", "paid_less", ""),
+        (
+            lambda value: with_payment(value, "accepted", "asset", value="0x" + "12" * 20),
+            "payment",
+            "payment_mismatch",
+            "",
+        ),
         (
             lambda value: with_payment(value, "accepted", "network", value="eip155:1"),
             "payment",

@@ -24,6 +24,7 @@ from bilateral.checks.verdicts import BuyerRecord, EventEvidence, ProvenTier
 from bilateral.core import events
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.payments.failures import FailureCount
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
 from bilateral.index.log.tables import EVENT_TABLES
@@ -226,6 +227,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     findings: chains.Findings | None = None,
     buyers: chains.BuyerRecords | None = None,
     tier_proof: ProvenTier | None = None,
+    failures: FailureCount | None = None,
 ) -> Check:
     """Answer the question: should I serve this client?
 
@@ -243,6 +245,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         buyers: A source of buyers' records.
         tier_proof: A tier that the client proved privately, checked by the caller. The age of its account, which may be
             fresh, is then no reason.
+        failures: The client's failed settlements with the server that asks, which no index has.
 
     Raises:
         CheckError: As `check_server`, and an account without an agent is not an error.
@@ -299,6 +302,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
             feedback=_summary(feedback_by(as_of, list(kinds), accounts, _MOST_FEEDBACKS)),
             record=record,
             tier_proof=tier_proof,
+            failures=failures,
         ),
     )
     return check(client_facts, policy)

@@ -68,6 +68,21 @@ class PaymentRefusedError(ReputationExtensionError):
         self.code = code
 
 
+class UnprovenFailureError(ReputationExtensionError):
+    """The chain does not prove a failed settlement, so that nobody should publish or believe it.
+
+    Attributes:
+        code: The lack: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`, `never_payable`,
+            `too_early`, `payment_made` or `still_payable`.
+    """
+
+    reason = "unproven_failure"
+
+    def __init__(self, code: str, problem: str) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
 class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueError):
     """The client has given feedback for this payment.
 

@@ -115,6 +115,7 @@ class ReputationInfo:
         endpoint: The URL of the server's service.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
         blind: The terms of blind ratings; None if the server seals none.
+        free_answers: True if the server delivers an answer for which it charges nothing (`upto`), without a proof.
     """
 
     registrations: tuple[AgentRegistration, ...]
@@ -122,6 +123,7 @@ class ReputationInfo:
     endpoint: str | None = None
     feedback_aggregator: str | None = None
     blind: BlindTerms | None = None
+    free_answers: bool = False
 
     @classmethod
     def of(cls, value: Any, *, is_draft: bool = False) -> Self:
@@ -156,13 +158,15 @@ class ReputationInfo:
             endpoint=read.optional_uri(fields, "endpoint"),
             feedback_aggregator=read.optional_uri(fields, "feedbackAggregator"),
             blind=None if fields.get("blind") is None else BlindTerms.of(fields["blind"]),
+            free_answers=fields.get("freeAnswers") is True,
         )
 
     def to_object(self) -> dict[str, Any]:
         """Return the declaration as a JSON object."""
         registrations = [registration.to_object() for registration in self.registrations]
         blind = None if self.blind is None else self.blind.to_object()
-        optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator, "blind": blind}
+        optional: dict[str, Any] = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator}
+        optional |= {"blind": blind, "freeAnswers": self.free_answers or None}
         return {"version": self.version, "registrations": registrations} | _present(**optional)
 
     def registration_on(self, network: str) -> AgentRegistration | None:
@@ -296,6 +300,7 @@ class SettlementReceipt:
         transaction: The payment's transaction.
         payer: The account that paid, if the server names it.
         interaction: The statement among the extensions, not read yet; None if it is missing.
+        amount: The amount that the server says was paid, in the token's smallest unit; None if it names none.
     """
 
     is_success: bool
@@ -303,6 +308,12 @@ class SettlementReceipt:
     transaction: str
     payer: str | None
     interaction: Any
+    amount: str | None = None
+
+    @property
+    def is_of_nothing(self) -> bool:
+        """True if the server says that it took nothing (scheme `upto`): there is no transaction then."""
+        return self.is_success and not self.transaction and self.amount == "0"
 
     @classmethod
     def of(cls, value: Any, key: str = REPUTATION_8004) -> Self:
@@ -323,8 +334,11 @@ class SettlementReceipt:
             fault: Fault = "missing" if success is None else "wrong_type"
             raise InvalidMessageError("success", fault, "expected true or false")
         payer = None if settled.get("payer") is None else read.text(settled, "payer")
-        network, transaction = (read.text(settled, name) for name in names)
-        return cls(success, network, transaction, payer, extensions)
+        amount = None if settled.get("amount") in (None, "") else read.text(settled, "amount")
+        network, transaction = read.text(settled, names[0]), ""
+        if settled.get(names[1]) != "" or amount != "0":
+            transaction = read.text(settled, names[1])
+        return cls(success, network, transaction, payer, extensions, amount)
 
 
 def _require_chain(name: str, reputation: AccountId, registry: AccountId) -> None:

@@ -139,7 +139,7 @@ class ReputationMiddleware:
         finally:
             CURRENT.reset(token)
             self._adapter.count_unsigned(exchange)
-            if exchange.is_settled and exchange.afterwards:  # also if the client hung up
+            if exchange.work_afterwards:  # also if the client hung up
                 work = self._afterwards.submit(exchange)
         if work is not None:
             await asyncio.shield(asyncio.wrap_future(work))
@@ -324,6 +324,7 @@ class _Outgoing:
         parts = (start["status"], tuple(start["headers"]), body)
         if self._exchange.settlement is not None:
             parts = await asyncio.to_thread(self._adapter.sign_settled, self._exchange, parts, b"payment-response")
+        self._exchange.sent_headers = parts[1]
         if self._payment is not None:
             await _call(self._adapter, self._adapter.keep, self._payment, self._exchange, parts)
         await self._send({**start, "headers": list(parts[1])})

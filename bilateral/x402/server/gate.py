@@ -23,6 +23,7 @@ from starlette.requests import Request
 from bilateral.client import Client, Handle, Rating
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId
+from bilateral.core.payments.failures import FailureCount
 from bilateral.x402.proof.checking import VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.payments import payer_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from bilateral.checks import BuyerRecords, Check, Policy
     from bilateral.index.reading.readers import Reader
+    from bilateral.x402.server.failures import FailedSettlements
 
 logger = logging.getLogger("bilateral.x402")
 
@@ -51,6 +53,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     index: Reader | None = None,
     policy: Policy | None = None,
     buyers: BuyerRecords | None = None,
+    failures: FailedSettlements | None = None,
+    max_failed_settlements: int | None = None,
 ) -> Callable[[Request], Awaitable[VerifiedClient | None]]:
     """Return a dependency of FastAPI that serves only reputable clients.
 
@@ -65,14 +69,21 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         policy: The policy of that check. A client that it declines is not served, nor one that cannot be checked.
             Without it the server's own rating decides, and ratings by others do not.
         buyers: A source of buyers' records for that check.
+        failures: The failed settlements of this server, those of its extension. `VerifiedClient.failures` counts those
+            of the payer.
+        max_failed_settlements: The most failed settlements of a payer that is served, agent or not; None for any
+            number.
 
     Returns:
         The dependency. Its value is the client's checked standing; None for a client that claims no agent. It raises
         an `HTTPException` with status 403 and the reason.
 
     Raises:
-        InvalidArgumentError: There is a policy, or a source of buyers' records, and no index.
+        InvalidArgumentError: There is a policy, or a source of buyers' records, and no index; or a limit of failures,
+            and nothing that counts them.
     """
+    if max_failed_settlements is not None and failures is None:
+        raise InvalidArgumentError("max_failed_settlements needs failures=FailedSettlements(), that of the extension")
     if index is None and (policy is not None or buyers is not None):
         raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
     place = verifier, server_agent, minimum
@@ -80,33 +91,50 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
 
     async def check(request: Request) -> VerifiedClient | None:
         payload = getattr(request.state, "payment_payload", None)
+        payer = "" if payload is None else payer_of(payload.payload) or ""
+        count = None
+        if failures is not None and payload is not None:
+            network = str(payload.accepted.network)
+            count = await asyncio.to_thread(_count, failures, network, payer, max_failed_settlements)
         try:
             claim = claim_of(payload)
             if claim is None:
                 if anonymous:
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
-            check, indexed = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
-            payer = "" if payload is None else payer_of(payload.payload) or ""
+            check, indexed = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent, count)
             standing = await verifier.check_client(claim, payer, server_agent, indexed_rating=indexed)
         except InvalidMessageError as error:
             raise _declined("invalid_client_agent", str(error)) from None
         except PaymentRefusedError as error:
             raise _declined(error.code, str(error)) from None
-        if standing.rating is None and not newcomers:
-            raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
-        if standing.rating is not None and standing.rating < minimum:
-            raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
-        if check is not None and check.verdict == "decline":
-            raise _declined(check.reasons[0].code.value, check.reasons[0].sentence)
-        return replace(standing, check=check)
+        standing = replace(standing, check=check, failures=count)
+        _require(standing, minimum, newcomers=newcomers)
+        return standing
 
     return check
 
 
+def _require(standing: VerifiedClient, minimum: int, *, newcomers: bool) -> None:
+    if standing.rating is None and not newcomers:
+        raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
+    if standing.rating is not None and standing.rating < minimum:
+        raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
+    if standing.check is not None and standing.check.verdict == "decline":
+        raise _declined(standing.check.reasons[0].code.value, standing.check.reasons[0].sentence)
+
+
+def _count(failures: FailedSettlements, network: str, payer: str, limit: int | None) -> FailureCount:
+    count = failures.count(network, payer)
+    if limit is not None and count.number > limit:
+        problem = f"{count.number} payments of {payer} failed after they were served; the limit is {limit}"
+        raise _declined("failed_settlements", problem)
+    return count
+
+
 def _ask_index(
     index: Reader, verifier: AsyncVerifier, server_agent: int, minimum: int, *, policy: Policy | None, **sources: Any
-) -> Callable[[GlobalAgentId], tuple[Check | None, int | None]]:
+) -> Callable[[GlobalAgentId, FailureCount | None], tuple[Check | None, int | None]]:
     """Return what checks a client by an index, with the server's own rating of it; None each if the index has none."""
     from bilateral import checks  # noqa: PLC0415  # needs the extra `index`
     from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
@@ -119,18 +147,20 @@ def _ask_index(
     )
     options = {"for_server": server_agent, "policy": applied, "findings": checks.stored_findings, **sources}
 
-    def read(connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
+    def read(
+        connection: Connection, client: GlobalAgentId, reputation: str, count: FailureCount | None
+    ) -> tuple[Check, int | None]:
         chain_id = client.registry.chain.evm_chain_id
         key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
         rating = client_rating(connection, key, server_agent, reputation)
-        return checks.check_client(connection, client, **options), rating
+        return checks.check_client(connection, client, failures=count, **options), rating
 
-    def ask(client: GlobalAgentId) -> tuple[Check | None, int | None]:
+    def ask(client: GlobalAgentId, count: FailureCount | None) -> tuple[Check | None, int | None]:
         deployment = verifier.deployment_on(str(client.registry.chain))
         if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
             return None, None  # the verifier refuses it
         try:
-            return index.read(read, client, deployment.reputation)
+            return index.read(read, client, deployment.reputation, count)
         except BilateralError as error:
             if policy is not None:
                 raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error

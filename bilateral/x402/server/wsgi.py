@@ -219,6 +219,7 @@ class _Outer:
         if exchange.settlement is not None:
             parts = self._adapter.sign_settled(exchange, parts, b"PAYMENT-RESPONSE")
             self._adapter.count_unsigned(exchange)
+        exchange.sent_headers = parts[1]
         self._adapter.keep(payment, exchange, parts)
         answer = _answer(start_response, parts[0], _text_headers(parts[1]), body)
         return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])

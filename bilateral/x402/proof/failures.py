@@ -1,0 +1,198 @@
+"""Failed settlements that the chain proves: a payment would have settled at one block, and soon after not any more.
+
+Neither a facilitator's answer nor a failed transaction proves anything about the payer, because whoever sends a
+transaction can make it fail. So the state of the chain at two blocks counts, which anybody can read again.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations.registries import block_time, latest_block
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import InvalidPaymentError, PaymentKind, SignedPayment
+from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, UPTO_PROXY
+from bilateral.core.payments.failures import FailureReason
+from bilateral.core.payments.signed import WORD
+from bilateral.node import answers
+from bilateral.node.steps import Batch, Operation, Rpc
+from bilateral.x402.proof.errors import UnprovenFailureError
+from bilateral.x402.proof.settlements import find_settlement
+from bilateral.x402.proof.verifier import Verifier
+
+MOST_BLOCKS: Final = 64
+"""The blocks between both states. A payer who was rich long before it signed proves nothing."""
+
+MOST_SECONDS: Final = 900
+"""The time before a payment's deadline in which both states count: states from before the signature prove nothing.
+
+No signed field says when a payment was signed. Sellers give clients 300 seconds by default.
+"""
+
+_KEY_SIGNATURE: Final = 65  # bytes
+_PERMIT: Final = "((address,uint256),uint256,uint256)"
+
+
+@dataclass(frozen=True)
+class FailureProof:
+    """The states of the chain that show why a payment did not settle.
+
+    Attributes:
+        reason: The reason at `block`.
+        block: A block within the payment's time at which it could not be settled.
+        payable_block: An earlier block at which it could; None if the node shows none.
+    """
+
+    reason: FailureReason
+    block: int
+    payable_block: int | None
+
+
+@dataclass(frozen=True)
+class FailedPayment:
+    """A signed payment and the amount that was to be settled."""
+
+    accepted: Mapping[str, Any]
+    payload: Mapping[str, Any]
+    amount: int
+
+    @cached_property
+    def signed(self) -> SignedPayment:
+        """The payment as its payer signed it."""
+        return SignedPayment.of(self.accepted, self.payload)
+
+    def find_proof(self, transaction: str) -> Operation[FailureProof | None]:
+        """Find the states that prove a failure, from the block of the failed transaction or the latest one."""
+        receipt = (yield Rpc("eth_getTransactionReceipt", (transaction,))) if transaction else None
+        block = answers.quantity(answers.record(receipt).get("blockNumber")) if receipt else (yield from latest_block())
+        reason = yield from self.reason_at(block)
+        if reason is None:
+            return None
+        earlier = [block - 2**power for power in range(MOST_BLOCKS.bit_length()) if block >= 2**power]
+        return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
+
+    def check_proof(self, proof: FailureProof) -> Operation[None]:
+        """Check the states that others name, and that the payment is final.
+
+        Raises:
+            UnprovenFailureError: A state is another one, or the payment was made or still may be.
+        """
+        block, payable = proof.block, proof.payable_block
+        if (yield from self.reason_at(block)) is not proof.reason:
+            raise UnprovenFailureError("reason_not_shown", f"block {block} does not show {proof.reason}")
+        is_near = payable is not None and 0 < block - payable <= MOST_BLOCKS
+        if payable is None or not is_near or not (yield from self._payable_blocks([payable])):
+            problem = f"no block of the {MOST_BLOCKS} before {block} shows that the payment could be settled"
+            raise UnprovenFailureError("never_payable", problem)
+        if (yield from block_time(payable)).timestamp() < self.signed.deadline - MOST_SECONDS:
+            problem = f"block {payable} is more than {MOST_SECONDS} seconds before the payment's deadline"
+            raise UnprovenFailureError("too_early", problem)
+        settlement = yield from find_settlement(self.accepted, self.payload)
+        if settlement.is_paid is not False:
+            raise UnprovenFailureError("payment_made", "the payment was made later, or that is unknown")
+        if not settlement.is_expired:
+            raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
+
+    def reason_at(self, block: int) -> Operation[FailureReason | None]:
+        """Return the reason why the payment could not be settled at a block; None if its payer gave none by then."""
+        signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
+        word, bit = divmod(int.from_bytes(signed.nonce), 256)
+        calls = [_call(signed.asset, "balanceOf", payer)]
+        if signed.kind is PaymentKind.EIP3009:
+            calls.append(_call(signed.asset, "authorizationState", payer, ("bytes32", signed.nonce)))
+            bit = 0
+        else:
+            calls.append(_call(PERMIT2, "nonceBitmap", payer, ("uint256", word)))
+            calls.append(_call(signed.asset, "allowance", payer, ("address", PERMIT2)))
+        replies = yield Batch(tuple(Rpc("eth_call", (call, at)) for call in calls))
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply  # such as a node without the states of the block
+        states = [answers.data(reply) for reply in replies]
+        time = (yield from block_time(block)).timestamp()
+        # A contract that is missing, or whose fallback function takes any call, answers nothing.
+        if not signed.valid_after < time < signed.deadline or any(len(state) != WORD for state in states):
+            return None
+        balance, nonces, *allowance = map(int.from_bytes, states)
+        if nonces >> bit & 1:
+            settlement = yield from find_settlement(self.accepted, self.payload)
+            return FailureReason.AUTHORIZATION_CANCELED if settlement.is_canceled else None
+        if balance < self.amount:
+            return FailureReason.INSUFFICIENT_BALANCE
+        return FailureReason.INSUFFICIENT_ALLOWANCE if any(most < self.amount for most in allowance) else None
+
+    def _payable_blocks(self, blocks: list[int]) -> Operation[list[int]]:
+        call = self.settling_call()  # the contract checks the signature too
+        codes = [Rpc("eth_getCode", (call["to"], hex(block))) for block in blocks]
+        replies = yield Batch((*codes, *(Rpc("eth_call", (call, hex(block))) for block in blocks)))
+        payable = []
+        for block, code, reply in zip(blocks, replies, replies[len(blocks) :], strict=False):
+            failed = any(isinstance(answer, Exception) for answer in (code, reply))
+            if not failed and answers.data(code):  # a call of an account without code succeeds
+                payable.append(block)
+        return payable
+
+    def settling_call(self) -> dict[str, str]:
+        """Return the call that would settle the payment."""
+        signed, signature = self.signed, _signature(self.payload)
+        payer, amount = ("address", signed.payer), ("uint256", self.amount)
+        proof: tuple[tuple[str, Any], ...] = (("bytes", signature),)
+        if signed.kind is PaymentKind.EIP3009:
+            times = ("uint256", signed.valid_after), ("uint256", signed.deadline), ("bytes32", signed.nonce)
+            if len(signature) == _KEY_SIGNATURE:
+                r, s, v = signature[:32], signature[32:64], signature[64]
+                proof = ("uint8", v if v > 1 else v + 27), ("bytes32", r), ("bytes32", s)
+            terms = payer, ("address", signed.payee), amount, *times
+            return _call(signed.asset, "transferWithAuthorization", *terms, *proof)
+        permit = (_PERMIT, ((signed.asset, signed.amount), int.from_bytes(signed.nonce), signed.deadline))
+        if signed.kind is PaymentKind.PERMIT2_EXACT:
+            witness: tuple[str, Any] = ("(address,uint256)", (signed.payee, signed.valid_after))
+            return _call(EXACT_PROXY, "settle", permit, payer, witness, *proof)
+        witness = "(address,address,uint256)", (signed.payee, signed.facilitator, signed.valid_after)
+        call = _call(UPTO_PROXY, "settle", permit, amount, payer, witness, *proof)
+        return call | {"from": str(signed.facilitator)}
+
+
+def _call(to: str, name: str, *arguments: tuple[str, Any]) -> dict[str, str]:
+    types = [kind for kind, _ in arguments]
+    data = keccak(text=f"{name}({','.join(types)})")[:4] + encode(types, [value for _, value in arguments])
+    return {"to": to, "data": "0x" + data.hex()}
+
+
+def _signature(payload: Mapping[str, Any]) -> bytes:
+    return bytes.fromhex(str(payload.get("signature")).removeprefix("0x"))
+
+
+def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str]) -> FailureReason:
+    """Check the evidence of a failed settlement, `failedSettlement` of a feedback file, by one's own node.
+
+    Args:
+        verifier: Reads the payment's chain. The node needs the states of both blocks.
+        evidence: The evidence: `accepted`, `payload`, `amount`, `reason`, `block` and `payableBlock`.
+        tokens: The tokens that count. A token of the seller's own could say anything about a buyer's balance.
+
+    Returns:
+        The reason that the chain proves.
+
+    Raises:
+        UnprovenFailureError: The evidence is malformed, or the chain shows something else.
+        BilateralError: The node fails, or does not have the states.
+    """
+    try:
+        payment = FailedPayment(evidence["accepted"], evidence["payload"], int(evidence["amount"]))
+        signed, blocks = payment.signed, (int(evidence["block"]), int(evidence["payableBlock"]))
+        proof = FailureProof(FailureReason(evidence["reason"]), *blocks)
+        least = 1 if signed.kind is PaymentKind.PERMIT2_UPTO else signed.amount
+        if min(blocks) < 0 or not least <= payment.amount <= signed.amount:
+            raise ValueError(f"amount {payment.amount} is not the signed one, or a block is negative")  # noqa: TRY301
+        _signature(payment.payload)
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidPaymentError) as error:
+        raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None
+    if signed.asset not in {checksummed(listed) for listed in tokens}:
+        raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not one that counts")
+    verifier.run_on(str(payment.accepted.get("network")), payment.check_proof(proof))
+    return proof.reason

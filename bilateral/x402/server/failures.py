@@ -1,0 +1,255 @@
+"""Payments that were verified, served and then not settled: counted for each buyer, and published only if proven.
+
+    failures = FailedSettlements(on_failure=undo)
+    extension = Reputation8004ResourceServerExtension(key, failures=failures)
+
+`undo` is called after the answer was sent, in a thread, with a `FailedSettlement`. The counts are this seller's own. A
+`StoredFailures` of `bilateral.x402.server.stored_failures` keeps them in a database.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from bilateral.core.errors import BilateralError, InvalidArgumentError
+from bilateral.core.payments import InvalidPaymentError
+from bilateral.core.payments.failures import FailureCount, FailureReason
+from bilateral.core.values import FeedbackValue
+from bilateral.documents import prepare_feedback_file
+from bilateral.x402.clients.feedback import Tags
+from bilateral.x402.proof.checking import VerifiedClient
+from bilateral.x402.proof.errors import UnprovenFailureError
+from bilateral.x402.proof.failures import FailedPayment, FailureProof, check_failure
+from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.proof.payments import payer_of
+from bilateral.x402.proof.verifier import Verifier
+from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, is_tool_call
+
+logger = logging.getLogger("bilateral.x402")
+
+PAYMENT_UNSETTLED: Final = Tags("x402-payment-unsettled", "proof-on-chain")
+"""The tags of feedback about a client whose payment failed."""
+
+MAX_FAILURES: Final = 10_000
+"""The failures that are remembered: 2 KB each, and at most 8 KB."""
+
+_MOST_CHARACTERS: Final = 8_192
+"""The size of a failure with its evidence. Buyers may send 32 KB, most of which no signature covers."""
+
+SECONDS: Final = 90 * 86_400.0
+"""The time for which a failure is remembered."""
+
+_TOOL_EXCHANGE: Final = "bilateral.x402.server.failures"
+
+_BUYERS_ACTS: Final = {
+    "insufficient_funds": FailureReason.INSUFFICIENT_BALANCE,  # the specification's code, which other SDKs use
+    "invalid_exact_evm_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
+    "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
+    "permit2_allowance_required": FailureReason.INSUFFICIENT_ALLOWANCE,
+}
+"""The facilitators' codes that name an act of the buyer. The seller chose its facilitator, and counts by its word."""
+
+_AMBIGUOUS: Final = frozenset(
+    {
+        *("transaction_failed", "invalid_upto_evm_transaction_failed"),
+        *("invalid_exact_evm_transaction_simulation_failed", "invalid_transaction_state"),
+        *("invalid_exact_evm_nonce_already_used", "permit2_invalid_nonce"),
+    }
+)
+"""The codes that may mean an act of the buyer, too little gas, or that somebody else settled: the chain decides.
+
+All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not the buyer's doing, or not surely.
+"""
+
+
+@dataclass(frozen=True)
+class FailedSettlement:
+    """A payment that was verified, and not settled after the application had run.
+
+    Attributes:
+        key: The authorization, see `payment_key`.
+        network: The network (CAIP-2).
+        at: The time, in Unix seconds.
+        code: The facilitator's reason.
+        reason: The buyer's act that it means; None if it is somebody else's or unknown, so that it does not count.
+        payment: The signed payment, `accepted` and `payload`.
+        amount: The amount that was to be settled.
+        method: The request's method; empty for tool calls and messages.
+        target: The request's path and query.
+        settlement: The facilitator's answer; empty if it is unknown.
+        proof: The states of the chain that prove the reason; None without them.
+    """
+
+    key: bytes
+    network: str
+    payer: str
+    at: float
+    code: str
+    payment: dict[str, Any]
+    amount: int
+    method: str = ""
+    target: str = ""
+    reason: FailureReason | None = None
+    settlement: dict[str, Any] = field(default_factory=dict)
+    proof: FailureProof | None = None
+
+    @property
+    def transaction(self) -> str:
+        """The failed transaction; empty without one."""
+        return str(self.settlement.get("transaction") or "")
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """The evidence for `check_failure`.
+
+        Raises:
+            UnprovenFailureError: The chain does not prove the reason.
+        """
+        if self.proof is None or not self.payment:
+            problem = "the signed payment was too large to remember" if self.proof else f"no state shows {self.code}"
+            raise UnprovenFailureError("no_evidence", problem)
+        states = {"block": self.proof.block, "payableBlock": self.proof.payable_block}
+        answer = {"amount": str(self.amount), "settlement": self.settlement}
+        return {**self.payment, **answer, "reason": self.proof.reason.value, **states}
+
+
+class FailedSettlements:
+    """A seller's failed settlements, in memory. Threads and both profiles may share it.
+
+    Args:
+        on_failure: Called once after each failed settlement, whoever's fault it is, so that the seller can undo its
+            work. It runs in a thread, and its exceptions are logged.
+        limit: The number of failures to remember. The oldest are forgotten first.
+        seconds: The time for which they are remembered.
+        clock: Returns the time in Unix seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_failure: Callable[[FailedSettlement], object] | None = None,
+        limit: int = MAX_FAILURES,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._on_failure, self._limit, self._seconds, self._clock = on_failure, limit, seconds, clock
+        self._failures: OrderedDict[bytes, FailedSettlement] = OrderedDict()
+        self._lock, self._afterwards = threading.Lock(), Afterwards()
+
+    def add(self, failure: FailedSettlement) -> None:
+        """Remember a failure. A later one of the same authorization replaces it."""
+        with self._lock:
+            self._failures.pop(failure.key, None)
+            self._failures[failure.key] = failure
+            if len(self._failures) > self._limit:
+                self._failures.popitem(last=False)
+
+    def remove(self, key: bytes) -> None:
+        """Forget a failure: the payment was settled later."""
+        with self._lock:
+            self._failures.pop(key, None)
+
+    def list(self, network: str, payer: str) -> list[FailedSettlement]:
+        """Return the failures of a payer, the oldest first."""
+        first = self._clock() - self._seconds
+        with self._lock:
+            while self._failures and next(iter(self._failures.values())).at <= first:
+                self._failures.popitem(last=False)
+            failures = [*self._failures.values()]
+        return [failure for failure in failures if (failure.network, failure.payer) == (network, payer)]
+
+    def count(self, network: str, payer: str) -> FailureCount:
+        """Count the failures of a payer."""
+        failures = self.list(network, payer)
+        reasons = Counter(failure.reason for failure in failures if failure.reason is not None)
+        return FailureCount(len(failures), failures[-1].at if failures else None, dict(reasons))
+
+    def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
+        """Note a failed or refused settlement in a hook of the SDK. The work is done after the answer.
+
+        Only a payment that the facilitator verified before has a payer. One that is settled before the application runs
+        is not verified, and nothing was served.
+        """
+        exchange, transport = CURRENT.get(), context.transport_context
+        if is_tool_call(transport):
+            exchange = transport.setdefault(_TOOL_EXCHANGE, Exchange(is_paid=True))
+        if exchange is None or not exchange.is_paid or context.phase == "before-handler":
+            return
+        if self in exchange.after_failure:
+            return  # the route declares both profiles
+        exchange.after_failure[self] = partial(self._record, context, key, code, exchange, verifier)
+        if not exchange.method:
+            self._afterwards.submit(exchange)  # no adapter waits for the end of the answer
+
+    def settled(self, key: bytes) -> None:
+        """Forget the failure of a payment that is settled now, in a hook of the SDK. It raises nothing."""
+        self.remove(key)
+
+    def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
+        payload, terms = context.payment_payload, context.requirements
+        payment = {"accepted": payload.accepted.model_dump(mode="json", by_alias=True), "payload": payload.payload}
+        named = (value for name, value in exchange.sent_headers if name.lower() == b"payment-response")
+        settlement = decode_header(next(named, b"").decode("latin-1")) or {}
+        settlement.pop("extensions", None)
+        amount = int(terms.amount) if terms.amount.isdecimal() else 0
+        place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
+        failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
+        proof = None if verifier is None else _find_proof(failure, verifier)
+        is_unclear = proof is None and code in _AMBIGUOUS
+        if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
+            logger.warning("somebody else settled the payment of %s: it is paid, and its answer was refused", place[2])
+            return
+        reason = _BUYERS_ACTS.get(code) if proof is None else proof.reason
+        failure = replace(failure, reason=reason, proof=proof)
+        try:
+            if reason is not None and failure.payer:
+                is_small = len(str(failure)) <= _MOST_CHARACTERS
+                self.add(failure if is_small else replace(failure, payment={}, settlement={}, target=""))
+        finally:
+            if self._on_failure is not None:
+                self._on_failure(failure)
+
+
+def _find_proof(failure: FailedSettlement, verifier: Verifier) -> FailureProof | None:
+    if failure.code not in _BUYERS_ACTS and failure.code not in _AMBIGUOUS:
+        return None
+    payment = FailedPayment(**failure.payment, amount=failure.amount)
+    try:
+        return verifier.run_on(failure.network, payment.find_proof(failure.transaction))
+    except (BilateralError, InvalidPaymentError, ValueError):
+        logger.warning("the chain does not show why a settlement failed", exc_info=True)
+        return None
+
+
+def failed_settlement_feedback(
+    verifier: Verifier, failure: FailedSettlement, standing: VerifiedClient, *, comment: str | None = None
+) -> dict[str, Any]:
+    """Return the arguments of `give_feedback` about a client agent whose payment failed, with the evidence.
+
+    Nothing else publishes a failure. The signed payment is published with it, which is safe once it has expired.
+
+    Args:
+        verifier: Reads the chain.
+        failure: The failure, from `FailedSettlements.list`.
+        standing: The client agent for which the payer spoke, from `reputable_client`.
+        comment: A comment for people.
+
+    Raises:
+        InvalidArgumentError: Another account than the client's paid.
+        UnprovenFailureError: The chain does not prove the failure, or the payment may still be settled.
+        BilateralError: The node fails.
+    """
+    if standing.payer.lower() != failure.payer.lower():
+        raise InvalidArgumentError(f"{failure.payer} was to pay, not {standing.payer} for {standing.agent}")
+    evidence = failure.evidence
+    check_failure(verifier, evidence, tokens=[failure.payment["accepted"]["asset"]])
+    file = prepare_feedback_file(text=comment, failedSettlement=evidence)
+    tags = PAYMENT_UNSETTLED._asdict()
+    return {"agent_id": standing.agent, "value": FeedbackValue(0, 0), **tags, "feedback_file": file}
