@@ -188,6 +188,12 @@ def test_exact_refuses(payment_chain, payer, seller, stranger, amount, changes, 
     assert error_of(payment_chain, payment_chain.settle(payload)) == error
 
 
+def test_exact_refuses_an_owner_that_is_nobody(payment_chain, payer, seller):
+    payload = payment_chain.exact(payer, seller.address, 1000)
+    payload["permit2Authorization"]["from"] = "0x" + "00" * 20
+    assert error_of(payment_chain, payment_chain.settle(payload)) == "49e27cff"
+
+
 def test_a_permit_of_the_token_is_for_the_amount_of_the_payment(payment_chain, payer, seller):
     receipt = payment_chain.settle(
         payment_chain.exact(payer, seller.address, 600), permit=(601, 0, bytes(32), bytes(32), 27)
@@ -297,6 +303,38 @@ def test_a_hostile_token_lets_the_real_proxy_log_after_a_transfer_of_the_real_to
     receipt = payment_chain.settle(payment_chain.exact(stranger, seller.address, 1000, token=token))
     assert events(receipt) == [transfer(payer.address, seller.address, 1000), SETTLED]
     assert [log.address for log in logs_of(receipt)] == [TOKEN, EXACT_PROXY]
+
+
+@pytest.fixture
+def permitted(payment_chain, payer, seller):
+    """Lets a spender move money by a permit without a witness, and returns the receipt."""
+
+    def move(amount):
+        domain = {"name": "Permit2", "chainId": payment_chain.chain_id, "verifyingContract": PERMIT2}
+        types = {
+            "PermitTransferFrom": [
+                {"name": "permitted", "type": "TokenPermissions"},
+                *({"name": "spender", "type": "address"}, {"name": "nonce", "type": "uint256"}),
+                {"name": "deadline", "type": "uint256"},
+            ],
+            "TokenPermissions": [{"name": "token", "type": "address"}, {"name": "amount", "type": "uint256"}],
+        }
+        nonce, deadline = int.from_bytes(Account.create().key), 2**40
+        limits = {"permitted": {"token": TOKEN, "amount": 1000}, "spender": RELAYER.address}
+        signed = payer.sign_typed_data(domain, types, {**limits, "nonce": nonce, "deadline": deadline})
+        terms, details = ((TOKEN, 1000), nonce, deadline), (seller.address, amount)
+        arguments = terms, details, payer.address, bytes(signed.signature)
+        return payment_chain.send(PERMIT2, payment_chain.code("MockPermit2", "permitTransferFrom", *arguments))
+
+    return move
+
+
+def test_a_permit_without_a_proxy_leaves_a_transfer_alone(permitted, payer, seller):
+    assert events(permitted(1000)) == [transfer(payer.address, seller.address, 1000)]
+
+
+def test_permit2_moves_no_more_than_was_signed(payment_chain, permitted):
+    assert error_of(payment_chain, permitted(1001)) == "3728b83d"
 
 
 def test_an_allowance_of_permit2_leaves_a_transfer_alone(payment_chain, payer, seller):
