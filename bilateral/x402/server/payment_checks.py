@@ -90,7 +90,7 @@ def settlement_problem(context: Context, pending: str | None) -> str:
         problem = "settlement_amount_changed"
     elif scheme == "exact" and amount != agreed:
         problem = "settlement_amount_mismatch"
-    elif scheme == "upto" and not _AMOUNT.fullmatch(amount):
+    elif scheme == "upto" and not (_AMOUNT.fullmatch(amount) and _AMOUNT.fullmatch(agreed)):
         problem = "settlement_amount_invalid"
     elif scheme == "upto" and int(amount) > int(agreed):
         problem = "settlement_exceeds_ceiling"

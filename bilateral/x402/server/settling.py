@@ -180,7 +180,6 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return transaction if self._is_first(payment_key(f"eip155:{self._w3.eth.chain_id}", token, payload)) else None
 
     def _is_first(self, key: bytes) -> bool:
-        """Return True if the payment was not reported before."""
         holder = object()
         is_first = self._reservations.take(key, holder)
         if is_first:
