@@ -24,7 +24,7 @@ from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.reading.registries import AgentKey
-from bilateral.node.payments import NOT_PROVABLE, NOT_SETTLED, read_transfers, receipt_logs
+from bilateral.node.payments import NOT_PROVABLE, NOT_SETTLED, read_transfers, receipt_log
 from bilateral.node.steps import run
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
@@ -155,7 +155,9 @@ def _look_up(  # noqa: PLR0911  # one a reason
         if receipt.get("status") != "0x1":
             return "payment_not_found", "it failed"
         transfers = run(read_transfers(transaction, receipt, claim.payer, claim.payee), partial(_perform, url))
-        has_claim = any(log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in receipt_logs(receipt))
+        has_claim = any(
+            log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in map(receipt_log, receipt["logs"])
+        )
     except BilateralError:
         return "payment_not_found", "the node does not answer"
     if claim.log_index is not None:

@@ -41,7 +41,7 @@ def read_transfers(
     transaction: str, receipt: Mapping[str, Any], payer: str, payee: str
 ) -> Operation[list[PaidTransfer]]:
     """Return the transfers of one account to another in a transaction, in order. Others' payments make none of them."""
-    logs = receipt_logs(receipt)
+    logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
     transfers = [log for log in logs if len(log.topics) == _TOPICS and log.topics[0] == TRANSFER]
     transfers = [log for log in transfers if log.topics[1] == accounts[1] and len(log.data) == WORD]
@@ -55,7 +55,7 @@ def read_transfers(
     calls: list[ProxyCall] | None = []
     events = [log.log_index for log in logs if is_settlement(log)]
     if events and any((log.address, log.log_index) not in nonces for log in ours):
-        calls = yield from _settling_calls(transaction, len(events))
+        calls = yield from settling_calls(transaction, len(events))
     settled = {transfer.log_index: call for call, transfer in settled_calls(calls or (), logs)}
     paid = []
     for log in ours:
@@ -70,29 +70,27 @@ def read_transfers(
     return paid
 
 
-def _settling_calls(transaction: str, events: int) -> Operation[list[ProxyCall] | None]:
+def settling_calls(transaction: str, events: int) -> Operation[list[ProxyCall] | None]:
     """Return the calls of the proxies in a transaction; None if another contract made them, and the node cannot say."""
     sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
     call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
     if call is not None and events == 1:
         return [call]
     try:
-        return inner_calls((yield Rpc("debug_traceTransaction", (transaction, {"tracer": "callTracer"}))))
+        calls = inner_calls((yield Rpc("debug_traceTransaction", (transaction, {"tracer": "callTracer"}))))
     except (NodeError, ValueError):
         return None
+    return calls if len(calls) == events else None
 
 
-def receipt_logs(receipt: Mapping[str, Any]) -> list[ReceiptLog]:
-    """Return the logs of a receipt."""
-    logs = []
-    for record in answers.records(receipt.get("logs")):
-        topics, address = record.get("topics"), record.get("address")
-        try:
-            account = checksummed(str(address).lower())
-        except MalformedIdentifierError:
-            account = ""
-        if not account or not isinstance(topics, list):
-            answers.malformed("a log")
-        data, index = answers.data(record.get("data")), answers.quantity(record.get("logIndex"))
-        logs.append(ReceiptLog(index, account, tuple(map(answers.data, topics)), data))
-    return logs
+def receipt_log(record: Mapping[str, Any]) -> ReceiptLog:
+    """Read a log of a receipt."""
+    topics = record.get("topics")
+    try:
+        account = checksummed(str(record.get("address")).lower())
+    except MalformedIdentifierError:
+        account = ""
+    if not account or not isinstance(topics, list):
+        answers.malformed("a log")
+    data, index = answers.data(record.get("data")), answers.quantity(record.get("logIndex"))
+    return ReceiptLog(index, account, tuple(map(answers.data, topics)), data)
