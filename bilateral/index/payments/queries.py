@@ -13,6 +13,7 @@ from bilateral.core import events
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
+from bilateral.index.log.unindexed import unindexed
 from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
 from bilateral.index.payments.terms import MICROS
 from bilateral.index.ratings.authorized import AuthorizedFeedback
@@ -235,7 +236,7 @@ def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> 
     transactions = [_normalized(claim.transaction) for claim in claims]
     payments: dict[tuple[str | None, ...], list[Payment]] = defaultdict(list)
     for part in in_parts(bytes.fromhex(name[2:]) for name in sorted({*transactions} - {""})):
-        query = _selection().where(payment.c.chain_id == chain_id, payment.c.transaction_hash.in_(part))
+        query = _selection().where(unindexed(payment.c.chain_id) == chain_id, payment.c.transaction_hash.in_(part))
         for identity, *values in connection.execute(query):
             paid = _payment(chain_id, *values)
             payments[paid.transaction, paid.payer, identity, paid.agent].append(paid)
@@ -287,7 +288,7 @@ def _places_of_claims(
             columns.chain_id == chain_id,
             columns.client_address.in_(part),
             columns.block_number.between(min(blocks), max(claim.place[0] for claim in claims)),
-            *(reference[name] == columns[name] for name in ("chain_id", "block_number", "log_index")),
+            *(reference[name] == unindexed(columns[name]) for name in ("chain_id", "block_number", "log_index")),
             file.file_id == reference.file_id,
             read.content_hash == file.content_hash,
             func.lower(read.payment_transaction).in_(names),
