@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.unindexed import unindexed
 from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
-from bilateral.index.payments.terms import MICROS
+from bilateral.index.payments.terms import MICROS, PaymentTerms
 from bilateral.index.ratings.authorized import AuthorizedFeedback
 from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.ratings.recent import RecentFeedback
@@ -144,7 +145,9 @@ class Payment:
         payer: The account that paid.
         payee: The wallet that was paid.
         agent: The short id of the agent whose wallet it was.
+        kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
+        ceiling: The largest amount that the payer signed, in dollars; None if it signed the amount itself.
         is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
@@ -155,7 +158,9 @@ class Payment:
     payee: str
     agent: str
     token: str
+    kind: str
     dollars: Exact
+    ceiling: Exact | None
     is_to_itself: bool
     block: int
     log_index: int
@@ -301,16 +306,21 @@ def _places_of_claims(
 
 
 def _payment(chain_id: int, *values: Any) -> Payment:
-    payer, payee, agent_id, token, micros, relation, *place = values
-    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, MICROS), relation is not None
-    return Payment(*paid, *place_values(*place))
+    payer, payee, agent_id, token, kind, micros, ceiling, terms, relation, *place = values
+    ceiling = None if ceiling is None else exact(_terms(terms).micros(token, int(ceiling)), MICROS)
+    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, kind, exact(micros, MICROS), ceiling
+    return Payment(*paid, relation is not None, *place_values(*place))
+
+
+_terms: Final = lru_cache(maxsize=16)(PaymentTerms.parse)
 
 
 def _selection() -> Select[Any]:
-    names = ("identity_registry", "payer", "payee", "agent_id", "token", "micros", "kinship")
-    return select(
-        *(payment.c[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash"))
-    )
+    names = ("identity_registry", "payer", "payee", "agent_id", "token", "kind", "micros", "ceiling")
+    place = ("kinship", "block_number", "log_index", "block_time", "transaction_hash")
+    cursor, paid = payment_cursor.c, payment.c
+    terms = select(cursor.terms).where(cursor.chain_id == paid.chain_id).scalar_subquery()
+    return select(*(paid[name] for name in names), terms, *(paid[name] for name in place))
 
 
 def _of_account(name: str) -> Prepared:
