@@ -31,9 +31,9 @@ def python_integer(value: Any) -> int:
 def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[tuple[Any, ...]]:
     """Convert the integers of rows that SQLite cannot hold."""
     for at in wide:
-        values = [row[at] for row in rows]
+        values = [row[at] or 0 for row in rows]  # an optional one may be None
         if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
-            rows = [(*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
+            rows = [row if row[at] is None else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
     return rows
 
 

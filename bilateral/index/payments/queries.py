@@ -307,20 +307,32 @@ def _places_of_claims(
 
 def _payment(chain_id: int, *values: Any) -> Payment:
     payer, payee, agent_id, token, kind, micros, ceiling, terms, relation, *place = values
-    ceiling = None if ceiling is None else exact(_terms(terms).micros(token, int(ceiling)), MICROS)
-    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, kind, exact(micros, MICROS), ceiling
+    most = ceiling_micros(terms, token, ceiling)
+    amounts = exact(micros, MICROS), None if most is None else exact(most, MICROS)
+    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, kind, *amounts
     return Payment(*paid, relation is not None, *place_values(*place))
 
 
 _terms: Final = lru_cache(maxsize=16)(PaymentTerms.parse)
 
+TERMS: Final = (
+    select(payment_cursor.c.terms)
+    .where(payment_cursor.c.chain_id == payment.c.chain_id)
+    .scalar_subquery()
+    .label("terms")
+)
+"""The column with the terms that a payment was stored by, which know the decimals of its token."""
+
+
+def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
+    """Return the largest amount that a payer signed, in millionths of a dollar; None if it signed the amount itself."""
+    return None if ceiling is None else _terms(terms).micros(token, int(ceiling))
+
 
 def _selection() -> Select[Any]:
     names = ("identity_registry", "payer", "payee", "agent_id", "token", "kind", "micros", "ceiling")
     place = ("kinship", "block_number", "log_index", "block_time", "transaction_hash")
-    cursor, paid = payment_cursor.c, payment.c
-    terms = select(cursor.terms).where(cursor.chain_id == paid.chain_id).scalar_subquery()
-    return select(*(paid[name] for name in names), terms, *(paid[name] for name in place))
+    return select(*(payment.c[name] for name in names), TERMS, *(payment.c[name] for name in place))
 
 
 def _of_account(name: str) -> Prepared:
