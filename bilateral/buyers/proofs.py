@@ -24,7 +24,7 @@ from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.reading.registries import AgentKey
-from bilateral.node.payments import NOT_PROVABLE, NOT_SETTLED, read_transfers, receipt_log
+from bilateral.node.payments import NO_TRACE, NOT_SETTLED, read_transfers, receipt_log
 from bilateral.node.steps import run
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
@@ -171,7 +171,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
         problem = f"it moves {', '.join(sorted(tokens)) or 'tokens'}, and this service counts no payments in that"
         return "token_not_listed", problem
     if transfers and not indexed.terms.counts_plain and not kinds & PROVABLE:
-        return ("payment_not_provable", NOT_PROVABLE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
+        return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
     if int(receipt["blockNumber"], 16) <= indexed.block:
         problem = (
             "the index has its block, and counted no payment in it: the payee was no agent's wallet, or got nothing"

@@ -16,7 +16,7 @@ from bilateral.node.steps import Operation, Rpc
 _TOPICS: Final = 3  # of a transfer, and of the use of an authorization
 
 NOT_SETTLED: Final = "the transfer used no authorization (EIP-3009), and no proxy of Permit2 made it"
-NOT_PROVABLE: Final = "another contract settled the payment, and the node has no trace to prove it by"
+NO_TRACE: Final = "another contract settled the payment, and the node gives no trace (callTracer) to judge it by"
 
 
 class PaidTransfer(NamedTuple):

@@ -55,6 +55,11 @@ class SignedPayment:
     deadline: int
     facilitator: str | None = None
 
+    @property
+    def last_second(self) -> int:
+        """The last second, in Unix time, at which the payment can be settled."""
+        return self.deadline - (self.kind is PaymentKind.EIP3009)
+
     @classmethod
     def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> "SignedPayment":
         """Read a payment.
@@ -105,11 +110,11 @@ def _check_permit2(accepted: Mapping[str, Any], signed: Mapping[str, Any]) -> No
     if not isinstance(signed.get("spender"), str):
         raise InvalidPaymentError("missing_spender", f"{PERMIT2_PART}.spender", "missing, or not text")
     payload = {PERMIT2_PART: signed}
-    if kind_of(accepted, payload) is PaymentKind.UNKNOWN and accepted.get("scheme") in {"exact", "upto"}:
+    if kind_of(accepted, payload) is PaymentKind.UNKNOWN and str(accepted.get("scheme")) in {"exact", "upto"}:
         problem = f"{signed['spender'][:80]!r} is not the proxy of {accepted['scheme']}"
         raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
     field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
-    if accepted.get("scheme") == "upto" and facilitator in {None, _ZERO}:
+    if accepted.get("scheme") == "upto" and (facilitator is None or facilitator == _ZERO):
         raise InvalidPaymentError("missing_facilitator", field, "missing, so anybody or nobody could settle")
     if accepted.get("scheme") == "exact" and facilitator is not None:
         raise InvalidPaymentError("unexpected_facilitator", field, "the proxy of exact has none")

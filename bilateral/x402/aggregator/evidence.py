@@ -19,7 +19,7 @@ from bilateral.core.values import FeedbackValue
 from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
 from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.node import answers
-from bilateral.node.payments import NOT_PROVABLE, NOT_SETTLED, read_transfers
+from bilateral.node.payments import NO_TRACE, NOT_SETTLED, read_transfers
 from bilateral.node.steps import Blocking, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission, registry_form
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
@@ -268,7 +268,7 @@ def find_payments(
         problem = f"the transaction does not pay at least {accepted}, from {reviewer} to {wallet}"
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
     if any(transfer.kind is None for transfer in enough):
-        raise FeedbackRefusedError(Code.PAYMENT_NOT_PROVABLE, NOT_PROVABLE)
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_PROVABLE, NO_TRACE)
     raise FeedbackRefusedError(Code.PAYMENT_NOT_SETTLED, NOT_SETTLED)
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
+from bilateral.core.payments import PaymentKind
 from bilateral.core.signatures.blind_messages import SignedEnvelope
 from bilateral.documents import Signer
 from bilateral.x402.proof.profiles import Profile, profile_among
@@ -18,6 +19,12 @@ ADDRESS_MISMATCH = "Payment address mismatch - potential fraud. ABORTING."
 NOT_REGISTERED = "Agent not registered on this network"
 NO_VALID_SIGNERS = "No valid signers found"
 SIGNATURE_FAILED = "Signature verification failed"
+
+NOTHING_PAID = "nothing_paid"
+"""The code of every check of an answer for which the server took nothing (scheme `upto`)."""
+
+NOT_PROVABLE = "not_provable"
+"""The code of a payment that another contract settled, and that the node gives no trace of."""
 
 
 class CheckName(StrEnum):
@@ -100,6 +107,8 @@ class Payment:
         block: The block's number.
         log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
         time: The block's time.
+        kind: The kind of payment; None if it is not one of an EVM chain, or was not judged.
+        ceiling: The amount that the payer signed at most (`upto`); None for other kinds.
     """
 
     payer: str
@@ -109,6 +118,8 @@ class Payment:
     block: int
     log_index: int
     time: datetime
+    kind: PaymentKind | None = None
+    ceiling: int | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,10 @@ class Verification:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A line for each check that did not pass; one in all for an error that the server takes no payment for."""
+        """A line for each check that did not pass; one in all if nothing was paid."""
+        settlement = self.check(CheckName.SETTLEMENT)
+        if settlement.code == NOTHING_PAID:
+            return (settlement.problem,)
         if self.paid is not None and self.paid.unpaid_status is not None:
             return (f"nothing was paid: the server answers {self.paid.unpaid_status} without a settlement",)
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
@@ -196,6 +210,12 @@ class PaidRequest:
         """The terms that the client accepted."""
         accepted = self.payment.get("accepted")
         return accepted if isinstance(accepted, dict) else {}
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The part of the payment that is signed, and its signature."""
+        payload = self.payment.get("payload")
+        return payload if isinstance(payload, dict) else {}
 
     @property
     def network(self) -> str:

@@ -25,9 +25,10 @@ from bilateral.x402.proof import checking
 from bilateral.x402.proof.checking import FileCache, Terms, VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
-from bilateral.x402.proof.payments import PaymentProblemError, Settlement
+from bilateral.x402.proof.payments import PaymentProblemError
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader, deployment_of
+from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 

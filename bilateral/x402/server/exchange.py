@@ -19,11 +19,12 @@ from eth_utils.crypto import keccak
 from x402.schemas import SettleResponse
 
 from bilateral.core.identifiers.caip import is_foreign
+from bilateral.core.payments import signed_part
+from bilateral.core.payments.kinds import EIP_3009
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.answers import PaidAnswer, request_of
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, TooManyPaymentsError
 from bilateral.x402.proof.fields import SLOW_BYTES
-from bilateral.x402.proof.payments import EIP_3009, signed_part
 from bilateral.x402.proof.profiles import tool_request, tool_response
 
 logger = logging.getLogger("bilateral.x402")
