@@ -241,11 +241,11 @@ def find_payments(
     """Find the reviewer's payments to the agent's wallet in the transaction."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
-        problem = "the transaction of taskRef is in no block"
+        problem = f"the transaction {transaction} is in no block"
         raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, problem, retry_seconds=_BLOCK_SECONDS)
     receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
-        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, f"the transaction {transaction} failed")
     block = answers.quantity(receipt.get("blockNumber"))
     depth = (yield from registries.latest_block()) - block + 1
     if depth < chain.confirmations:
@@ -257,9 +257,9 @@ def find_payments(
     never = 2**256
     enough = [transfer for transfer in transfers if transfer.amount >= chain.tokens.get(transfer.log.address, never)]
     payments = tuple(
-        Payment(reviewer, wallet, transfer.log.address, transfer.amount, block, transfer.log.log_index, time)
-        for transfer in enough
-        if transfer.kind in PROVABLE
+        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.log_index, time, kind)
+        for log, kind, _ in enough
+        if kind in PROVABLE
     )
     if payments:
         return payments
