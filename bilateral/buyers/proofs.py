@@ -154,7 +154,9 @@ def _look_up(  # noqa: PLR0911  # one a reason
             return "payment_not_found", "the chain does not have it"
         if receipt.get("status") != "0x1":
             return "payment_not_found", "it failed"
-        transfers = run(read_transfers(transaction, receipt, claim.payer, claim.payee), partial(_perform, url))
+        traces = indexed is not None and indexed.terms.traces
+        reading = read_transfers(transaction, receipt, claim.payer, claim.payee, traces=traces)
+        transfers = run(reading, partial(_perform, url))
         has_claim = any(
             log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in map(receipt_log, receipt["logs"])
         )

@@ -16,7 +16,7 @@ from bilateral.node.steps import Operation, Rpc
 _TOPICS: Final = 3  # of a transfer, and of the use of an authorization
 
 NOT_SETTLED: Final = "the transfer used no authorization (EIP-3009), and no proxy of Permit2 made it"
-NO_TRACE: Final = "another contract settled the payment, and the node gives no trace (callTracer) to judge it by"
+NO_TRACE: Final = "another contract settled the payment, and there is no trace (callTracer) to judge it by"
 
 
 class PaidTransfer(NamedTuple):
@@ -38,9 +38,13 @@ class PaidTransfer(NamedTuple):
 
 
 def read_transfers(
-    transaction: str, receipt: Mapping[str, Any], payer: str, payee: str
+    transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
 ) -> Operation[list[PaidTransfer]]:
-    """Return the transfers of one account to another in a transaction, in order. Others' payments make none of them."""
+    """Return the transfers of one account to another in a transaction, in order. Others' payments make none of them.
+
+    Args:
+        traces: False to ask for no trace, so that settlements by other contracts have no kind.
+    """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
     transfers = [log for log in logs if len(log.topics) == _TOPICS and log.topics[0] == TRANSFER]
@@ -55,7 +59,7 @@ def read_transfers(
     calls: list[ProxyCall] | None = []
     events = [log.log_index for log in logs if is_settlement(log)]
     if events and any((log.address, log.log_index) not in nonces for log in ours):
-        calls = yield from settling_calls(transaction, len(events))
+        calls = yield from settling_calls(transaction, len(events), traces=traces)
     settled = {transfer.log_index: call for call, transfer in settled_calls(calls or (), logs)}
     paid = []
     for log in ours:
@@ -70,12 +74,14 @@ def read_transfers(
     return paid
 
 
-def settling_calls(transaction: str, events: int) -> Operation[list[ProxyCall] | None]:
+def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Operation[list[ProxyCall] | None]:
     """Return the calls of the proxies in a transaction; None if another contract made them, and the node cannot say."""
     sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
     call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
     if call is not None and events == 1:
         return [call]
+    if not traces:
+        return None
     try:
         calls = inner_calls((yield Rpc("debug_traceTransaction", (transaction, {"tracer": "callTracer"}))))
     except (NodeError, ValueError):
