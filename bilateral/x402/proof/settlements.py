@@ -10,7 +10,7 @@ from typing import Any, Final
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations.registries import block_time, latest_block
-from bilateral.core.errors import BilateralError
+from bilateral.core.errors import BilateralError, NodeError
 from bilateral.core.payments import PaymentKind, SignedPayment
 from bilateral.core.payments.contracts import (
     AUTHORIZATION_CANCELED,
@@ -115,9 +115,12 @@ def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
         is_same_word = int.from_bytes(invalidated[:WORD]) == word
         if is_same_word and int.from_bytes(invalidated[WORD : 2 * WORD]) >> bit & 1:
             # An owner may also invalidate a nonce that is used already.
-            if (yield from _is_used(signed, hex(answers.quantity(log.get("blockNumber")) - 1))):
-                break
-            return Settlement(False, is_expired=True, is_canceled=True)
+            before = hex(answers.quantity(log.get("blockNumber")) - 1)
+            try:
+                is_paid = yield from _is_used(signed, before)
+            except NodeError:
+                return Settlement(None, problem="it was canceled, and the node does not know whether it had been used")
+            return Settlement(is_paid, is_expired=not is_paid, is_canceled=not is_paid)
     return Settlement(True)
 
 
