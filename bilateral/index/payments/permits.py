@@ -111,13 +111,3 @@ def _marked(transfer: TokenTransfer, call: ProxyCall | None) -> TokenTransfer:
         return transfer
     ceiling = call.ceiling if call.kind is PaymentKind.PERMIT2_UPTO else None
     return transfer._replace(nonce=call.nonce, kind=call.kind, ceiling=ceiling)
-
-
-def uncounted_reason(to: str | None, data: bytes, logs: Sequence[ReceiptLog]) -> str:
-    """Return the code for a transaction whose transfer is no counted payment.
-
-    `payment_not_provable` says that a proxy settled something in it, which its calldata does not show: a contract
-    called the proxy. Else it is `payment_not_settled`.
-    """
-    is_hidden = any(map(is_settlement, logs)) and proxy_call(to, data) is None
-    return "payment_not_provable" if is_hidden else "payment_not_settled"

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, exists, func, select
@@ -245,9 +245,8 @@ def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> 
         for identity, *values in connection.execute(query):
             paid = _payment(chain_id, *values)
             payments[paid.transaction, paid.payer, identity, paid.agent].append(paid)
-    places = _places_of_claims(
-        connection, chain_id, claims, [paid.block for of_one in payments.values() for paid in of_one]
-    )
+    last = max((claim.place[0] for claim in claims), default=0)
+    places = _places_of_claims(connection, chain_id, list(chain(*payments.values())), last)
     proofs = []
     for claim, transaction in zip(claims, transactions, strict=True):
         # A payment of somebody else, or to another agent, proves nothing.
@@ -265,38 +264,31 @@ def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> 
 
 
 def _normalized(transaction: str | None) -> str:
-    """Return the hash of a transaction in the index's form; an empty text if it is none."""
     return transaction.lower() if transaction and _HASH.fullmatch(transaction) else ""
 
 
 def _places_of_claims(
-    connection: Connection, chain_id: int, claims: Sequence[_Claim], blocks: Sequence[int]
+    connection: Connection, chain_id: int, payments: Sequence[Payment], last: int
 ) -> Mapping[tuple[Any, ...], list[tuple[int, int]]]:
-    """Return the places of all unrevoked feedback that claims some payments, by transaction and subject.
-
-    Args:
-        blocks: The blocks of the payments: earlier feedback claims none of them.
-    """
+    """Return the places of their payers' unrevoked feedback that claims some payments, by transaction and subject."""
     places: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
-    if not blocks:
-        return places
-    clients = sorted({claim.client for claim in claims})
-    names = sorted({_normalized(claim.transaction) for claim in claims})
+    first = min((paid.block for paid in payments), default=0)
+    payers, names = ({getattr(paid, name) for paid in payments} for name in ("payer", "transaction"))
     reference, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
     revoked = schema.EVENT_TABLES[events.FeedbackRevoked].c
     subject = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
-    for event, part in product((events.NewFeedback, events.NewAuthorizedFeedback), in_parts(clients)):
+    for event, part in product((events.NewFeedback, events.NewAuthorizedFeedback), in_parts(sorted(payers))):
         columns = schema.EVENT_TABLES[event].c
         place = columns.block_number, columns.log_index
         about = columns.client_address, columns.registry, columns.agent_id
         query = select(read.payment_transaction, *about, *place).where(
             columns.chain_id == chain_id,
             columns.client_address.in_(part),
-            columns.block_number.between(min(blocks), max(claim.place[0] for claim in claims)),
+            columns.block_number.between(first, last),
             *(reference[name] == unindexed(columns[name]) for name in ("chain_id", "block_number", "log_index")),
             file.file_id == reference.file_id,
             read.content_hash == file.content_hash,
-            func.lower(read.payment_transaction).in_(names),
+            func.lower(read.payment_transaction).in_(sorted(names)),
         )
         if event is events.NewFeedback:
             query = query.where(~exists().where(*(revoked[name] == columns[name] for name in subject)))

@@ -11,7 +11,6 @@ from bilateral.buyers.metrics import read_dealings
 from bilateral.buyers.policies import BuyerSettings
 from bilateral.buyers.requests import ReviewBody
 from bilateral.core.payments.contracts import EXACT_PROXY, UPTO_PROXY
-from bilateral.index.payments.permits import uncounted_reason
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from tests.index.payments.test_messages import BUYER, CHAIN, review_of, signed
@@ -237,15 +236,3 @@ def test_messages_stay_with_their_payment_when_kinds_are_added(market, engine, c
         ]
         assert position == int(before.counts_plain)
         assert read_dealings(connection, CHAIN, BUYER.address)[IDENTITY, 1].reviews == [70]
-
-
-@pytest.mark.one_engine
-def test_reason_tells_a_hidden_settlement_from_none(market):
-    buyer = market.buyer()
-    call = market.call(market.exact(buyer, SELLER.address, 5))
-    hidden = market.multicall(call)
-    entry = market.rpc("eth_getTransactionByHash", hidden["transactionHash"])
-    data = bytes.fromhex(entry["input"][2:])
-    assert uncounted_reason(entry["to"], data, logs_of(hidden)) == "payment_not_provable"
-    assert uncounted_reason(*call, logs_of(hidden)) == "payment_not_settled"
-    assert uncounted_reason(entry["to"], data, []) == "payment_not_settled"
