@@ -172,6 +172,16 @@ def test_only_transactions_with_a_settlement_and_a_transfer_to_an_agent_are_read
 
 
 @pytest.mark.one_engine
+@pytest.mark.parametrize(("decimals", "requests"), [(9, 1), (10, 0)])
+def test_transfer_below_a_millionth_of_a_dollar_is_not_looked_up(market, engine, catch_up_payments, decimals, requests):
+    market.settle(market.exact(market.buyer(), SELLER.address, 1000))
+    with Proxy(market.url) as proxy:
+        catch_up_payments(PaymentTerms({TOKEN: decimals}), proxy.url)
+        assert sum("ByBlockHashAndIndex" in method for method, _ in proxy.calls) == requests
+    assert len(kinds(engine)) == requests
+
+
+@pytest.mark.one_engine
 @pytest.mark.parametrize("falsify", [lambda entry: entry | {"input": entry["input"][:-2] + "00"}, lambda _: None])
 def test_endpoint_whose_transaction_is_not_that_of_its_hash_is_benched(market, engine, catch_up_payments, falsify):
     buyer = market.buyer()
