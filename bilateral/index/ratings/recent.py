@@ -161,10 +161,7 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
         values = {"chain": key.chain_id, "registry": registry, "agent_id": key.agent_id}
         rows += [(registry, *row) for row in connection.execute(_newest_feedback(), values)]
     rows.sort(key=lambda row: -row[6])
-    return tuple(
-        RecentFeedback(*place, tag, exact(value, decimals), time, client, transaction, bool(answered), bool(revoked))
-        for *place, tag, value, decimals, time, client, transaction, answered, revoked in rows[:MOST]
-    )
+    return tuple(RecentFeedback(*row[:4], exact(*row[4:6]), *row[6:9], *map(bool, row[9:])) for row in rows[:MOST])
 
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:

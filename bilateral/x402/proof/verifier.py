@@ -151,6 +151,15 @@ class Chains:
             with _refusals():
                 yield network, checking.check_token(terms)
 
+    def missing_contracts(self, terms: Mapping[str, Any]) -> Plan[list[str]]:
+        """Find out which contracts of Permit2 an EVM chain lacks."""
+        network = str(terms.get("network"))
+        if network not in self.states:
+            return []
+        with _refusals():
+            missing: list[str] = yield network, checking.missing_contracts(terms)
+        return missing
+
     def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
         """Look up whether a payment was taken, and wait for it."""
         accepted, payload = payment.get("accepted"), payment.get("payload")
@@ -313,6 +322,17 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
         """
         self._run(self._chains.check_token(terms))
+
+    def missing_contracts(self, terms: Mapping[str, Any]) -> list[str]:
+        """Return those of the contracts that payments by Permit2 need which the chain of a price lacks.
+
+        Args:
+            terms: The terms, as x402 writes them. Other payments need no contract but the token.
+
+        Raises:
+            PaymentRefusedError: The chain cannot be read.
+        """
+        return self._run(self._chains.missing_contracts(terms))
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.
