@@ -160,8 +160,12 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
     for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent_id": key.agent_id}
         rows += [(registry, *row) for row in connection.execute(_newest_feedback(), values)]
-    rows.sort(key=lambda row: -row[6])
-    return tuple(RecentFeedback(*row[:4], exact(*row[4:6]), *row[6:9], *map(bool, row[9:])) for row in rows[:MOST])
+    rows.sort(key=itemgetter(6), reverse=True)
+    feedback = []
+    for name, block, index, tag, value, decimals, time, client, transaction, answered, revoked in rows[:MOST]:
+        said = tag, exact(value, decimals), time, client, transaction, bool(answered), bool(revoked)
+        feedback.append(RecentFeedback(name, block, index, *said))
+    return tuple(feedback)
 
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
