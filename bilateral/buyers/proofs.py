@@ -183,7 +183,6 @@ def _look_up(  # noqa: PLR0911  # one a reason
 
 
 def _perform(url: str, step: Any) -> Any:
-    """Perform a step of an operation that only sends requests."""
     return _ask(url, step.method, step.parameters, dict[str, Any])
 
 
