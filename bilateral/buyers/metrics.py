@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from bilateral.buyers import tables as messages
 from bilateral.buyers.score import half_up
+from bilateral.core.payments.contracts import CANONICAL
 from bilateral.index.log.columns import python_integer
 from bilateral.index.log.lists import in_parts
 from bilateral.index.payments import tables
@@ -264,7 +265,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     )
     totals = {payee: int(total) for payee, total in connection.execute(returned)}
     values = {"chain_id": chain_id, "buyer": buyer, "until": block, "most": MOST_FUNDED + 1}
-    rows = [row for row in connection.execute(_FUNDERS, values) if row.source]
+    rows = [row for row in connection.execute(_FUNDERS, values) if row.source and row.source not in CANONICAL]
     funders = {row.account: row.source for row in rows}
     public = {row.source for row in rows if row.reach > MOST_FUNDED}
     for seller, own in accounts.items():

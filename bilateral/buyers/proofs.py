@@ -1,8 +1,9 @@
 """Proofs that messages are of whom they claim: payments in the index, and signatures of keys and contracts."""
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.core.errors import BilateralError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import PROVABLE
+from bilateral.core.payments.contracts import BATCH, CLAIMED
 from bilateral.core.signatures import Domain, TypedMessage, recover_signer
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.chain.endpoint import Endpoint
@@ -20,8 +23,9 @@ from bilateral.index.log import tables as schema
 from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC, USED_TOPIC
 from bilateral.index.reading.registries import AgentKey
+from bilateral.node.payments import NO_TRACE, NOT_SETTLED, read_transfers, receipt_log
+from bilateral.node.steps import run
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
@@ -143,33 +147,43 @@ def _look_up(  # noqa: PLR0911  # one a reason
     url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
     """Look a transaction up on demand, and judge it as the index will."""
+    transaction = "0x" + claim.transaction.hex()
     try:
-        receipt: Any = _ask(url, "eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)
+        receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
+        if receipt is None:
+            return "payment_not_found", "the chain does not have it"
+        if receipt.get("status") != "0x1":
+            return "payment_not_found", "it failed"
+        traces = indexed is not None and indexed.terms.traces
+        reading = read_transfers(transaction, receipt, claim.payer, claim.payee, traces=traces)
+        transfers = run(reading, partial(_perform, url))
+        has_claim = any(
+            log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in map(receipt_log, receipt["logs"])
+        )
     except BilateralError:
         return "payment_not_found", "the node does not answer"
-    if receipt is None:
-        return "payment_not_found", "the chain does not have it"
-    if receipt.get("status") != "0x1":
-        return "payment_not_found", "it failed"
-    transfers = _logs_of(receipt, TRANSFER_TOPIC, (claim.payer, claim.payee))
     if claim.log_index is not None:
-        transfers &= {(claim.log_index, token) for _, token in transfers}
-    if not transfers:
+        transfers = [transfer for transfer in transfers if transfer.log.log_index == claim.log_index]
+    tokens = {transfer.log.address for transfer in transfers}
+    listed = tokens & set(indexed.terms.tokens if indexed is not None else ())
+    kinds = {transfer.kind for transfer in transfers if transfer.log.address in listed}
+    if not transfers and not has_claim:
         return "payment_not_found", "it has no transfer from the payer to the payee"
-    listed = {transfer for transfer in transfers if indexed is not None and transfer[1] in indexed.terms.tokens}
-    if indexed is None or not listed:
-        tokens = ", ".join(sorted({token for _, token in transfers}))
-        return "token_not_listed", f"it moves {tokens}, and this service counts no payments in that"
-    used = _logs_of(receipt, USED_TOPIC, (claim.payer,))
-    if not indexed.terms.counts_plain and not any(
-        {(at - 1, transaction), (at + 1, transaction)} & used for at, transaction in listed
-    ):
-        problem = "its transfer has no authorization (EIP-3009) beside it, so it counts as no x402 payment"
-        return "payment_not_settled", problem
+    if indexed is None or (transfers and not listed):
+        problem = f"it moves {', '.join(sorted(tokens)) or 'tokens'}, and this service counts no payments in that"
+        return "token_not_listed", problem
+    if transfers and not indexed.terms.counts_plain and not kinds & PROVABLE:
+        return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
     if int(receipt["blockNumber"], 16) <= indexed.block:
-        problem = "the index has its block, and no payment in it: the payee was no agent's wallet, or got nothing"
+        problem = (
+            "the index has its block, and counted no payment in it: the payee was no agent's wallet, or got nothing"
+        )
         return "payment_not_counted", problem
     return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
+
+
+def _perform(url: str, step: Any) -> Any:
+    return _ask(url, step.method, step.parameters, dict[str, Any])
 
 
 def _ask(url: str, method: str, arguments: tuple[Any, ...], kind: Any) -> Any:
@@ -183,16 +197,6 @@ def _ask(url: str, method: str, arguments: tuple[Any, ...], kind: Any) -> Any:
     finally:
         endpoint.close()
         _QUESTIONS.release()
-
-
-def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
-    """Return index and token of the events of ERC-20 or EIP-3009 with accounts as their first topics."""
-    expected = [topic, *("0x" + account[2:].lower().rjust(64, "0") for account in accounts)]
-    return {
-        (int(log["logIndex"], 16), checksummed(log["address"]))
-        for log in receipt.get("logs", ())
-        if len(log["topics"]) == TOPICS and [topic.lower() for topic in log["topics"]][: len(expected)] == expected
-    }
 
 
 def require_signer(

@@ -19,6 +19,7 @@ from bilateral.buyers.tables import agent_review
 from bilateral.client import BuyerRecords
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, checksummed, global_agent_id
+from bilateral.index.payments.queries import TERMS, ceiling_micros
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
 
@@ -112,7 +113,12 @@ class Reputation:
 
 @dataclass(frozen=True)
 class RecentTransaction:
-    """A payment of the record (section 4.1)."""
+    """A payment of the record (section 4.1). `kind` and `ceilingUsdc` are ours.
+
+    Attributes:
+        kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
+        ceilingUsdc: The largest amount that the buyer signed; null if it signed the amount itself.
+    """
 
     txHash: str
     agentGlobalId: str
@@ -120,6 +126,8 @@ class RecentTransaction:
     timestamp: str
     reviewGiven: bool
     reviewScore: int | None
+    kind: str
+    ceilingUsdc: Number | None
 
 
 @dataclass(frozen=True)
@@ -270,7 +278,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
     """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
     query = (
-        select(payment, agent_review.c.score)
+        select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))
         .where(payment.c.chain_id == chain_id, payment.c.payer == buyer)
         .order_by(payment.c.block_number.desc(), payment.c.log_index.desc())
@@ -284,6 +292,8 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
             iso(row.block_time),
             row.score is not None,
             row.score,
+            row.kind,
+            None if (most := ceiling_micros(row.terms, row.token, row.ceiling)) is None else dollars(most),
         )
         for row in connection.execute(query)
     )

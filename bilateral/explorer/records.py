@@ -88,8 +88,7 @@ def rating_page(
         key = registries.key(chain_id, feedback.agent_id, identity)
         responses = responses_of(connection, key, feedback.client, feedback.feedback_index, limit=50).items
     if authorized is not None:
-        agent_id, claim = int(authorized.agent.partition(":")[2]), file.payment_transaction if file else None
-        proof = proof_of(connection, identity, chain_id, agent_id, authorized.client, claim)
+        proof = proof_of(connection, identity, authorized, file.payment_transaction if file else None)
         evidence[rating_path(chain_id, block, log_index)] = Evidence(proof, None)
     ids = [record.agent, rating.server if rating else None]
     return RatingPage(

@@ -23,6 +23,7 @@ from bilateral.index.log.database import open_database
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import ChainStore
 from bilateral.index.payments.tables import payment, payment_cursor
+from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.projections import PROJECTIONS, READERS
 from bilateral.index.standing import tables as analysis
 from bilateral.solana.addresses import MAINNET, SATI
@@ -86,15 +87,20 @@ class Ledger:
         while scan.step() is not None:
             pass
 
-    def pay(self, connection, payer, agent, owner, transaction, kinship=None):
+    def pay(self, connection, payer, agent, owner, transaction, kinship=None, kind="eip3009", ceiling=None):
         """Store a payment of 1.5 dollars to an agent that is its own wallet's owner."""
-        values = (payer, owner, 1_500_000, 1_500_000, NOTHING, IDENTITY, agent, owner, kinship, 0, "eip3009", None)
+        values = (payer, owner, 1_500_000, 1_500_000, NOTHING, IDENTITY, agent, owner, kinship, 0, kind, ceiling)
         columns = [column.name for column in payment.c]
         connection.execute(insert(payment), dict(zip(columns, (*self.place(TOKEN, transaction), *values), strict=True)))
 
     def learned(self, connection):
         """Store that the payments of the chain are known."""
-        row = {"chain_id": self.chain_id, "block_number": 1, "block_hash": self.block.hash, "terms": "{}"}
+        row = {
+            "chain_id": self.chain_id,
+            "block_number": 1,
+            "block_hash": self.block.hash,
+            "terms": PaymentTerms({TOKEN: 6}).text,
+        }
         connection.execute(insert(payment_cursor), {**row, "changed_at": 0})
 
     def analyse(self, connection, sentence, actors, subject, rows):
@@ -197,7 +203,7 @@ def evidence_index(database):
         base.learned(connection)
         base.pay(connection, CLIENT, 1, WALLET, PROVEN)
         base.pay(connection, WALLET, 1, WALLET, OWN, "wallet")
-        base.pay(connection, CLIENT, 1, WALLET, FOREIGN)
+        base.pay(connection, CLIENT, 1, WALLET, FOREIGN, kind="permit2-upto", ceiling=5_000_000)
         base.analyse(connection, "Two accounts praise one agent.", [CLIENT, RIVAL], OWNER, [7, 8])
     engine.dispose()
 

@@ -72,6 +72,16 @@ def test_pages_show_each_state_of_a_payment_in_its_own_words(site):
     assert site.get(f"{path}.json").json()["evidence"][path]["payment"]["payment"]["dollars"] == "1.500000"
 
 
+def test_lists_and_ratings_show_the_kind_of_a_payment_and_the_ceiling_of_a_metered_one(site):
+    paid = site.get(f"/accounts/{CLIENT}.json").json()["paid"]
+    kinds = [(entry["kind"], entry["dollars"], entry["ceiling"]) for entry in paid]
+    assert kinds == [("permit2-upto", "1.500000", "5.000000"), ("eip3009", "1.500000", None)]
+    shown = page(site, f"/accounts/{CLIENT}").text
+    assert "by Permit2, metered: $1.50 of at most $5.00" in shown
+    assert "by EIP-3009" in shown
+    assert "by EIP-3009" in page(site, "/base/1").text
+
+
 def test_an_authorised_feedback_shows_its_payment_too(site):
     (row,) = site.get("/base/1/ratings.json?side=authorized").json()["authorized"]
     path = f"/base/ratings/{row['block']}-{row['log_index']}"

@@ -165,7 +165,11 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
 
 
 def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> bytes:
-    """Return the id of an interaction that was paid by a transfer with authorization (EIP-3009)."""
+    """Return the id of an interaction by the nonce of its payment.
+
+    A nonce of EIP-3009 is one of its token and payer. A nonce of Permit2 is one of its owner for all tokens: `token` is
+    then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id: nobody paid.
+    """
     _require_hash(nonce, "nonce")
     types = ["address", "address", "bytes32", "uint256"]
     return keccak(encode(types, [checksummed(token), checksummed(payer), nonce, chain_id]))

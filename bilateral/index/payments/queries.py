@@ -2,17 +2,22 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from itertools import chain, product
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, select
+from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, exists, func, select
 
 from bilateral.core import events
+from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.lists import in_parts
+from bilateral.index.log.unindexed import unindexed
 from bilateral.index.payments.tables import FORGOTTEN, late_payment, payment, payment_cursor
-from bilateral.index.payments.terms import MICROS
+from bilateral.index.payments.terms import MICROS, PaymentTerms
+from bilateral.index.ratings.authorized import AuthorizedFeedback
 from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.ratings.recent import RecentFeedback
 from bilateral.index.ratings.tables import place_values
@@ -120,13 +125,16 @@ PROVEN: Final = "proven"
 TO_ITSELF: Final = "to itself"
 """The same, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
 
+USED: Final = "used"
+"""The client paid the agent in the named transaction, but its earlier feedback claims that payment."""
+
 CLAIMED: Final = "claimed"
-"""The file names a transaction, in which the index has no payment of the client to the agent."""
+"""The file names a transaction, in which the index has no payment of the client to the agent before the feedback."""
 
 NONE: Final = "none"
 """The feedback names no payment."""
 
-_HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
+_HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,9 @@ class Payment:
         payer: The account that paid.
         payee: The wallet that was paid.
         agent: The short id of the agent whose wallet it was.
+        kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
+        ceiling: The largest amount that the payer signed, in dollars; None if it signed the amount itself.
         is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
         log_index: Its place in the block.
         time: The time of the block, Unix seconds.
@@ -148,7 +158,9 @@ class Payment:
     payee: str
     agent: str
     token: str
+    kind: str
     dollars: Exact
+    ceiling: Exact | None
     is_to_itself: bool
     block: int
     log_index: int
@@ -161,7 +173,7 @@ class PaymentProof:
     """The answer to the question if a feedback was paid for.
 
     Attributes:
-        state: `proven`, `to itself`, `claimed` or `none`.
+        state: `proven`, `to itself`, `used`, `claimed` or `none`.
         claimed: The transaction that the file names, the word of a stranger; None without one.
         payment: The payment that the chain shows; None if the index has none.
     """
@@ -171,27 +183,48 @@ class PaymentProof:
     payment: Payment | None
 
 
+class _Claim(NamedTuple):
+    """A feedback, and the transaction of a payment that its file names."""
+
+    transaction: str | None
+    client: str
+    identity: str | None
+    registry: str
+    agent_id: int
+    place: tuple[int, int]
+
+
 def proofs_of(
     connection: Connection, identities: dict[str, str], chain_id: int, entries: Sequence[Feedback]
 ) -> tuple[PaymentProof, ...]:
     """Compare the payments that feedback claims with those in the index."""
-    claims = (entry.file.payment_transaction if entry.file else None for entry in entries)
-    rated = ((entry.client, identities.get(entry.registry), entry.agent_id) for entry in entries)
-    return _proofs(connection, chain_id, [(claim, *about) for claim, about in zip(claims, rated, strict=True)])
+    claims = []
+    for entry in entries:
+        rated = entry.client, identities.get(entry.registry), entry.registry, entry.agent_id
+        claims.append(_Claim(entry.file.payment_transaction if entry.file else None, *rated, _place(entry)))
+    return _proofs(connection, chain_id, claims)
 
 
-def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
-    connection: Connection, identity: str | None, chain_id: int, agent_id: int, client: str, claim: str | None
+def proof_of(
+    connection: Connection, identity: str | None, entry: AuthorizedFeedback, transaction: str | None
 ) -> PaymentProof:
-    """Compare one payment that a file claims with those in the index."""
-    return _proofs(connection, chain_id, [(claim, client, identity, agent_id)])[0]
+    """Compare the payment that one authorised feedback claims with those in the index."""
+    chain_id, agent_id = map(int, entry.agent.split(":"))
+    claim = _Claim(transaction, entry.client, identity, entry.registry, agent_id, _place(entry))
+    return _proofs(connection, chain_id, [claim])[0]
 
 
 def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
     """Return the state of the payment of each of an agent's newest feedback."""
-    agent = key.identity_registry, key.agent_id
-    claims = [(feedback.payment_transaction, feedback.client, *agent) for feedback in newest]
+    claims = []
+    for entry in newest:
+        rated = entry.client, key.identity_registry, entry.registry, key.agent_id
+        claims.append(_Claim(entry.payment_transaction, *rated, _place(entry)))
     return tuple(proof.state for proof in _proofs(connection, key.chain_id, claims))
+
+
+def _place(entry: Feedback | AuthorizedFeedback | RecentFeedback) -> tuple[int, int]:
+    return entry.block, entry.log_index
 
 
 def payments_of(connection: Connection, chain_id: int, account: str, side: str, limit: int = 12) -> tuple[Payment, ...]:
@@ -200,40 +233,98 @@ def payments_of(connection: Connection, chain_id: int, account: str, side: str, 
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
 
-def _proofs(
-    connection: Connection, chain_id: int, claims: Sequence[tuple[str | None, str, str | None, int]]
-) -> tuple[PaymentProof, ...]:
-    """Return the proof of each claim: the named transaction, the client, and the rated agent's registry and id."""
-    transactions = {claim: matched[1].lower() for claim, *_ in claims if (matched := _HASH.fullmatch(claim or ""))}
+def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> tuple[PaymentProof, ...]:
+    """Return the proof of each claim. A payment backs the first feedback that claims it, in the order of the chain.
+
+    If a transaction has several payments of a client to an agent, they back as many feedback.
+    """
+    transactions = [_normalized(claim.transaction) for claim in claims]
     payments: dict[tuple[str | None, ...], list[Payment]] = defaultdict(list)
-    for part in in_parts(map(bytes.fromhex, sorted(set(transactions.values())))):
-        query = _selection().where(payment.c.chain_id == chain_id, payment.c.transaction_hash.in_(part))
+    for part in in_parts(bytes.fromhex(name[2:]) for name in sorted({*transactions} - {""})):
+        query = _selection().where(unindexed(payment.c.chain_id) == chain_id, payment.c.transaction_hash.in_(part))
         for identity, *values in connection.execute(query):
             paid = _payment(chain_id, *values)
             payments[paid.transaction, paid.payer, identity, paid.agent].append(paid)
+    last = max((claim.place[0] for claim in claims), default=0)
+    places = _places_of_claims(connection, chain_id, list(chain(*payments.values())), last)
     proofs = []
-    for claim, client, identity, agent_id in claims:
+    for claim, transaction in zip(claims, transactions, strict=True):
         # A payment of somebody else, or to another agent, proves nothing.
-        place = f"0x{transactions.get(claim)}", client, identity, f"{chain_id}:{agent_id}"
-        best = min(payments.get(place, ()), key=lambda paid: (paid.is_to_itself, paid.log_index), default=None)
-        if best is None:
-            proofs.append(PaymentProof(NONE if claim is None else CLAIMED, claim, None))
-        else:
-            proofs.append(PaymentProof(TO_ITSELF if best.is_to_itself else PROVEN, claim, best))
+        subject = transaction, claim.client, claim.identity, f"{chain_id}:{claim.agent_id}"
+        paying = sorted(payments.get(subject, ()), key=lambda paid: (paid.is_to_itself, paid.log_index))
+        if not paying or claim.place < (paying[0].block, 0):
+            proofs.append(PaymentProof(NONE if claim.transaction is None else CLAIMED, claim.transaction, None))
+            continue
+        rivals = places[transaction, claim.client, claim.registry, claim.agent_id]
+        rank = sum((paying[0].block, 0) <= place < claim.place for place in rivals)
+        best = paying[min(rank, len(paying) - 1)]
+        state = USED if rank >= len(paying) else TO_ITSELF if best.is_to_itself else PROVEN
+        proofs.append(PaymentProof(state, claim.transaction, best))
     return tuple(proofs)
 
 
+def _normalized(transaction: str | None) -> str:
+    return transaction.lower() if transaction and _HASH.fullmatch(transaction) else ""
+
+
+def _places_of_claims(
+    connection: Connection, chain_id: int, payments: Sequence[Payment], last: int
+) -> Mapping[tuple[Any, ...], list[tuple[int, int]]]:
+    """Return the places of their payers' unrevoked feedback that claims some payments, by transaction and subject."""
+    places: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
+    first = min((paid.block for paid in payments), default=0)
+    payers, names = ({getattr(paid, name) for paid in payments} for name in ("payer", "transaction"))
+    reference, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
+    revoked = schema.EVENT_TABLES[events.FeedbackRevoked].c
+    subject = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
+    for event, part in product((events.NewFeedback, events.NewAuthorizedFeedback), in_parts(sorted(payers))):
+        columns = schema.EVENT_TABLES[event].c
+        place = columns.block_number, columns.log_index
+        about = columns.client_address, columns.registry, columns.agent_id
+        query = select(read.payment_transaction, *about, *place).where(
+            columns.chain_id == chain_id,
+            columns.client_address.in_(part),
+            columns.block_number.between(first, last),
+            *(reference[name] == unindexed(columns[name]) for name in ("chain_id", "block_number", "log_index")),
+            file.file_id == reference.file_id,
+            read.content_hash == file.content_hash,
+            func.lower(read.payment_transaction).in_(sorted(names)),
+        )
+        if event is events.NewFeedback:
+            query = query.where(~exists().where(*(revoked[name] == columns[name] for name in subject)))
+        for transaction, client, registry, agent_id, *at in connection.execute(query):
+            places[transaction.lower(), client, registry, int(agent_id)].append((at[0], at[1]))
+    return places
+
+
 def _payment(chain_id: int, *values: Any) -> Payment:
-    payer, payee, agent_id, token, micros, relation, *place = values
-    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, MICROS), relation is not None
-    return Payment(*paid, *place_values(*place))
+    payer, payee, agent_id, token, kind, micros, ceiling, terms, relation, *place = values
+    most = ceiling_micros(terms, token, ceiling)
+    amounts = exact(micros, MICROS), None if most is None else exact(most, MICROS)
+    paid = chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, kind, *amounts
+    return Payment(*paid, relation is not None, *place_values(*place))
+
+
+_terms: Final = lru_cache(maxsize=16)(PaymentTerms.parse)
+
+TERMS: Final = (
+    select(payment_cursor.c.terms)
+    .where(payment_cursor.c.chain_id == payment.c.chain_id)
+    .scalar_subquery()
+    .label("terms")
+)
+"""The column with the terms that a payment was stored by, which know the decimals of its token."""
+
+
+def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
+    """Return the largest amount that a payer signed, in millionths of a dollar; None if it signed the amount itself."""
+    return None if ceiling is None else _terms(terms).micros(token, int(ceiling))
 
 
 def _selection() -> Select[Any]:
-    names = ("identity_registry", "payer", "payee", "agent_id", "token", "micros", "kinship")
-    return select(
-        *(payment.c[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash"))
-    )
+    names = ("identity_registry", "payer", "payee", "agent_id", "token", "kind", "micros", "ceiling")
+    place = ("kinship", "block_number", "log_index", "block_time", "transaction_hash")
+    return select(*(payment.c[name] for name in names), TERMS, *(payment.c[name] for name in place))
 
 
 def _of_account(name: str) -> Prepared:

@@ -133,6 +133,8 @@ class RecentFeedback:
     """A feedback, briefly.
 
     Attributes:
+        registry: The reputation registry.
+        log_index: Its place in the block.
         tag: The measure.
         time: The time of its block, Unix seconds.
         payment_transaction: The transaction of a payment that its file names, the word of a stranger; None without one.
@@ -140,6 +142,9 @@ class RecentFeedback:
         is_revoked: True if the client revoked it.
     """
 
+    registry: str
+    block: int
+    log_index: int
     tag: str
     value: Exact
     time: int
@@ -154,12 +159,13 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
     rows: list[Any] = []
     for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent_id": key.agent_id}
-        rows += connection.execute(_newest_feedback(), values).all()
-    rows.sort(key=lambda row: -row[3])
-    return tuple(
-        RecentFeedback(tag, exact(value, decimals), time, client, transaction, *map(bool, flags))
-        for tag, value, decimals, time, client, transaction, *flags in rows[:MOST]
-    )
+        rows += [(registry, *row) for row in connection.execute(_newest_feedback(), values)]
+    rows.sort(key=itemgetter(6), reverse=True)
+    feedback = []
+    for name, block, index, tag, value, decimals, time, client, transaction, answered, revoked in rows[:MOST]:
+        said = tag, exact(value, decimals), time, client, transaction, bool(answered), bool(revoked)
+        feedback.append(RecentFeedback(name, block, index, *said))
+    return tuple(feedback)
 
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
@@ -181,7 +187,7 @@ def _newest_feedback() -> Select[Any]:
     ).subquery()
     row = newest.c
     return select(
-        *(row.tag1, row.value, row.value_decimals, row.block_time, row.client_address),
+        *(row.block_number, row.log_index, row.tag1, row.value, row.value_decimals, row.block_time, row.client_address),
         _claimed_payment(row),
         *(_has(schema.EVENT_TABLES[event].c, row) for event in (ResponseAppended, FeedbackRevoked)),
     ).order_by(row.block_number.desc(), row.log_index.desc())

@@ -13,14 +13,13 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
-from bilateral.core.payments.contracts import TRANSFER
-from bilateral.core.payments.settling import address_topic
-from bilateral.core.payments.signed import WORD
+from bilateral.core.payments import PROVABLE
 from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
 from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.node import answers
+from bilateral.node.payments import NO_TRACE, NOT_SETTLED, read_transfers
 from bilateral.node.steps import Blocking, Operation, Rpc
 from bilateral.x402.aggregator.messages import Submission, registry_form
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
@@ -29,7 +28,6 @@ from bilateral.x402.clients.feedback import prefixed_digest
 from bilateral.x402.proof import profiles
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.keys import find_signer
-from bilateral.x402.proof.payments import receipt_log
 from bilateral.x402.proof.readers import ZERO
 from bilateral.x402.proof.verdicts import Payment
 
@@ -243,11 +241,11 @@ def find_payments(
     """Find the reviewer's payments to the agent's wallet in the transaction."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
-        problem = "the transaction of taskRef is in no block"
+        problem = f"the transaction {transaction} is in no block"
         raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, problem, retry_seconds=_BLOCK_SECONDS)
     receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
-        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, f"the transaction {transaction} failed")
     block = answers.quantity(receipt.get("blockNumber"))
     depth = (yield from registries.latest_block()) - block + 1
     if depth < chain.confirmations:
@@ -255,21 +253,23 @@ def find_payments(
         raise FeedbackRefusedError(Code.PAYMENT_UNCONFIRMED, problem)
     wallet = yield from _wallet_at(state, agent, block)
     time = yield from registries.block_time(block)
-    transfer = (TRANSFER, address_topic(reviewer), address_topic(wallet))
-    logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
-    transfers = [
-        log for log in logs if log.topics == transfer and len(log.data) == WORD and log.address in chain.tokens
-    ]
+    transfers = yield from read_transfers(transaction, receipt, reviewer, wallet)
+    never = 2**256
+    enough = [transfer for transfer in transfers if transfer.amount >= chain.tokens.get(transfer.log.address, never)]
     payments = tuple(
-        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.log_index, time)
-        for log in transfers
-        if int.from_bytes(log.data) >= chain.tokens[log.address]
+        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.log_index, time, kind)
+        for log, kind, _ in enough
+        if kind in PROVABLE
     )
-    if not payments:
+    if payments:
+        return payments
+    if not enough:
         accepted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
         problem = f"the transaction does not pay at least {accepted}, from {reviewer} to {wallet}"
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
-    return payments
+    if any(transfer.kind is None for transfer in enough):
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_PROVABLE, NO_TRACE)
+    raise FeedbackRefusedError(Code.PAYMENT_NOT_SETTLED, NOT_SETTLED)
 
 
 def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:

@@ -32,6 +32,12 @@ class Code(StrEnum):
     PAYMENT_MISMATCH = "PAYMENT_MISMATCH"
     """The transaction does not pay the agent's wallet, by the reviewer, enough of an accepted token."""
 
+    PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
+    """The transaction transfers enough, but by no signed payment: anybody can send plain transfers to himself."""
+
+    PAYMENT_NOT_PROVABLE = "PAYMENT_NOT_PROVABLE"
+    """Another contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it by."""
+
     PAYMENT_UNCONFIRMED = "PAYMENT_UNCONFIRMED"
     """The payment has too few confirmations. Try again."""
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from bilateral.client.operations.registries import block_time, latest_block
-from bilateral.core.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
+from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.events.decoder import paired_nonces
 from bilateral.core.identifiers import checksummed
 from bilateral.core.identifiers.caip import is_foreign
@@ -19,9 +19,7 @@ from bilateral.core.payments import (
     ProxyCall,
     ReceiptLog,
     SignedPayment,
-    inner_calls,
     kind_of_terms,
-    proxy_call,
     settled_calls,
     signed_part,
 )
@@ -30,6 +28,7 @@ from bilateral.core.payments.kinds import SIGNED_PARTS
 from bilateral.core.payments.settling import address_topic, is_settlement
 from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
+from bilateral.node.payments import NO_TRACE, receipt_log, settling_calls
 from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.verdicts import NOT_PROVABLE, Payment
@@ -123,30 +122,15 @@ def _permitted_transfer(signed: SignedPayment, transaction: str, logs: list[Rece
     transfers = [log.log_index for log in logs if may_settle(signed, log)]
     if not transfers:
         raise _no_transfer(signed)
-    calls = (yield from _settling_calls(transaction, len(events))) if events and transfers[0] < events[-1] else []
+    calls: list[ProxyCall] | None = []
+    if events and transfers[0] < events[-1]:
+        calls = yield from settling_calls(transaction, len(events))
+    if calls is None:
+        raise PaymentProblemError(NO_TRACE, NOT_PROVABLE, is_final=True)
     for call, transfer in settled_calls(calls, logs):
         if _settles(call, signed):
             return transfer
     raise PaymentProblemError("the transaction does not use this authorization")
-
-
-def _settling_calls(transaction: str, events: int) -> Operation[list[ProxyCall]]:
-    """Return the calls that settled payments: the transaction's own, or else those of its trace."""
-    reply = yield Rpc("eth_getTransactionByHash", (transaction,))
-    if reply is None:
-        raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
-    sent = answers.record(reply)
-    direct = proxy_call(str(sent.get("to")), answers.data(sent.get("input")))
-    if direct is not None and events == 1:
-        return [direct]
-    try:
-        calls = inner_calls((yield Rpc("debug_traceTransaction", (transaction, {"tracer": "callTracer"}))))
-    except (BilateralError, ValueError):
-        calls = []
-    if len(calls) != events:
-        problem = "another contract settled the payment, and the node gives no trace (callTracer) to judge it by"
-        raise PaymentProblemError(problem, NOT_PROVABLE, is_final=True)
-    return calls
 
 
 def _settles(call: ProxyCall, signed: SignedPayment) -> bool:
@@ -166,19 +150,6 @@ def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
 def _no_transfer(signed: SignedPayment) -> PaymentProblemError:
     amount = f"{'at most ' if signed.kind is PaymentKind.PERMIT2_UPTO else ''}{signed.amount} of {signed.asset}"
     return PaymentProblemError(f"the transaction does not transfer {amount} from {signed.payer} to {signed.payee}")
-
-
-def receipt_log(log: dict[str, Any]) -> ReceiptLog:
-    """Read a log of a receipt."""
-    topics = log.get("topics")
-    try:
-        account = checksummed(log["address"].lower())
-    except (KeyError, AttributeError, MalformedIdentifierError):
-        account = ""
-    if not account or not isinstance(topics, list):
-        raise MalformedNodeAnswerError("the node's answer is not a log")
-    data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
-    return ReceiptLog(index, account, tuple(answers.data(topic) for topic in topics), data)
 
 
 def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:

@@ -22,8 +22,9 @@ from bilateral.core.payments.contracts import (
 from bilateral.core.payments.settling import address_topic
 from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
+from bilateral.node.payments import receipt_log
 from bilateral.node.steps import Operation, Rpc
-from bilateral.x402.proof.payments import PaymentProblemError, find_transfer, may_settle, receipt_log, signed_payment
+from bilateral.x402.proof.payments import PaymentProblemError, find_transfer, may_settle, signed_payment
 
 _AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
 _NONCE_BITMAP: Final = keccak(text="nonceBitmap(address,uint256)")[:4]

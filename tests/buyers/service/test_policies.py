@@ -12,6 +12,7 @@ from bilateral.buyers.policies import BRP, INDEPENDENT, Reason, weigh
 from bilateral.buyers.records import Standing, profile_of
 from bilateral.buyers.score import score_of
 from bilateral.core.identifiers import checksummed
+from bilateral.core.payments.contracts import BATCH
 from bilateral.index.errors import QueryTimeoutError
 from bilateral.index.log.database import open_database
 from bilateral.index.payments.tables import agent_account, payment, payment_cursor
@@ -60,10 +61,11 @@ COMMON = {BOB.address: STRANGER.address, SELLER.address: STRANGER.address}
         ({**COMMON, **crowd(MOST_FUNDED - 2)}, True),
         ({**COMMON, **crowd(MOST_FUNDED - 1)}, False),
         ({SELLER.address: BOB.address, **dict.fromkeys(crowd(MOST_FUNDED), BOB.address)}, True),
+        ({BOB.address: BATCH, SELLER.address: BATCH}, False),
     ],
     ids=[
         *("one funder", "the buyer funded the seller", "the seller funded the buyer", "one known funder"),
-        *("two funders", "a funder of 100", "a funder of 101", "a buyer that funded 101"),
+        *("two funders", "a funder of 100", "a funder of 101", "a buyer that funded 101", "the contract of channels"),
     ],
 )
 def test_seller_with_a_common_funder_counts_by_the_formula_alone(buyers, fund, funders, is_tied):
@@ -146,6 +148,15 @@ def test_repeated_pair_counts_up_to_its_limits(payments, micros, counted):
     plain = weigh(BRP, dealings, 0)
     assert (plain.metrics.payments, plain.metrics.volume) == (payments + 1, micros + 7)
     assert Reason.REPEATED_PAIR not in plain.reasons
+
+
+@pytest.mark.parametrize(("policy", "points"), [(BRP, 27), (INDEPENDENT, 6)])
+def test_a_thousand_tiny_payments_move_a_score_by_what_the_policy_gives_for_their_number(policy, points):
+    """The protocol fixes 30 points for 100 payments. The other policy counts 20 of one seller, so 19 more than one."""
+    own = {("0x", 1): Dealings(payments=10, micros=50 * DOLLAR)}
+    one, many = (own | {("0x", 2): Dealings(payments=number, micros=1_000)} for number in (1, 1_000))
+    scores = [score_of(weigh(policy, dealings, 0).metrics) for dealings in (one, many)]
+    assert scores[1] - scores[0] == points
 
 
 def test_review_of_a_shared_wallet_counts_for_the_agent_that_was_paid_first(buyers_database):

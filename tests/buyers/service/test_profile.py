@@ -132,7 +132,10 @@ def test_buyer_sees_its_own_payments(buyers):
         "timestamp",
         "reviewGiven",
         "reviewScore",
+        "kind",
+        "ceilingUsdc",
     }
+    assert (recent_transactions[0]["kind"], recent_transactions[0]["ceilingUsdc"]) == ("eip3009", None)
     assert (recent_transactions[0]["agentGlobalId"], recent_transactions[0]["amountUsdc"]) == (SELLER_ID, 5)
 
 

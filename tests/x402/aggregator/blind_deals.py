@@ -11,7 +11,7 @@ from sqlalchemy import select
 from bilateral.client import Client
 from bilateral.client.blind_vault import BlindVault
 from bilateral.x402.aggregator.tables import blind_pair
-from tests.sdk.client.helpers import send
+from tests.x402.aggregator.world import send_payment
 from tests.x402.world import NETWORK
 
 RATING, VALUE = 88, 12
@@ -56,7 +56,7 @@ def deal(web3, token, enrich, register, rpc, deployment, loader, tmp_path):
     """A new client that paid a new server, and the envelopes and openings of both."""
     payer, payee = enrich(), enrich()
     client_id, server_id = register(payer), register(payee)
-    receipt = send(web3, payer, token.address, token.encode_abi("transfer", [payee.address, 1000]))
+    receipt = send_payment(web3, token, payer, payee.address, 1000)
     interaction = bytes(receipt["transactionHash"])
     vaults = [BlindVault(tmp_path / name) for name in ("server.sqlite", "client.sqlite")]
     options = {"deployment": deployment, "loader": loader, "poll_interval": 0.02}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from bilateral.core.contracts import Registry
 from bilateral.core.identifiers import AccountId, GlobalAgentId
@@ -13,10 +14,20 @@ from bilateral.documents import DataUriStore, FeedbackFile
 from bilateral.x402 import client_message_hash, interaction_hash
 from bilateral.x402.aggregator.messages import Bodies, Submission
 from bilateral.x402.aggregator.records import list_feedback
-from tests.sdk.client.helpers import plain, send
+from tests.sdk.client.helpers import plain, signed_payment, transact
 from tests.x402.world import NETWORK, SIGNING_KEY
 
 REQUEST, RESPONSE = b'{"city":"Oslo"}', b"snow"
+
+
+def send_payment(web3, token, payer, payee, amount):
+    """Pay by an authorization (EIP-3009), which the payer itself sends."""
+    payment = signed_payment(payer, payee, amount, secrets.token_bytes(32), token.address)
+    values = [getattr(payment, field.name) for field in fields(payment)][:7]
+    function = token.get_function_by_signature(
+        "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
+    )
+    return transact(web3, function(*values), payer)
 
 
 @dataclass(frozen=True)
@@ -40,11 +51,17 @@ class Review:
 
     @classmethod
     def paid(cls, web3, token, reviewer, pay_to, amount, deployment, agent_id, *, number, **changes):
-        """Pay for a request, and review it."""
-        data = token.encode_abi("transfer", [pay_to, amount])
-        receipt = send(web3, reviewer, token.address, data)
+        """Pay for a request (EIP-3009), and review it."""
+        receipt = send_payment(web3, token, reviewer, pay_to, amount)
+        return cls.of_receipt(web3, receipt, reviewer, deployment, agent_id, number=number, **changes)
+
+    @classmethod
+    def of_receipt(cls, web3, receipt, reviewer, deployment, agent_id, *, number=0, **changes):
+        """Review the request that a transaction paid."""
         agent = GlobalAgentId(deployment.agent_registry, str(agent_id))
-        made = cls(reviewer, deployment, agent, f"{NETWORK}:0x{receipt['transactionHash'].hex().removeprefix('0x')}")
+        hash_ = receipt["transactionHash"]
+        hash_ = hash_ if isinstance(hash_, str) else "0x" + bytes(hash_).hex()
+        made = cls(reviewer, deployment, agent, f"{NETWORK}:{hash_}")
         registry = plain(web3, Registry.REPUTATION, deployment.reputation)
         index = registry.functions.getLastIndex(agent_id, reviewer.address).call() + 1
         return replace(made, **{"index": index, "response": RESPONSE + str(number).encode(), **changes})

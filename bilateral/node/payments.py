@@ -1,0 +1,102 @@
+"""The payments of one transaction, as a node shows them: its logs, and the calls by which Permit2 settled some."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from bilateral.core.errors import MalformedIdentifierError, NodeError
+from bilateral.core.events.decoder import paired_nonces
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, inner_calls, proxy_call, settled_calls
+from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
+from bilateral.core.payments.settling import address_topic, is_settlement
+from bilateral.core.payments.signed import WORD
+from bilateral.node import answers
+from bilateral.node.steps import Operation, Rpc
+
+_TOPICS: Final = 3  # of a transfer, and of the use of an authorization
+
+NOT_SETTLED: Final = "the transfer used no authorization (EIP-3009), and no proxy of Permit2 made it"
+NO_TRACE: Final = "another contract settled the payment, and there is no trace (callTracer) to judge it by"
+
+
+class PaidTransfer(NamedTuple):
+    """A transfer of a token, and the payment that made it.
+
+    Attributes:
+        kind: `plain` without a payment; None if only a trace could tell, and the node has none.
+        call: The settlement by Permit2; None for other kinds.
+    """
+
+    log: ReceiptLog
+    kind: PaymentKind | None
+    call: ProxyCall | None = None
+
+    @property
+    def amount(self) -> int:
+        """The amount in the token's smallest unit."""
+        return int.from_bytes(self.log.data)
+
+
+def read_transfers(
+    transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
+) -> Operation[list[PaidTransfer]]:
+    """Return the transfers of one account to another in a transaction, in order. Others' payments make none of them.
+
+    Args:
+        traces: False to ask for no trace, so that settlements by other contracts have no kind.
+    """
+    logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
+    accounts = TRANSFER, address_topic(payer), address_topic(payee)
+    transfers = [log for log in logs if len(log.topics) == _TOPICS and log.topics[0] == TRANSFER]
+    transfers = [log for log in transfers if log.topics[1] == accounts[1] and len(log.data) == WORD]
+    used = {
+        (log.address, log.log_index): log.topics[2]
+        for log in logs
+        if len(log.topics) == _TOPICS and log.topics[:2] == (AUTHORIZATION_USED, accounts[1])
+    }
+    nonces = paired_nonces([(log.address, log.log_index) for log in transfers], used)
+    ours = [log for log in transfers if log.topics == accounts]
+    calls: list[ProxyCall] | None = []
+    events = [log.log_index for log in logs if is_settlement(log)]
+    if events and any((log.address, log.log_index) not in nonces for log in ours):
+        calls = yield from settling_calls(transaction, len(events), traces=traces)
+    settled = {transfer.log_index: call for call, transfer in settled_calls(calls or (), logs)}
+    paid = []
+    for log in ours:
+        call = settled.get(log.log_index)
+        if (log.address, log.log_index) in nonces:
+            paid.append(PaidTransfer(log, PaymentKind.EIP3009))
+        elif call is not None:
+            paid.append(PaidTransfer(log, call.kind, call))
+        else:
+            is_unclear = calls is None and log.log_index < events[-1]
+            paid.append(PaidTransfer(log, None if is_unclear else PaymentKind.PLAIN))
+    return paid
+
+
+def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Operation[list[ProxyCall] | None]:
+    """Return the calls of the proxies in a transaction; None if another contract made them, and the node cannot say."""
+    sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
+    call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
+    if call is not None and events == 1:
+        return [call]
+    if not traces:
+        return None
+    try:
+        calls = inner_calls((yield Rpc("debug_traceTransaction", (transaction, {"tracer": "callTracer"}))))
+    except (NodeError, ValueError):
+        return None
+    return calls if len(calls) == events else None
+
+
+def receipt_log(record: Mapping[str, Any]) -> ReceiptLog:
+    """Read a log of a receipt."""
+    topics = record.get("topics")
+    try:
+        account = checksummed(str(record.get("address")).lower())
+    except MalformedIdentifierError:
+        account = ""
+    if not account or not isinstance(topics, list):
+        answers.malformed("a log")
+    data, index = answers.data(record.get("data")), answers.quantity(record.get("logIndex"))
+    return ReceiptLog(index, account, tuple(map(answers.data, topics)), data)
