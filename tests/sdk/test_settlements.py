@@ -195,7 +195,7 @@ def test_create_without_a_receiver_is_passed_over():
     ids=str,
 )
 def test_malformed_trace_is_an_error(trace):
-    with pytest.raises(ValueError, match="trace|hexadecimal"):
+    with pytest.raises(ValueError, match=r"trace|hexadecimal"):
         inner_calls(trace)
 
 
