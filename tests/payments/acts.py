@@ -1,0 +1,373 @@
+"""What happens on the chain in each story, with the facts that a plain model judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from eth_utils.crypto import keccak
+
+from tests.payments import wire
+from tests.payments.flaws import flawed
+
+DAY = 24 * 3600
+SHORT = 600
+LONG = 10 * DAY
+MAX_TIMEOUT = 600
+
+TRANSFER = keccak(text="Transfer(address,address,uint256)")
+USED = keccak(text="AuthorizationUsed(address,bytes32)")
+SETTLED = keccak(text="Settled()")
+
+
+@dataclass
+class Authorization:
+    """What a buyer signed, and what became of it.
+
+    Attributes:
+        kind: Its kind.
+        nonce: Its nonce.
+        amount: The signed amount; of `permit2-upto`, the ceiling.
+        deadline: The last second at which Permit2 takes it, or the first at which a token (EIP-3009) does not.
+        state: `unused`, `used` or `cancelled`.
+        transaction: The transaction that used it.
+    """
+
+    kind: str
+    payer: str
+    payee: str
+    token: str
+    amount: int
+    nonce: int
+    deadline: int
+    state: str = "unused"
+    transaction: str | None = None
+
+
+@dataclass
+class Payment:
+    """Money that moved by an authorization, or out of a channel.
+
+    Attributes:
+        amount: What arrived.
+        is_direct: True if the transaction calls the proxy itself; always of `eip3009`.
+        source: The authorization, or the channel's id.
+        transaction: The transaction.
+        order: Its place among the payments of its transaction.
+    """
+
+    kind: str
+    payer: str
+    payee: str
+    token: str
+    amount: int
+    nonce: int
+    is_direct: bool = True
+    ceiling: int | None = None
+    transaction: str = ""
+    order: int = 0
+
+
+@dataclass
+class Deal:
+    """A story as it happened.
+
+    Attributes:
+        accepted: The terms, as the server states them.
+        payload: What the buyer sends.
+        authorization: What the buyer signed; None if it is flawed.
+        named: The transaction that the facilitator reports; empty for none.
+        payments: All that was paid in the story.
+    """
+
+    story: object
+    accepted: dict
+    payload: dict
+    authorization: Authorization | None
+    named: str = ""
+    second_payload: dict | None = None
+    payments: list[Payment] = field(default_factory=list)
+
+
+class Acts:
+    """Plays stories on a chain."""
+
+    def __init__(self, chain):
+        self.chain = chain
+        self._nonces = 0
+
+    def accepted(self, kind, token, price, seller):
+        """Return the terms of a route."""
+        extra = {"name": "Test Dollar", "version": "2"}
+        if kind != "eip3009":
+            extra["assetTransferMethod"] = "permit2"
+        if kind == "permit2-upto":
+            extra["facilitatorAddress"] = self.chain.facilitator.address
+        return {
+            "scheme": "upto" if kind == "permit2-upto" else "exact",
+            "network": f"eip155:{wire.CHAIN_ID}",
+            "asset": self.chain.tokens[token],
+            "amount": str(price),
+            "payTo": self.chain.wallets[seller],
+            "maxTimeoutSeconds": MAX_TIMEOUT,
+            "extra": extra,
+        }
+
+    def play(self, story):
+        """Send all transactions of a story, and return the deal, whose facts are complete when they are mined."""
+        chain, buyer = self.chain, self.chain.buyers[story.buyer]
+        is_pretender = story.act == "settles a token that moves another one"
+        token = "pretender" if is_pretender else story.token
+        accepted = self.accepted(story.kind, token, story.price, story.seller)
+        facilitator = wire.ROUTER if story.act.endswith("by a router") else chain.facilitator.address
+        lifetime = SHORT if story.act == "expires" else LONG
+        signed, payload, settle = self._signed(story, buyer, token, story.price, facilitator, lifetime)
+        deal = Deal(story, accepted, payload, signed)
+        _ACTS[story.act](self, deal, settle)
+        return deal
+
+    # The acts.
+
+    def _settles(self, deal, settle, sender=None):
+        sender = sender or self.chain.facilitator
+        to, data, payment = settle(deal.story.charged)
+        deal.payments.append(payment)
+        self.chain.send(sender, to, data, lambda sent: self._paid(deal, deal.authorization, payment, sent))
+
+    def _settles_by_router(self, deal, settle, twins=0):
+        """Call the proxy by a contract, after a call that fails and before another payment, if there are twins."""
+        story = deal.story
+        calls = [settle(story.charged)]
+        signed = [deal.authorization]
+        for _ in range(twins):
+            other = self.chain.buyers[(story.buyer + 1) % len(self.chain.buyers)]
+            authorization, _, settle_twin = self._signed(story, other, story.token, story.price, wire.ROUTER, LONG)
+            calls.insert(0, settle_twin(story.charged))
+            signed.insert(0, authorization)
+        failing = self.chain.tokens["dollar"], wire.call("transfer(address,uint256)", self.chain.wallets[0], 10**40)
+        data = wire.routed(failing, *((to, data) for to, data, _ in calls), failing)
+
+        def sent(transaction):
+            for order, (authorization, (_, _, payment)) in enumerate(zip(signed, calls, strict=True)):
+                payment.order, payment.is_direct = order, payment.kind == "eip3009"
+                self._paid(deal, authorization, payment, transaction)
+
+        deal.payments += [payment for *_, payment in calls]
+        self.chain.send(self.chain.relayer, wire.ROUTER, data, sent)
+
+    def _is_overtaken(self, deal, settle):
+        self._settles(deal, settle, self.chain.front_runner)
+
+    def _is_cancelled(self, deal, _):
+        signed, buyer = deal.authorization, self.chain.buyers[deal.story.buyer]
+        if signed.kind == "eip3009":
+            kind = "CancelAuthorization(address authorizer,bytes32 nonce)"
+            message = wire.struct(kind, buyer.address, signed.nonce)
+            signature = buyer.sign(wire.digest(wire.token_domain(signed.token), message))
+            arguments = buyer.address, signed.nonce.to_bytes(32), signature
+            to, data = signed.token, wire.call("cancelAuthorization(address,bytes32,bytes)", *arguments)
+        else:
+            arguments = signed.nonce >> 8, 1 << (signed.nonce & 255)
+            to, data = wire.PERMIT2, wire.call("invalidateUnorderedNonces(uint256,uint256)", *arguments)
+        signed.state = "cancelled"
+        self._send_named(deal, buyer, to, data)
+
+    def _is_left(self, deal, _):
+        """Nothing happens. The seller names a transfer that the buyer made for something else."""
+        self._names_transfer(deal, None)
+
+    def _names_nothing(self, deal, _):
+        deal.named = "0x" + keccak(text=f"nothing {deal.story.number}").hex()
+
+    def _names_transfer(self, deal, _):
+        story = deal.story
+        arguments = self.chain.wallets[story.seller], story.price
+        data = wire.call("transfer(address,uint256)", *arguments)
+        self._send_named(deal, self.chain.buyers[story.buyer], deal.accepted["asset"], data)
+
+    def _names_earlier(self, deal, _, offset=0):
+        """The seller names the settlement of another authorization about the same amount."""
+        story = deal.story
+        buyer = self.chain.buyers[(story.buyer + offset) % len(self.chain.buyers)]
+        facilitator = self.chain.facilitator
+        signed, _, settle = self._signed(story, buyer, story.token, story.price, facilitator.address, LONG)
+        to, data, payment = settle(story.charged)
+        deal.payments.append(payment)
+        self.chain.send(facilitator, to, data, lambda sent: self._paid(deal, signed, payment, sent))
+
+    def _names_stranger(self, deal, settle):
+        self._names_earlier(deal, settle, offset=1)
+
+    def _settles_another_token(self, deal, _):
+        story, facilitator = deal.story, self.chain.facilitator
+        buyer = self.chain.buyers[story.buyer]
+        signed, _, settle = self._signed(story, buyer, "foreign", story.price, facilitator.address, LONG)
+        to, data, payment = settle(story.charged)
+        deal.payments.append(payment)
+        self.chain.send(facilitator, to, data, lambda sent: self._paid(deal, signed, payment, sent))
+
+    def _settles_pretender(self, deal, settle):
+        """The signed token moves dollars of somebody who signed nothing."""
+        victim = self.chain.buyers[(deal.story.buyer + 1) % len(self.chain.buyers)].address
+        aim = wire.call("aim(address,address)", self.chain.tokens["dollar"], victim)
+        self.chain.send(self.chain.relayer, self.chain.tokens["pretender"], aim)
+        self._settles(deal, settle)
+        deal.payments.clear()
+
+    def _pays_past_proxy(self, deal, _):
+        """The facilitator spends another permit of the buyer by Permit2 itself."""
+        story, facilitator = deal.story, self.chain.facilitator
+        token, nonce = deal.accepted["asset"], self._nonce(story)
+        buyer, until = self.chain.buyers[story.buyer], self.chain.time + LONG
+        signature = wire.signed_bare_permit(buyer, token, story.price, facilitator.address, nonce, until)
+        name = "permitTransferFrom(((address,uint256),uint256,uint256),(address,uint256),address,bytes)"
+        permit, details = ((token, story.price), nonce, until), (deal.accepted["payTo"], story.price)
+        data = wire.call(name, permit, details, buyer.address, signature)
+        self._send_named(deal, facilitator, wire.PERMIT2, data)
+
+    def _pays_by_allowance(self, deal, _):
+        story, facilitator = deal.story, self.chain.facilitator
+        token, buyer = deal.accepted["asset"], self.chain.buyers[story.buyer]
+        arguments = token, facilitator.address, story.price, 2**48 - 1
+        self.chain.send(buyer, wire.PERMIT2, wire.call("approve(address,address,uint160,uint48)", *arguments))
+        arguments = buyer.address, deal.accepted["payTo"], story.price, token
+        data = wire.call("transferFrom(address,address,uint160,address)", *arguments)
+        self._send_named(deal, facilitator, wire.PERMIT2, data)
+
+    def _imitates(self, deal, _):
+        """A plain transfer stands beside the event that a settlement would log, from another contract."""
+        story, token = deal.story, deal.accepted["asset"]
+        buyer = self.chain.buyers[story.buyer]
+        moves = wire.call("transferFrom(address,address,uint256)", buyer.address, deal.accepted["payTo"], story.price)
+        used = [USED, wire.word(buyer.address), wire.word(deal.authorization.nonce)]
+        topics = used if story.kind == "eip3009" else [SETTLED]
+        logs = self.chain.emitter, wire.emitted((topics, b""))
+        calls = [logs, (token, moves)] if story.kind == "eip3009" else [(token, moves), logs]
+        self._send_named(deal, self.chain.relayer, wire.ROUTER, wire.routed(*calls))
+
+    def _charges_nothing(self, deal, _):
+        deal.named = ""
+
+    def _charges_all_later(self, deal, settle):
+        to, data, payment = settle(deal.story.price)
+        deal.payments.append(payment)
+
+        def sent(transaction):
+            self._paid(deal, deal.authorization, payment, transaction)
+            deal.named = ""
+
+        self.chain.send(self.chain.facilitator, to, data, sent)
+
+    def _charges_too_much(self, deal, _):
+        deal.named = ""
+
+    def _signs_flawed(self, deal, _):
+        deal.payload = flawed(deal.payload, deal.story.flaw, self.chain)
+        deal.authorization = None
+
+    def _sends_again(self, deal, settle):
+        """The second message has another signature of the same authorization."""
+        self._settles(deal, settle)
+        again = wire.twin if deal.story.number % 4 < 2 else wire.compact
+        signature = bytes.fromhex(deal.payload["signature"][2:])
+        if len(signature) == 65:
+            deal.second_payload = deal.payload | {"signature": "0x" + again(signature).hex()}
+
+    def _sends_for_another_token(self, deal, settle):
+        self._settles(deal, settle)
+        story = deal.story
+        other = "taxed" if story.token == "dollar" else "dollar"
+        buyer, facilitator = self.chain.buyers[story.buyer], self.chain.facilitator.address
+        nonce = deal.authorization.nonce
+        _, deal.second_payload, _ = self._signed(story, buyer, other, story.price, facilitator, LONG, nonce)
+
+    # What they have in common.
+
+    def _paid(self, deal, signed, payment, transaction):
+        signed.state, signed.transaction = "used", transaction
+        payment.transaction = deal.named = transaction
+
+    def _send_named(self, deal, sender, to, data):
+        self.chain.send(sender, to, data, lambda sent: setattr(deal, "named", sent))
+
+    def _nonce(self, story):
+        """Return a nonce that no other has. Some stand side by side in one word of Permit2's bitmap."""
+        self._nonces += 1
+        if story.number % 3 == 0:
+            return self._nonces
+        return int.from_bytes(keccak(text=f"{story.number} {self._nonces}"))
+
+    def _signed(self, story, buyer, token, amount, facilitator, lifetime, nonce=None):  # noqa: PLR0913, PLR0917
+        """Sign an authorization. Return it, its message, and what settles an amount of it."""
+        nonce = self._nonce(story) if nonce is None else nonce
+        name, token = token, self.chain.tokens[token]
+        to, until = self.chain.wallets[story.seller], self.chain.time + lifetime
+        signed = Authorization(story.kind, buyer.address, to, token, amount, nonce, until)
+        if story.kind == "eip3009":
+            words = nonce.to_bytes(32)
+            signature = wire.signed_transfer(buyer, token, to, amount, until, words)
+            part = {"from": buyer.address, "to": to, "value": str(amount), "validAfter": "0", "validBefore": str(until)}
+            payload = {"authorization": part | {"nonce": "0x" + words.hex()}}
+        else:
+            proxy, witness = wire.EXACT, (to, 0)
+            if story.kind == "permit2-upto":
+                proxy, witness = wire.UPTO, (to, facilitator, 0)
+            signature = wire.signed_permit(buyer, token, amount, proxy, nonce, until, *witness)
+            payload = {"permit2Authorization": _permit(buyer, token, amount, proxy, nonce, until, witness)}
+        signature = {"compact": wire.compact, "with a high s": wire.twin}.get(story.form, bytes)(signature)
+        payload["signature"] = "0x" + signature.hex()
+
+        def settle(moved):
+            """Return the contract and the call that move an amount, and the payment that they make."""
+            payment = Payment(story.kind, buyer.address, to, token, moved, nonce)
+            if story.kind == "eip3009":
+                return token, wire.transfer_by_signature(buyer, to, amount, until, words, signature), payment
+            options = {"with_permit": story.form == "with a permit"}
+            if story.kind == "permit2-exact":
+                data = wire.settle_exact(token, amount, nonce, until, buyer.address, to, signature, **options)
+                payment.amount = amount
+            else:
+                terms = token, amount, nonce, until, moved, buyer.address, to, facilitator, signature
+                data, payment.ceiling = wire.settle_upto(*terms, **options), amount
+            if name == "taxed":
+                payment.amount -= payment.amount // 10
+            return proxy, data + b"a builder's code" * (story.form == "with bytes after it"), payment
+
+        return signed, payload, settle
+
+
+_ACTS = {
+    "settles": Acts._settles,
+    "settles by a router": Acts._settles_by_router,
+    "settles two by a router": lambda acts, deal, settle: acts._settles_by_router(deal, settle, 1),
+    "is overtaken": Acts._is_overtaken,
+    "is cancelled": Acts._is_cancelled,
+    "expires": Acts._is_left,
+    "stays open": Acts._is_left,
+    "names an earlier payment": Acts._names_earlier,
+    "names a payment of another buyer": Acts._names_stranger,
+    "names a plain transfer": Acts._names_transfer,
+    "names no transaction of the chain": Acts._names_nothing,
+    "settles another token": Acts._settles_another_token,
+    "settles a token that moves another one": Acts._settles_pretender,
+    "pays past the proxy": Acts._pays_past_proxy,
+    "pays by an allowance": Acts._pays_by_allowance,
+    "imitates the contract": Acts._imitates,
+    "charges nothing": Acts._charges_nothing,
+    "charges nothing and then all": Acts._charges_all_later,
+    "charges too much": Acts._charges_too_much,
+    "signs something else": Acts._signs_flawed,
+    "sends it again": Acts._sends_again,
+    "sends it for another token": Acts._sends_for_another_token,
+}
+
+
+def _permit(buyer, token, amount, proxy, nonce, until, witness):  # noqa: PLR0913, PLR0917  # the fields of a message
+    to, *facilitator, start = witness
+    return {
+        "from": buyer.address,
+        "permitted": {"token": token, "amount": str(amount)},
+        "spender": proxy,
+        "nonce": str(nonce),
+        "deadline": str(until),
+        "witness": {"to": to, "validAfter": str(start)} | {"facilitator": account for account in facilitator},
+    }
