@@ -62,7 +62,7 @@ contract MockPaymentToken is ERC20, EIP712 {
         bytes32 s
     ) external {
         bytes memory signature = abi.encodePacked(r, s, v);
-        _transferBy(from, to, value, validAfter, validBefore, nonce, signature);
+        _transferBy(TRANSFER_TYPEHASH, from, to, value, validAfter, validBefore, nonce, signature);
     }
 
     /// @notice Transfers tokens by an authorization.
@@ -82,7 +82,7 @@ contract MockPaymentToken is ERC20, EIP712 {
         bytes32 nonce,
         bytes calldata signature
     ) external {
-        _transferBy(from, to, value, validAfter, validBefore, nonce, signature);
+        _transferBy(TRANSFER_TYPEHASH, from, to, value, validAfter, validBefore, nonce, signature);
     }
 
     /// @notice Cancels an authorization that is not used yet.
@@ -116,13 +116,9 @@ contract MockPaymentToken is ERC20, EIP712 {
         return "TUSD";
     }
 
-    /// @inheritdoc EIP712
-    function _domainNameAndVersion() internal pure override returns (string memory, string memory) {
-        return ("Test Dollar", "2");
-    }
-
     /// @dev Transfers tokens by an authorization that is valid between two times.
     function _transferBy(
+        bytes32 typehash,
         address from,
         address to,
         uint256 value,
@@ -130,13 +126,18 @@ contract MockPaymentToken is ERC20, EIP712 {
         uint256 validBefore,
         bytes32 nonce,
         bytes memory signature
-    ) private {
+    ) internal {
         bool isValid = validAfter < block.timestamp && block.timestamp < validBefore;
         require(isValid, AuthorizationIsNotValidAt(block.timestamp));
-        bytes32 message = keccak256(abi.encode(TRANSFER_TYPEHASH, from, to, value, validAfter, validBefore, nonce));
+        bytes32 message = keccak256(abi.encode(typehash, from, to, value, validAfter, validBefore, nonce));
         _use(from, nonce, message, signature);
         emit AuthorizationUsed(from, nonce);
         _transfer(from, to, value);
+    }
+
+    /// @inheritdoc EIP712
+    function _domainNameAndVersion() internal pure override returns (string memory, string memory) {
+        return ("Test Dollar", "2");
     }
 
     /// @dev Checks the signature of an authorization, and marks its nonce as used.

@@ -19,8 +19,10 @@ from bilateral.documents import DataUriStore, Limits, Loader, Network, Registrat
 from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, declare_8004_reputation
 from bilateral.x402.server.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
+from tests.permit2 import PaymentChain
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.buying import buy
+from tests.x402.metered import metered_shop, serving_facilitator
 from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route, signer_entry
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -66,6 +68,27 @@ def token(web3, project):
 def facilitator(rpc):
     """The URL of the SDK's facilitator."""
     with serving(facilitator_app(rpc, account(9).key.hex(), NETWORK)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def payment_chain(rpc, project):
+    """The same chain with Permit2, its proxies and channels, and a token that Permit2 needs an allowance of."""
+    return PaymentChain(rpc, project)
+
+
+@pytest.fixture(scope="session")
+def every_facilitator_url(payment_chain):
+    """The URL of a facilitator of the SDK that settles `exact` by both methods, and `upto`."""
+    with serving_facilitator(payment_chain) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def metered_url(payment_chain, every_facilitator_url, agent, seller, deployment):
+    """The URL of a `metered_shop` of the honest seller, which signs its answers."""
+    terms = declare_8004_reputation(agent, deployment)
+    with metered_shop(every_facilitator_url, payment_chain.token, seller.address, terms) as url:
         yield url
 
 
