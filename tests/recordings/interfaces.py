@@ -29,7 +29,7 @@ from bilateral.index.operating.monitoring import monitored
 from bilateral.index.operating.settings import Databases
 from bilateral.x402.aggregator import settings as aggregator_settings
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from bilateral.x402.server import server as x402_server
+from bilateral.x402.server import signing as x402_signing
 from tests.commands import COMMAND
 from tests.index.test_migrations import MODULES
 from tests.recordings.worlds import replayed_chain, served, town, url_of
@@ -192,7 +192,7 @@ def metrics():
             "service": [entry for registry in of_service for entry in _collected(registry)],
             "service with replicas": _collected(replicated.shared),
             "aggregator": _collected(aggregators),
-            "paid server": [_figure(x402_server.SIGNED), _figure(x402_server.UNSIGNED)],
+            "paid server": [_figure(x402_signing.SIGNED), _figure(x402_signing.UNSIGNED)],
             "index": _scraped(engine),
         }
     return "".join(f"{name}\n" + "".join(f"  {line}\n" for line in sorted(lines)) for name, lines in parts.items())

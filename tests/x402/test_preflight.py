@@ -125,7 +125,7 @@ def streams():
     yield "snow"
 
 
-@pytest.fixture(params=["a key that is not listed", "a route that streams", "no extension", "payments by Permit2"])
+@pytest.fixture(params=["a key that is not listed", "a route that streams", "no extension", "payments by erc7710"])
 def misconfigured(request, facilitator, token, seller, agent, deployment, verifier):
     """A FastAPI application that must not sell, with a free route; and the reason."""
     app, kind = FastAPI(), request.param
@@ -133,7 +133,7 @@ def misconfigured(request, facilitator, token, seller, agent, deployment, verifi
     app.get("/weather")(streams if kind == "a route that streams" else lambda: "snow")
     key = OTHER_KEY if kind == "a key that is not listed" else SIGNING_KEY
     server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(key))
-    extra = {"assetTransferMethod": "permit2"} if kind == "payments by Permit2" else {}
+    extra = {"assetTransferMethod": "erc7710"} if kind == "payments by erc7710" else {}
     routes = {"GET /weather": route(token.address, seller.address, declare_8004_reputation(agent, deployment), **extra)}
     if kind == "no extension":
         server._extensions.clear()
@@ -142,7 +142,7 @@ def misconfigured(request, facilitator, token, seller, agent, deployment, verifi
         "a key that is not listed": ("preflight", "does not list"),
         "a route that streams": ("streaming_route", "streams its responses"),
         "no extension": ("invalid_argument", "register the extension"),
-        "payments by Permit2": ("invalid_argument", "permit2_not_supported"),
+        "payments by erc7710": ("invalid_argument", "erc7710_not_supported"),
     }[kind]
 
 
@@ -224,7 +224,8 @@ def priced(token, web3, project, deployment):
             "token_without_eip3009",
             "has no transfers with authorization",
         ),
-        "Permit2": ({"assetTransferMethod": "permit2"}, {}, "permit2_not_supported", "by EIP-3009"),
+        "Permit2": ({"assetTransferMethod": "permit2"}, {}, "permit2_not_deployed", "has no contract at 0x0000"),
+        "erc7710": ({"assetTransferMethod": "erc7710"}, {}, "erc7710_not_supported", "by EIP-3009 or Permit2"),
     }
 
 
@@ -257,9 +258,9 @@ def test_server_whose_token_takes_no_such_payment_does_not_start(mispriced, pric
     assert priced[kind][3] in problem
 
 
-@pytest.mark.parametrize("kind", [*PRICED, "Permit2"])
+@pytest.mark.parametrize("kind", [*PRICED, "Permit2", "erc7710"])
 def test_price_whose_token_takes_no_such_payment_is_found_from_outside(mispriced, priced, verifier, kind):
-    if kind != "Permit2":
+    if kind in PRICED:
         with serving(mispriced(kind)) as url:
             findings = check_url(verifier, url + "/weather")
     else:

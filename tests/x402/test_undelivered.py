@@ -499,18 +499,28 @@ def test_hook_that_recovers_a_failed_payment_signs_no_other_one(cheat, face, buy
 
 @pytest.fixture(params=CLIENTS)
 def versatile(request, cheat, buyer, rpc, deployment, monkeypatch):
-    """A client that can sign payments of the scheme `upto`, too."""
-    upto = UptoEvmClientScheme(EthAccountSigner(buyer))
+    """A client that can sign payments of other schemes, too."""
+    schemes = [
+        type("Other", (UptoEvmClientScheme,), {"scheme": changes.get("scheme", "upto")})
+        for changes in UNSUPPORTED.values()
+    ]
     original = paying_client
-    monkeypatch.setattr("tests.x402.clients.paying_client", lambda *of: original(*of).register("eip155:*", upto))
+
+    def versatile_client(*of):
+        client = original(*of)
+        for scheme in schemes:
+            client.register("eip155:*", scheme(EthAccountSigner(buyer)))
+        return client
+
+    monkeypatch.setattr("tests.x402.clients.paying_client", versatile_client)
     cheat.payments.clear()
     with CLIENTS[request.param](buyer, {rpc: deployment}) as made:
         yield made
 
 
 UNSUPPORTED = {
-    "permit2": {"extra": {"assetTransferMethod": "permit2", "name": "Test Dollar", "version": "2"}},
-    "upto": {"scheme": "upto"},
+    "batch-settlement": {"scheme": "batch-settlement"},
+    "auth-capture": {"scheme": "auth-capture"},
     "erc7710": {"extra": {"assetTransferMethod": "erc7710"}},
 }
 

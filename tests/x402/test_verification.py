@@ -132,15 +132,15 @@ def test_transaction_that_does_not_exist_fails(verifier, bought):
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        (("accepted", "amount"), str(PRICE + 1), "does not transfer"),
-        (("accepted", "payTo"), "0x" + "12" * 20, "does not transfer"),
+        (("accepted", "amount"), str(PRICE + 1), "the price is 1001"),
+        (("accepted", "payTo"), "0x" + "12" * 20, "was agreed"),
         (("accepted", "asset"), "0x" + "12" * 20, "does not use this authorization"),
         (("payload", "authorization", "nonce"), "0x" + "12" * 32, "does not use this authorization"),
         (("payload", "authorization", "from"), "0x" + "12" * 20, "does not use this authorization"),
-        (("payload", "authorization"), None, "not a transfer by signature"),
-        (("payload",), None, "not a transfer by signature"),
-        (("accepted", "amount"), "many", "not a transfer by signature"),
-        (("accepted", "amount"), "0", "not a transfer by signature"),
+        (("payload", "authorization"), None, "has none of authorization and permit2Authorization"),
+        (("payload",), None, "has none of authorization and permit2Authorization"),
+        (("accepted", "amount"), "many", "'many' is not a number"),
+        (("accepted", "amount"), "0", "0 is no price"),
     ],
 )
 def test_payment_on_other_terms_fails(verifier, bought, path, value, problem):

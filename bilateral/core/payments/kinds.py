@@ -48,7 +48,9 @@ _SCHEMES: Final[dict[object, PaymentKind]] = {
     "auth-capture": PaymentKind.AUTH_CAPTURE,
 }
 
-_SPENDERS: Final = {PaymentKind.PERMIT2_EXACT: EXACT_PROXY, PaymentKind.PERMIT2_UPTO: UPTO_PROXY}
+PROXIES: Final = {PaymentKind.PERMIT2_EXACT: EXACT_PROXY, PaymentKind.PERMIT2_UPTO: UPTO_PROXY}
+"""The spender that a payer signs for, by the kind of payment by Permit2."""
+
 _COLLECTORS: Final = frozenset(collector.lower() for collector in ESCROW_COLLECTORS)
 
 
@@ -83,5 +85,5 @@ def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentK
     # A payer may sign for Permit2 although the terms of `exact` name no method.
     kind = terms if terms is PaymentKind.PERMIT2_UPTO else PaymentKind.PERMIT2_EXACT
     is_exact = accepted.get("scheme") == "exact" and terms is not PaymentKind.UNKNOWN
-    is_proxy = spender == _SPENDERS[kind].lower()
+    is_proxy = spender == PROXIES[kind].lower()
     return kind if is_proxy and (is_exact or terms is kind) else PaymentKind.UNKNOWN

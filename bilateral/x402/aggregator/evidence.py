@@ -13,6 +13,9 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
+from bilateral.core.payments.contracts import TRANSFER
+from bilateral.core.payments.settling import address_topic
+from bilateral.core.payments.signed import WORD
 from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
 from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
@@ -26,7 +29,7 @@ from bilateral.x402.clients.feedback import prefixed_digest
 from bilateral.x402.proof import profiles
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.keys import find_signer
-from bilateral.x402.proof.payments import TRANSFER, WORD, ReceiptLog, address_topic
+from bilateral.x402.proof.payments import receipt_log
 from bilateral.x402.proof.readers import ZERO
 from bilateral.x402.proof.verdicts import Payment
 
@@ -253,12 +256,12 @@ def find_payments(
     wallet = yield from _wallet_at(state, agent, block)
     time = yield from registries.block_time(block)
     transfer = (TRANSFER, address_topic(reviewer), address_topic(wallet))
-    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
+    logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     transfers = [
         log for log in logs if log.topics == transfer and len(log.data) == WORD and log.address in chain.tokens
     ]
     payments = tuple(
-        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.index, time)
+        Payment(reviewer, wallet, log.address, int.from_bytes(log.data), block, log.log_index, time)
         for log in transfers
         if int.from_bytes(log.data) >= chain.tokens[log.address]
     )

@@ -7,7 +7,7 @@ the same checks from outside.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -19,13 +19,17 @@ from x402.schemas import SchemeNotFoundError
 from x402.schemas.config import ResourceConfig
 
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import InvalidArgumentError, UnreachableDocumentError
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError, UnreachableDocumentError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments.contracts import PERMIT2
 from bilateral.core.text import printable, quoted
 from bilateral.documents import Network
 from bilateral.documents.http import HttpSession, Limits
 from bilateral.x402.clients.answer_limits import AnswerLimits, BoundedTransport
+from bilateral.x402.proof.checking import UNSUPPORTED
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError, PreflightError
 from bilateral.x402.proof.fields import MAX_HEADER, decode_header
+from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES, Profile
 from bilateral.x402.proof.verifier import Verifier
 
@@ -34,6 +38,11 @@ logger = logging.getLogger("bilateral.x402")
 _LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
 """The limits for a price. Servers send it in a header; only those of version 1 use the body."""
 
+
+_DEFAULT_SECONDS: Final = 300  # the SDK's own, for an option without a time limit
+
+_FLOWS: Final = (None, "authorization", "upfront")
+"""The values of `extra.paymentFlow` that settle a payment once."""
 
 _MOST_TERMS: Final = 20
 """Terms of payment that are checked. Each takes requests to a node, and a hostile price may have hundreds."""
@@ -48,8 +57,9 @@ class Finding:
         profile: The key of the declaration.
         network: The network of the payment (CAIP-2); empty if the declaration has no terms of payment.
         check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
-            file lists a valid key, and on the server that of the extension. `token`: the token takes such payments,
-            and has the EIP-712 domain that clients sign; only listed if it does not pass.
+            file lists a valid key, and on the server that of the extension. `payment`: payments on these terms can be
+            made and proven. `token`: the token takes such payments, and has the EIP-712 domain that clients sign. The
+            last two are only listed if they do not pass.
         code: The reason for programs; empty if the check passed.
         problem: The reason for people; empty if the check passed.
     """
@@ -57,7 +67,7 @@ class Finding:
     subject: str
     profile: str
     network: str
-    check: Literal["declaration", "wallet", "keys", "token"]
+    check: Literal["declaration", "wallet", "keys", "payment", "token"]
     code: str = ""
     problem: str = ""
 
@@ -72,10 +82,13 @@ class Preflight:
     Attributes:
         verifier: Reads the chains of the payments, as clients do.
         on_problem: `fail` to raise, so that the server does not start; `warn` to log the problems.
+        fee_tokens: Tokens that deduct a fee from each transfer, so that less than the price would arrive. No chain
+            tells them from others.
     """
 
     verifier: Verifier
     on_problem: Literal["fail", "warn"] = "fail"
+    fee_tokens: Collection[str] = ()
 
     def __post_init__(self) -> None:
         """Check the setting."""
@@ -90,7 +103,8 @@ class Preflight:
         Args:
             routes: The paid routes.
             keys: The public key of each registered extension, by its key in declarations.
-            server: The SDK's resource server, which turns prices into terms; without it, tokens are not checked.
+            server: The SDK's resource server, which turns prices into terms. Without it, only the kind of payment and
+                its time limit are checked of them.
 
         Raises:
             PreflightError: A check did not pass, and `on_problem` is `fail`.
@@ -103,7 +117,7 @@ class Preflight:
             extensions = route.extensions or {}
             findings += examine(self.verifier, pattern, extensions, terms, keys)
             priced = _priced(options, server) if PROFILES.keys() & extensions.keys() else []
-            findings += _token_findings(self.verifier, pattern, extensions, priced)
+            findings += _option_findings(self.verifier, pattern, extensions, priced, self.fee_tokens)
         problems = [finding for finding in findings if finding.code]
         for finding in problems:
             logger.error("%s", finding)
@@ -133,11 +147,19 @@ def examine(
     return findings
 
 
-def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any]]:
-    """Return the terms of options as clients get them, but for those of a function or an unreachable facilitator."""
-    terms: list[dict[str, Any]] = []
+def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str, Any]]:
+    """Yield the terms of options as clients get them, without an `asset` if a function or a facilitator sets them."""
     for option in options:
-        if server is None or callable(option.price) or callable(option.pay_to):
+        price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
+        of_token = price.get("extra") if isinstance(price, Mapping) else getattr(price, "extra", None)
+        terms: dict[str, Any] = {
+            "scheme": option.scheme,
+            "network": str(option.network),
+            "extra": {**(of_token or {}), **(option.extra or {})},
+            "maxTimeoutSeconds": option.max_timeout_seconds or _DEFAULT_SECONDS,
+        }
+        if server is None or callable(price) or callable(option.pay_to):
+            yield terms
             continue
         names = ("scheme", "network", "pay_to", "price", "max_timeout_seconds", "extra")
         config = ResourceConfig(**{name: getattr(option, name) for name in names})
@@ -145,19 +167,76 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> list[dict[str, Any
             requirements = server.build_payment_requirements(config)
         except (RuntimeError, SchemeNotFoundError) as error:
             logger.warning("the token of %s is not checked: %s", option.network, error)
-            continue
-        terms += [requirement.model_dump(mode="json", by_alias=True) for requirement in requirements]
-    return terms
+            yield terms
+        except ValueError as error:
+            yield terms | {"problem": str(error)}
+        else:
+            for requirement in requirements:
+                yield requirement.model_dump(mode="json", by_alias=True)
 
 
-def _token_findings(
-    verifier: Verifier, subject: str, extensions: Mapping[str, Any], terms: Iterable[Mapping[str, Any]]
+def _option_findings(
+    verifier: Verifier,
+    subject: str,
+    extensions: Mapping[str, Any],
+    terms: Iterable[Mapping[str, Any]],
+    fee_tokens: Collection[str] = (),
 ) -> Iterator[Finding]:
     profile = next(name for name in [*PROFILES, ""] if name in extensions or not name)
+    listed = {token.lower() for token in fee_tokens}
     for option in terms:
+        place = subject, profile, str(option.get("network"))[:80]
+        for code, problem in _payment_problems(verifier, option):
+            yield Finding(*place, "payment", code, problem)
+        if "asset" not in option or unsupported_kind(option.get("scheme"), place[2], option.get("extra")):
+            continue
         code, problem = _outcome(partial(verifier.check_token, option))
+        if not code and str(option["asset"]).lower() in listed:
+            code, problem = "fee_on_transfer_token", f"asset: {option['asset']} deducts a fee from each transfer"
         if code:
-            yield Finding(subject, profile, str(option.get("network"))[:80], "token", code, problem)
+            yield Finding(*place, "token", code, problem)
+
+
+def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of each reason why payments on some terms would not be made or proven."""
+    scheme, network, listed = terms.get("scheme"), str(terms.get("network")), terms.get("extra")
+    extra: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
+    unsupported = unsupported_kind(scheme, network, extra)
+    if unsupported is not None:
+        yield unsupported, UNSUPPORTED
+        return
+    problem, flow, seconds = terms.get("problem"), extra.get("paymentFlow"), terms.get("maxTimeoutSeconds")
+    if flow not in _FLOWS:
+        text = "settles more than once, and a statement names one transaction: use authorization or upfront"
+        yield "payment_flow_not_supported", f"extra.paymentFlow: {quoted(printable(str(flow)[:80]))} {text}"
+        problem = None
+    if not isinstance(seconds, int) or seconds <= 0:
+        yield (
+            "timeout_invalid",
+            f"maxTimeoutSeconds: {str(seconds)[:80]} leaves no time to settle: it must be 1 or more",
+        )
+    if scheme == "upto" and ("asset" in terms or problem) and not _is_account(extra.get("facilitatorAddress")):
+        yield "facilitator_missing", "extra.facilitatorAddress: missing or zero, so that nobody could settle (upto)"
+        problem = None
+    if problem:
+        yield "terms_invalid", printable(str(problem))
+    try:
+        missing = verifier.missing_contracts(terms)
+    except PaymentRefusedError as error:
+        yield error.code, printable(str(error))
+        return
+    for contract in missing:
+        code, name = (
+            ("permit2_not_found", "Permit2") if contract == PERMIT2 else ("proxy_not_found", f"proxy of {scheme}")
+        )
+        yield code, f"{network} has no contract at {contract}, the {name}: payments cannot be settled"
+
+
+def _is_account(value: object) -> bool:
+    try:
+        return int(checksummed(str(value)), 16) > 0
+    except MalformedIdentifierError:
+        return False
 
 
 def _outcome(check: Callable[[], object]) -> tuple[str, str]:
@@ -234,4 +313,4 @@ def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -
     terms = [(str(option.get("network"))[:80], str(option.get("payTo"))[:200]) for option in options]
     if not 1 <= len(terms) <= _MOST_TERMS:
         return [invalid(f"the price has {len(terms)} terms of payment: there must be 1 to {_MOST_TERMS}")]
-    return [*examine(verifier, url, extensions, terms, {}), *_token_findings(verifier, url, extensions, options)]
+    return [*examine(verifier, url, extensions, terms, {}), *_option_findings(verifier, url, extensions, options)]

@@ -24,7 +24,7 @@ from bilateral.x402.clients.transports import PaidCall, outstanding_payments
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.proof.fields import decode_header
-from bilateral.x402.proof.payments import Settlement
+from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
 from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 

@@ -26,6 +26,9 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, checksummed
+from bilateral.core.payments import PaymentKind, kind_of_terms
+from bilateral.core.payments.contracts import PERMIT2
+from bilateral.core.payments.kinds import PROXIES
 from bilateral.core.text import printable, quoted
 from bilateral.documents import Document, Loader, RegistrationFile, Signer
 from bilateral.node import answers
@@ -38,6 +41,12 @@ from bilateral.x402.proof.types import AgentRegistration, ClientAgent, Reputatio
 
 if TYPE_CHECKING:
     from bilateral import checks
+
+UNSUPPORTED: Final = (
+    "no transaction of its own would prove a payment of this kind: offer the scheme exact, by EIP-3009 or Permit2, or "
+    "upto"
+)
+"""The reason why payments of other kinds are refused."""
 
 MAX_SIGNERS: Final = 64
 """Keys of one file that are tried: each costs the recovery of a signature."""
@@ -220,19 +229,42 @@ _MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:
     """Check that a token takes the payments that its terms ask for. The node must be of the terms' network."""
     network, extra = str(terms.get("network")), terms.get("extra")
-    kind = unsupported_kind(terms.get("scheme"), network, extra)
-    if kind is not None:
-        raise PaymentRefusedError(kind, "offer the scheme exact, by EIP-3009 (transfers with authorization)")
+    code = unsupported_kind(terms.get("scheme"), network, extra)
+    if code is not None:
+        raise PaymentRefusedError(code, UNSUPPORTED)
     try:
         token = checksummed(str(terms.get("asset")))
     except MalformedIdentifierError as error:
         raise PaymentRefusedError("token_not_found", f"asset: {error}") from None
     if not answers.data((yield Rpc("eth_getCode", (token, "latest")))):
         raise PaymentRefusedError("token_not_found", f"asset: {network} has no contract at {token}")
+    if kind_of_terms(terms.get("scheme"), extra) is not PaymentKind.EIP3009:
+        return  # Permit2 moves any token
+    proxy = PROXIES.get(kind_of_terms(terms.get("scheme"), extra))
+    if proxy is not None:
+        yield from _check_contracts(network, PERMIT2, proxy)
+        return
     if (yield from _view(token, "authorizationState(address,bytes32)", _STATE_ARGUMENTS)) is None:
         problem = f"asset: {token} has no transfers with authorization (EIP-3009), which the scheme exact needs"
         raise PaymentRefusedError("token_without_eip3009", problem)
     yield from _check_domain(token, network, extra if isinstance(extra, dict) else {})
+
+
+def _check_contracts(network: str, *contracts: str) -> Operation[None]:
+    for contract in contracts:
+        if not answers.data((yield Rpc("eth_getCode", (contract, "latest")))):
+            problem = f"{network} has no contract at {contract}, which payments by Permit2 need"
+            raise PaymentRefusedError("permit2_not_deployed", problem)
+
+
+def missing_contracts(terms: Mapping[str, Any]) -> Operation[list[str]]:
+    """Return those of the contracts behind payments by Permit2 that the chain of the node lacks."""
+    proxy = PROXIES.get(kind_of_terms(terms.get("scheme"), terms.get("extra")))
+    missing = []
+    for contract in (PERMIT2, proxy) if proxy is not None else ():
+        code = answers.data((yield Rpc("eth_getCode", (contract, "latest"))))
+        missing += [] if code else [contract]
+    return missing
 
 
 def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operation[None]:

@@ -204,7 +204,8 @@ class Examination:
             except PaymentProblemError as error:
                 left = end - time.monotonic()
                 if error.is_final or left <= 0:
-                    raise _failed(str(error), error.code) from None
+                    stopped = _unchecked if error.code == "not_provable" else _failed
+                    raise stopped(str(error), error.code) from None
                 yield Pause(min(POLL_SECONDS, left))
 
     def _compare_wallet(self) -> Operation[None]:

@@ -1,52 +1,51 @@
-"""Payments on chain: the receipt of a transaction, read for one transfer of one token."""
+"""Payments on chain: the receipt of a transaction, read for the transfer that settled one signed payment."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
-
-from eth_utils.crypto import keccak
 
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
 from bilateral.core.events.decoder import paired_nonces
 from bilateral.core.identifiers import checksummed
 from bilateral.core.identifiers.caip import is_foreign
+from bilateral.core.payments import (
+    PROVABLE,
+    InvalidPaymentError,
+    PaymentKind,
+    ProxyCall,
+    ReceiptLog,
+    SignedPayment,
+    inner_calls,
+    kind_of,
+    kind_of_terms,
+    proxy_call,
+    settled_calls,
+    signed_part,
+)
+from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
+from bilateral.core.payments.kinds import PERMIT2, SIGNED_PARTS
+from bilateral.core.payments.settling import address_topic, is_settlement
+from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.verdicts import Payment
 
-TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
-AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
-_AUTHORIZATION_CANCELED: Final = keccak(text="AuthorizationCanceled(address,bytes32)")
-
-_AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
-
-SEARCHED_BLOCKS: Final = 1_000
-"""The latest blocks in which the transaction of a payment is looked for. Public nodes answer for as many."""
-
-EIP_3009: Final = "authorization"
-PERMIT2: Final = "permit2Authorization"
-SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
-"""The parts of a payment of the scheme `exact` that a payer signs, one for each kind of transfer."""
-
-_SUPPORTED_METHODS: Final = (None, "eip3009", "default")
-"""The values of `extra.assetTransferMethod` that mean EIP-3009; `default` is the SDK's own name for it."""
-
-WORD: Final = 32  # bytes of a word of the contract ABI
-
 _TOPICS: Final = 3
-"""The topics of both events."""
+"""The topics of a transfer, and of the use of an authorization."""
+
+_EVM_SCHEMES: Final = ("upto", "batch-settlement", "auth-capture")
 
 
 class PaymentProblemError(Exception):
     """The transaction is not the payment that was asked for. The message says why.
 
     Attributes:
-        code: `payment_not_found`, `payment_mismatch` or `payment_unconfirmed`.
+        code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or that of an
+            `InvalidPaymentError`.
         is_final: False if a later look may have another result.
     """
 
@@ -56,187 +55,145 @@ class PaymentProblemError(Exception):
         self.is_final = code == "payment_mismatch" if is_final is None else is_final
 
 
-@dataclass(frozen=True)
-class ExpectedPayment:
-    """A payment as the client signed it.
-
-    Attributes:
-        transaction: The transaction's hash.
-        asset: The token.
-        payer: The account that pays.
-        payee: The account to be paid, `payTo`.
-        amount: The agreed amount, in the token's smallest unit.
-        nonce: The authorization's nonce (EIP-3009), 32 bytes; None for other kinds of transfers.
-    """
-
-    transaction: str
-    asset: str
-    payer: str
-    payee: str
-    amount: int
-    nonce: bytes | None
-
-    @classmethod
-    def of(cls, accepted: dict[str, Any], payload: dict[str, Any], transaction: str) -> ExpectedPayment:
-        """Read a payment payload that this client sent."""
-        _, signed = signed_part(payload)
-        try:
-            amount, nonce = int(accepted["amount"]), None
-            if amount <= 0:
-                raise ValueError(amount)  # noqa: TRY301  # as any other invalid amount
-            if EIP_3009 in payload and payload[EIP_3009]["nonce"] is not None:
-                nonce = bytes.fromhex(payload[EIP_3009]["nonce"].removeprefix("0x")).rjust(WORD, b"\0")
-            accounts = accepted["asset"], signed["from"], accepted["payTo"]  # type: ignore[index]
-            asset, payer, payee = map(checksummed, accounts)
-            return cls(transaction, asset, payer, payee, amount, nonce)
-        except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
-            raise PaymentProblemError("the payment is not a transfer by signature on an EVM chain") from None
+def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> SignedPayment:
+    """Read a payment payload that this client sent."""
+    try:
+        return SignedPayment.of(accepted, payload)
+    except InvalidPaymentError as error:
+        raise PaymentProblemError(str(error), error.code, is_final=True) from None
 
 
-def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Payment]:
-    """Find a payment in the receipt of its transaction."""
-    reply = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
+def find_payment(signed: SignedPayment, transaction: str, confirmations: int) -> Operation[Payment]:
+    """Find a payment in its transaction."""
+    reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
     receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
         raise PaymentProblemError("the transaction failed", "payment_not_found", is_final=True)
-    logs = [ReceiptLog.of(record) for record in answers.records(receipt.get("logs"))]
-    transfers = _transfers(expected, logs)
-    transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
-    paid = [log for log in transfers if log.topics == transferred and int.from_bytes(log.data) >= expected.amount]
-    if not paid:
-        amount = f"{expected.amount} of {expected.asset} from {expected.payer} to {expected.payee}"
-        raise PaymentProblemError(f"the transaction does not transfer {amount}")
+    logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
+    if signed.kind is PaymentKind.EIP3009:
+        transfer = _authorized_transfer(signed, logs)
+    else:
+        transfer = yield from _permitted_transfer(signed, transaction, logs)
+    is_upto, moved = signed.kind is PaymentKind.PERMIT2_UPTO, int.from_bytes(transfer.data)
+    if moved < signed.amount and not is_upto:
+        problem = f"only {moved} of {signed.asset} arrived at {signed.payee}, and the price is {signed.amount}"
+        raise PaymentProblemError(problem, "paid_less", is_final=True)
     block = answers.quantity(receipt.get("blockNumber"))
     depth = (yield from latest_block()) - block + 1
     if depth < confirmations:
         raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations", "payment_unconfirmed")
-    amount_paid, time = int.from_bytes(paid[0].data), (yield from block_time(block))
-    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
+    time, ceiling = (yield from block_time(block)), signed.amount if is_upto else None
+    sides = signed.payer, signed.payee, signed.asset
+    return Payment(*sides, moved, block, transfer.log_index, time, signed.kind, ceiling)
 
 
-@dataclass(frozen=True)
-class Settlement:
-    """The state on chain of a payment that was sent.
-
-    Attributes:
-        is_paid: True if the authorization was used, False if not yet; None if that is unknown.
-        transaction: The transaction that used it; None if it was not found.
-        problem: The reason why nothing is known; empty otherwise.
-        is_expired: True if the authorization is unused, and can never be used any more.
-    """
-
-    is_paid: bool | None
-    transaction: str | None = None
-    problem: str = ""
-    is_expired: bool = False
-
-
-def find_settlement(accepted: dict[str, Any], payload: dict[str, Any], confirmations: int = 1) -> Operation[Settlement]:
-    """Look up whether an authorization (EIP-3009) was used, and by which transaction."""
-    try:
-        expected = ExpectedPayment.of(accepted, payload, "")
-        valid_before = int(payload[EIP_3009]["validBefore"])
-    except PaymentProblemError as error:
-        return Settlement(None, problem=str(error))
-    except (KeyError, TypeError, ValueError):
-        return Settlement(None, problem="only payments by EIP-3009, with a validBefore, are looked up")
-    payer, nonce = address_topic(expected.payer), expected.nonce or b""
-    latest = yield from latest_block()
-    block = max(0, latest - confirmations + 1)
-    is_over = (yield from block_time(block)).timestamp() >= valid_before
-    # A later block may have used what this one did not, unless the authorization had expired in this one.
-    at = hex(block) if is_over else "latest"
-    data = "0x" + (_AUTHORIZATION_STATE + payer + nonce).hex()
-    if not any(answers.data((yield Rpc("eth_call", ({"to": expected.asset, "data": data}, at))))):
-        return Settlement(False, is_expired=is_over)
-    topics = ["0x" + topic.hex() for topic in (payer, nonce)]
-    query = {
-        "address": expected.asset,
-        "topics": [["0x" + event.hex() for event in (AUTHORIZATION_USED, _AUTHORIZATION_CANCELED)], *topics],
-        "fromBlock": hex(max(0, latest - SEARCHED_BLOCKS)),
-        "toBlock": "latest",
-    }
-    try:
-        logs = answers.records((yield Rpc("eth_getLogs", (query,))))
-        if any(ReceiptLog.of(log).topics[0] == _AUTHORIZATION_CANCELED for log in logs):
-            return Settlement(False, is_expired=True)
-        return Settlement(True, "0x" + answers.data(logs[0].get("transactionHash")).hex() if logs else None)
-    except BilateralError:
-        return Settlement(True)  # the authorization is used, so it is paid even if the node gives no logs
-
-
-@dataclass(frozen=True)
-class ReceiptLog:
-    """A log of a receipt."""
-
-    address: str
-    topics: tuple[bytes, ...]
-    data: bytes
-    index: int
-
-    @classmethod
-    def of(cls, log: dict[str, Any]) -> ReceiptLog:
-        """Read a log."""
-        topics = log.get("topics")
-        try:
-            account = checksummed(log["address"].lower())
-        except (KeyError, AttributeError, MalformedIdentifierError):
-            account = ""
-        if not account or not isinstance(topics, list):
-            raise MalformedNodeAnswerError("the node's answer is not a log")
-        data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
-        return cls(account, tuple(answers.data(topic) for topic in topics), data, index)
-
-
-def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[ReceiptLog]:
-    """Return the transfers that may be a payment, whatever their payees and amounts: with a nonce, at most one."""
-    payer = address_topic(expected.payer)
-    of_asset = (log for log in logs if log.address == expected.asset and len(log.topics) == _TOPICS)
+def _authorized_transfer(signed: SignedPayment, logs: list[ReceiptLog]) -> ReceiptLog:
+    """Return the transfer that an authorization (EIP-3009) made."""
+    payer = address_topic(signed.payer)
+    of_asset = (log for log in logs if log.address == signed.asset and len(log.topics) == _TOPICS)
     ours = [log for log in of_asset if log.topics[1] == payer]
-    transfers = [log for log in ours if log.topics[0] == TRANSFER and len(log.data) == WORD]
-    if expected.nonce is None:
-        return transfers
-    used = {("", log.index): log.topics[2] for log in ours if log.topics[0] == AUTHORIZATION_USED}
-    if expected.nonce not in used.values():
+    used = {("", log.log_index): log.topics[2] for log in ours if log.topics[0] == AUTHORIZATION_USED}
+    if signed.nonce not in used.values():
         raise PaymentProblemError("the transaction does not use this authorization")
-    nonces = paired_nonces([("", transfer.index) for transfer in transfers], used)
-    return [transfer for transfer in transfers if nonces.get(("", transfer.index)) == expected.nonce]
+    transfers = {("", log.log_index): log for log in ours if log.topics[0] == TRANSFER and len(log.data) == WORD}
+    for place, nonce in paired_nonces(transfers, used).items():
+        if nonce == signed.nonce and _is_payment(signed, transfers[place]):
+            return transfers[place]
+    raise _no_transfer(signed)
 
 
-def address_topic(address: str) -> bytes:
-    """Return an address as a topic."""
-    return bytes.fromhex(address[2:]).rjust(WORD, b"\0")
+def _permitted_transfer(signed: SignedPayment, transaction: str, logs: list[ReceiptLog]) -> Operation[ReceiptLog]:
+    """Return the transfer that a proxy made by Permit2."""
+    events = [log.log_index for log in logs if is_settlement(log)]
+    if not any(_is_payment(signed, log) and log.log_index < max(events, default=0) for log in logs):
+        raise _no_transfer(signed)
+    calls = yield from _settling_calls(transaction, len(events))
+    for call, transfer in settled_calls(calls, logs):
+        if _settles(call, signed):
+            return transfer
+    raise PaymentProblemError("the transaction does not use this authorization")
 
 
-def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the authorization that a payment of the scheme `exact` signs, and its name.
+def _settling_calls(transaction: str, events: int) -> Operation[list[ProxyCall]]:
+    """Return the calls that settled payments: the transaction's own, or else those of its trace."""
+    reply = yield Rpc("eth_getTransactionByHash", (transaction,))
+    if reply is None:
+        raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
+    sent = answers.record(reply)
+    direct = proxy_call(str(sent.get("to")), answers.data(sent.get("input")))
+    if direct is not None and events == 1:
+        return [direct]
+    try:
+        calls = inner_calls((yield Rpc("debug_traceTransaction", (transaction, {"tracer": "callTracer"}))))
+    except (BilateralError, ValueError):
+        calls = []
+    if len(calls) != events:
+        problem = "another contract settled the payment, and the node gives no trace (callTracer) to judge it by"
+        raise PaymentProblemError(problem, "not_provable", is_final=True)
+    return calls
 
-    A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
+
+def _settles(call: ProxyCall, signed: SignedPayment) -> bool:
+    settled = call.kind, call.token, call.owner, call.payee, call.ceiling, call.nonce, call.deadline, call.facilitator
+    terms = signed.kind, signed.asset, signed.payer, signed.payee, signed.amount, signed.nonce
+    return settled == (*terms, signed.deadline, signed.facilitator)
+
+
+def _is_payment(signed: SignedPayment, log: ReceiptLog) -> bool:
+    """Return True for a transfer between both accounts that may be the payment. Permit2 moves at most the amount."""
+    sides = TRANSFER, address_topic(signed.payer), address_topic(signed.payee)
+    is_possible = log.address == signed.asset and log.topics == sides and len(log.data) == WORD
+    moved = int.from_bytes(log.data)
+    return is_possible and moved > 0 and (moved <= signed.amount or signed.kind is PaymentKind.EIP3009)
+
+
+def _no_transfer(signed: SignedPayment) -> PaymentProblemError:
+    amount = f"{'at most ' if signed.kind is PaymentKind.PERMIT2_UPTO else ''}{signed.amount} of {signed.asset}"
+    return PaymentProblemError(f"the transaction does not transfer {amount} from {signed.payer} to {signed.payee}")
+
+
+def receipt_log(log: dict[str, Any]) -> ReceiptLog:
+    """Read a log of a receipt."""
+    topics = log.get("topics")
+    try:
+        account = checksummed(log["address"].lower())
+    except (KeyError, AttributeError, MalformedIdentifierError):
+        account = ""
+    if not account or not isinstance(topics, list):
+        raise MalformedNodeAnswerError("the node's answer is not a log")
+    data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
+    return ReceiptLog(index, account, tuple(answers.data(topic) for topic in topics), data)
+
+
+def unsupported_kind(
+    scheme: object, network: str, extra: object, payload: Mapping[str, Any] | None = None
+) -> str | None:
+    """Return the code for terms or a payment that nobody here can judge, such as `upto_not_supported`; None if none.
+
+    Args:
+        scheme: The scheme of the terms.
+        network: The network of the terms (CAIP-2). On other chains than EVM ones, their own readers judge payments of
+            the scheme `exact`.
+        extra: `extra` of the terms.
+        payload: `payload` of the payment; None to judge the terms alone.
     """
-    names = [name for name in SIGNED_PARTS if name in payload]
-    signed = payload[names[0]] if len(names) == 1 else None
-    return (names[0], signed) if isinstance(signed, dict) else ("", None)
-
-
-def unsupported_kind(scheme: Any, network: str, extra: Any, payload: Mapping[str, Any] | None = None) -> str | None:
-    """Return the code for terms or a payment that nobody here can judge, such as `permit2_not_supported`; None if none.
-
-    Only transfers with authorization (EIP-3009) can be checked on EVM chains. Permit2 and `upto` have other rules for
-    nonces, amounts and events.
-    """
-    method = extra.get("assetTransferMethod") if isinstance(extra, dict) else None
-    method = "permit2" if PERMIT2 in (payload or {}) else method
-    if scheme != "exact" and (network.startswith("eip155:") or scheme == "upto"):
-        return f"{_code(scheme)}_not_supported"
-    if method not in _SUPPORTED_METHODS and (network.startswith("eip155:") or method == "permit2"):
-        return f"{_code(method)}_not_supported"
-    return None
+    terms = kind_of_terms(scheme, extra)
+    method = extra.get("assetTransferMethod") if isinstance(extra, Mapping) else None
+    if not network.startswith("eip155:"):
+        name = scheme if scheme in _EVM_SCHEMES else method
+        return _code(name) if name in (*_EVM_SCHEMES, "permit2") else None
+    if terms not in PROVABLE:
+        return _code(method if scheme in ("exact", "upto") else scheme)
+    kind = terms if payload is None else kind_of({"scheme": scheme, "extra": extra}, payload)
+    if kind in PROVABLE:
+        return None
+    return _code(kind if kind is PaymentKind.AUTH_CAPTURE else "spender" if PERMIT2 in (payload or {}) else "payload")
 
 
 def _code(name: object) -> str:
-    return re.sub(r"[^a-z0-9-]", "_", str(name)[:40].lower())
+    return f"{re.sub(r'[^a-z0-9-]', '_', str(name)[:40].lower())}_not_supported"
 
 
 def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
@@ -255,7 +212,7 @@ def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
 
 
 def payer_of(payload: Mapping[str, Any]) -> str | None:
-    """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none."""
+    """Return the account that signed a payment on an EVM chain, in checksum form; None if there is none."""
     _, signed = signed_part(payload)
     text = None if signed is None else signed.get("from")
     try:

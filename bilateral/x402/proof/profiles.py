@@ -328,13 +328,14 @@ def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistr
     return AgentRegistration(GlobalAgentId(registry, str(token)), reputation)
 
 
-def declare_8004_reputation(
+def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a default
     agent_id: AgentLike,
     deployment: Deployment,
     *others: AgentRegistration,
     endpoint: str | None = None,
     feedback_aggregator: str | None = None,
     blind: BlindTerms | None = None,
+    free_answers: bool = False,
 ) -> dict[str, Any]:
     """Declare the extension for a route: the value of `RouteConfig.extensions`, or a part of it.
 
@@ -345,6 +346,8 @@ def declare_8004_reputation(
         endpoint: The URL of the service.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
         blind: The terms on which answers carry an envelope for blind ratings, see `BlindSealer`; None for none.
+        free_answers: True to deliver an answer for which a route of the scheme `upto` charges nothing. It has no proof,
+            because there is no payment. By default such an answer is refused, as `nothing_charged`.
 
     Returns:
         The declaration under the extension's key.
@@ -356,7 +359,7 @@ def declare_8004_reputation(
     """
     registrations = (registration_of(agent_id, deployment), *others)
     options: dict[str, Any] = {"endpoint": endpoint, "feedback_aggregator": feedback_aggregator, "blind": blind}
-    return PROFILE_8004.declaration(_info(registrations, **options))
+    return PROFILE_8004.declaration(_info(registrations, **options, free_answers=free_answers))
 
 
 def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
 from bilateral.node.steps import Operation
-from bilateral.x402.proof import payments, verdicts
+from bilateral.x402.proof import payments, settlements, verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
-from bilateral.x402.proof.payments import ExpectedPayment, PaymentProblemError, Settlement
+from bilateral.x402.proof.payments import PaymentProblemError, signed_payment
+from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 
 _T = TypeVar("_T")
@@ -199,12 +200,12 @@ class EvmReader:
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
     ) -> Operation[verdicts.Payment]:
-        """Find a payment by the receipt of its transaction."""
-        return (yield from payments.find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
+        """Find a payment by its transaction."""
+        return (yield from payments.find_payment(signed_payment(accepted, payload), transaction, confirmations))
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
         """Look up whether a payment was taken. A plug-in may lack this method."""
-        return (yield from payments.find_settlement(accepted, payload, self._confirmations))
+        return (yield from settlements.find_settlement(accepted, payload, self._confirmations))
 
     def block_at(self, as_of: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment, by halving. It takes a request for each half."""

@@ -115,6 +115,7 @@ class ReputationInfo:
         endpoint: The URL of the server's service.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
         blind: The terms of blind ratings; None if the server seals none.
+        free_answers: True if the server delivers an answer for which it charges nothing (`upto`), without a proof.
     """
 
     registrations: tuple[AgentRegistration, ...]
@@ -122,6 +123,7 @@ class ReputationInfo:
     endpoint: str | None = None
     feedback_aggregator: str | None = None
     blind: BlindTerms | None = None
+    free_answers: bool = False
 
     @classmethod
     def of(cls, value: Any, *, is_draft: bool = False) -> Self:
@@ -156,13 +158,15 @@ class ReputationInfo:
             endpoint=read.optional_uri(fields, "endpoint"),
             feedback_aggregator=read.optional_uri(fields, "feedbackAggregator"),
             blind=None if fields.get("blind") is None else BlindTerms.of(fields["blind"]),
+            free_answers=fields.get("freeAnswers") is True,
         )
 
     def to_object(self) -> dict[str, Any]:
         """Return the declaration as a JSON object."""
         registrations = [registration.to_object() for registration in self.registrations]
         blind = None if self.blind is None else self.blind.to_object()
-        optional = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator, "blind": blind}
+        optional: dict[str, Any] = {"endpoint": self.endpoint, "feedbackAggregator": self.feedback_aggregator}
+        optional |= {"blind": blind, "freeAnswers": self.free_answers or None}
         return {"version": self.version, "registrations": registrations} | _present(**optional)
 
     def registration_on(self, network: str) -> AgentRegistration | None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
+from bilateral.core.payments import PaymentKind
 from bilateral.core.signatures.blind_messages import SignedEnvelope
 from bilateral.documents import Signer
 from bilateral.x402.proof.profiles import Profile, profile_among
@@ -100,6 +101,8 @@ class Payment:
         block: The block's number.
         log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
         time: The block's time.
+        kind: The kind of payment; None if it is not one of an EVM chain, or was not judged.
+        ceiling: The amount that the payer signed at most (`upto`); None for other kinds.
     """
 
     payer: str
@@ -109,6 +112,8 @@ class Payment:
     block: int
     log_index: int
     time: datetime
+    kind: PaymentKind | None = None
+    ceiling: int | None = None
 
 
 @dataclass(frozen=True)

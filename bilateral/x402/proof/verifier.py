@@ -25,9 +25,10 @@ from bilateral.x402.proof import checking
 from bilateral.x402.proof.checking import FileCache, Terms, VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.examination import POLL_SECONDS, Examination, joined
-from bilateral.x402.proof.payments import PaymentProblemError, Settlement
+from bilateral.x402.proof.payments import PaymentProblemError
 from bilateral.x402.proof.profiles import PROFILE_8004, Profile
 from bilateral.x402.proof.readers import EvmReader, GuardedReader, RegistryReader, deployment_of
+from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.types import AgentRegistration, ClientAgent, ReputationInfo
 from bilateral.x402.proof.verdicts import Check, CheckName, Outcome, PaidRequest, Verification
 
@@ -149,6 +150,15 @@ class Chains:
         if network in self.states:
             with _refusals():
                 yield network, checking.check_token(terms)
+
+    def missing_contracts(self, terms: Mapping[str, Any]) -> Plan[list[str]]:
+        """Find out which contracts of Permit2 an EVM chain lacks."""
+        network = str(terms.get("network"))
+        if network not in self.states:
+            return []
+        with _refusals():
+            missing: list[str] = yield network, checking.missing_contracts(terms)
+        return missing
 
     def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
         """Look up whether a payment was taken, and wait for it."""
@@ -312,6 +322,17 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
             PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
         """
         self._run(self._chains.check_token(terms))
+
+    def missing_contracts(self, terms: Mapping[str, Any]) -> list[str]:
+        """Return those of the contracts that payments by Permit2 need which the chain of a price lacks.
+
+        Args:
+            terms: The terms, as x402 writes them. Other payments need no contract but the token.
+
+        Raises:
+            PaymentRefusedError: The chain cannot be read.
+        """
+        return self._run(self._chains.missing_contracts(terms))
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.

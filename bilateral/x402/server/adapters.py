@@ -22,6 +22,7 @@ from x402.schemas import PaymentPayload
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
+from bilateral.x402.proof.checking import UNSUPPORTED
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError
 from bilateral.x402.proof.fields import decode_body, decode_header, is_stream
 from bilateral.x402.proof.payments import unsupported_kind
@@ -82,8 +83,7 @@ class HttpAdapter:
                 extra = {**(of_token or {}), **(option.extra or {})}
                 code = unsupported_kind(option.scheme, str(option.network), extra)
                 if code is not None:
-                    problem = f"{pattern} asks for payments that cannot be checked ({code})"
-                    raise InvalidArgumentError(f"{problem}: offer the scheme exact, by EIP-3009")
+                    raise InvalidArgumentError(f"{pattern} asks for payments that are refused ({code}): {UNSUPPORTED}")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
@@ -167,7 +167,7 @@ class HttpAdapter:
         It raises nothing, because the client has paid.
         """
         answer = None
-        if exchange.is_signed:
+        if exchange.is_signed or exchange.is_free:
             answer = PaidAnswer(exchange.identity, *response)
         elif exchange.is_unsettled and exchange.captured is not None:
             answer = PaidAnswer(exchange.identity, *exchange.captured).unsettled()

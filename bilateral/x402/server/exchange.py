@@ -19,11 +19,11 @@ from eth_utils.crypto import keccak
 from x402.schemas import SettleResponse
 
 from bilateral.core.identifiers.caip import is_foreign
+from bilateral.core.payments import authorization_identity
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.answers import PaidAnswer, request_of
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, TooManyPaymentsError
 from bilateral.x402.proof.fields import SLOW_BYTES
-from bilateral.x402.proof.payments import EIP_3009, signed_part
 from bilateral.x402.proof.profiles import tool_request, tool_response
 
 logger = logging.getLogger("bilateral.x402")
@@ -68,6 +68,8 @@ class Exchange:
         is_signed: True once there is a signed statement.
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
+        is_free: True if nothing was charged for the answer.
+        is_unused: True if the chain showed an unused authorization (Permit2) before the application ran.
         afterwards: Work for the time after the answer was sent, if the payment is settled then.
         abandonments: Marks the payment as used, for a request that was cancelled: nobody knows how it ends.
         closings: Work of a WSGI application for the time after the answer was sent.
@@ -87,6 +89,8 @@ class Exchange:
     is_signed: bool = False
     is_on_loop: bool = False
     is_settled: bool = False
+    is_free: bool = False
+    is_unused: bool = False
     afterwards: list[Callable[[], object]] = field(default_factory=list)
     abandonments: list[Callable[[], None]] = field(default_factory=list)
     closings: list[Callable[[], None]] = field(default_factory=list)
@@ -166,15 +170,14 @@ A transaction whose chain names a recent block in it can be sent again for so lo
 SECONDS: Final = 3600.0
 """The time after which a reservation ends. By then, the chain knows that the authorization was used."""
 
-_WORD: Final = 32  # bytes of a word of the contract ABI
-
 
 class Reservations:
     """Authorizations that a request is using or has used. Threads may share it.
 
     Only payments in progress count for the limit. A settled payment is remembered beside them, so that it is refused
-    before the application runs. The oldest ones are forgotten first. A forgotten one buys nothing: the chain takes the
-    nonce of EIP-3009 and Permit2 once. The facilitator sees that at verification, or its settlement fails.
+    before the application runs. The oldest ones are forgotten first. A forgotten one that moved money cannot do so
+    again, because the chain takes a nonce once. One that was settled for nothing (`upto`) has an unused nonce, and so
+    it may run the application again until its deadline.
 
     Args:
         limit: The number of payments in progress at most.
@@ -182,6 +185,9 @@ class Reservations:
         clock: Returns seconds that never go back.
         settled_limit: The number of settled payments to remember.
     """
+
+    is_shared = False
+    """True if all processes of a service see them. Then a payment that somebody else settled buys its answer once."""
 
     def __init__(
         self,
@@ -193,6 +199,7 @@ class Reservations:
         self._limit, self._seconds, self._clock, self._settled_limit = limit, seconds, clock, settled_limit
         self._in_progress: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
         self._settled: OrderedDict[bytes, float] = OrderedDict()  # too
+        self._pending: OrderedDict[bytes, str] = OrderedDict()
         self._lock = threading.Lock()
 
     def take(self, key: bytes, holder: object) -> bool:
@@ -239,17 +246,27 @@ class Reservations:
                 while len(self._settled) > self._settled_limit:
                     self._settled.popitem(last=False)
 
+    def set_pending(self, key: bytes, amount: str) -> None:
+        """Remember the amount of a settlement that is pending, in this process."""
+        with self._lock:
+            self._pending[key] = amount
+            while len(self._pending) > self._limit:
+                self._pending.popitem(last=False)
+
+    def pending_amount(self, key: bytes) -> str | None:
+        """Return the amount of a settlement that was pending; None without one."""
+        with self._lock:
+            return self._pending.get(key)
+
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
     """Return a key for an authorization: equal for every copy of it, whatever else its message holds."""
     if is_foreign(network):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
-    kind, signed = signed_part(payload)
-    if signed is not None and "from" in signed and "nonce" in signed:
-        account = str(signed["from"]).lower().removeprefix("0x")
-        parts = (network, asset.lower(), account, _nonce(kind, str(signed["nonce"])))
-        return keccak("\n".join(parts).encode(errors="replace"))
-    return _whole_key(network, payload)
+    identity = authorization_identity(network, asset, payload)
+    if identity is None:
+        return _whole_key(network, payload)
+    return keccak("\n".join(identity).encode(errors="replace"))
 
 
 def _whole_key(network: str, payload: dict[str, Any]) -> bytes:
@@ -257,13 +274,3 @@ def _whole_key(network: str, payload: dict[str, Any]) -> bytes:
         return keccak(network.encode() + rfc8785.dumps(payload))
     except (rfc8785.CanonicalizationError, RecursionError):
         return keccak(network.encode() + repr(payload).encode(errors="replace"))
-
-
-def _nonce(kind: str, text: str) -> str:
-    """Return a nonce in one form. Facilitators read many: without 0x, with spaces, without zeros at the end."""
-    try:
-        if kind == EIP_3009:
-            return bytes.fromhex(text.removeprefix("0x")).ljust(_WORD, b"\0").hex()
-        return str(int(text, 0) if text.startswith("0x") else int(text))
-    except ValueError:
-        return text  # no facilitator reads it

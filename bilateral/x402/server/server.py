@@ -13,41 +13,48 @@ refuse what could not be signed, and no hook after it raises.
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from prometheus_client import Counter
 from x402 import schemas
-from x402.schemas import AbortResult, SettleContext, SettleResponse, SettleResultContext, VerifyContext, VerifyResponse
-from x402.schemas.hooks import SkipSettleResult, SkipVerifyResult
+from x402.schemas import AbortResult, SettleContext, SettleResultContext, VerifyContext, VerifyResponse
+from x402.schemas.hooks import RecoveredSettleResult, SkipSettleResult, SkipVerifyResult
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
-from bilateral.core.identifiers import TransactionRef
+from bilateral.core.payments import PaymentKind
 from bilateral.x402.proof.answers import PaidAnswer
 from bilateral.x402.proof.blind import BlindSealer
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
 from bilateral.x402.proof.fields import MAX_BODY, optional_uri
-from bilateral.x402.proof.keys import InteractionKey, RemoteKey, check_key
-from bilateral.x402.proof.payments import is_ambiguous, payer_of, unsupported_kind
-from bilateral.x402.proof.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
-from bilateral.x402.proof.types import X402_VERSION, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
+from bilateral.x402.proof.keys import InteractionKey, RemoteKey
+from bilateral.x402.proof.payments import payer_of
+from bilateral.x402.proof.profiles import PROFILE_DRAFT, PROFILES
+from bilateral.x402.proof.types import ClientAgent
 from bilateral.x402.proof.verifier import Verifier
-from bilateral.x402.server.exchange import CURRENT, Exchange, Reservations, exchange_of, is_tool_call, payment_key
+from bilateral.x402.server.exchange import CURRENT, Reservations, exchange_of, is_tool_call, payment_key
+from bilateral.x402.server.payment_checks import (
+    PERMIT2_KINDS,
+    check_nonce,
+    find_settlement,
+    free_settlement,
+    is_free,
+    payment_kind,
+    payment_problem,
+    settlement_on_chain,
+    settlement_problem,
+)
+from bilateral.x402.server.signing import AnswerSigner
 
 logger = logging.getLogger("bilateral.x402")
 
-SIGNED: Final = Counter("x402_signed_responses", "Paid answers that carry a signed proof", ["profile"])
-UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out without a proof", ["profile"])
+T = TypeVar("T")
 
 BEFORE_HANDLER: Final = "before-handler"
 SETTLEMENT_PENDING: Final = "settlement_pending"
-WITHOUT_TRANSACTIONS: Final = frozenset({"batch-settlement"})
-"""Schemes whose payments have no transaction of their own, so that no task reference names one."""
 
 
-class Reputation8004ResourceServerExtension:
+class Reputation8004ResourceServerExtension(AnswerSigner):
     """The extension for `x402ResourceServer.register_extension`; also for the synchronous server.
 
     Args:
@@ -71,11 +78,6 @@ class Reputation8004ResourceServerExtension:
 
     transport_hooks = None
 
-    profile: Profile = PROFILE_8004
-    """The form of the messages."""
-
-    feedback_endpoint: str | None = None
-
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
         key: InteractionKey,
@@ -87,24 +89,9 @@ class Reputation8004ResourceServerExtension:
         blind: BlindSealer | None = None,
         verifier: Verifier | None = None,
     ) -> None:
-        self._blind, self.verifier = blind, verifier
-        self._key, self._on_unsigned, self._recheck, self._limit = key, on_unsigned, recheck_seconds, limit
+        self.verifier, self._limit = verifier, limit
         self._reservations = reservations or Reservations()
-        self._working_until = float("-inf")
-        self.signed_responses = self.unsigned_responses = 0
-        for counter in (SIGNED, UNSIGNED):
-            counter.labels(self.key)  # shown from the start, as 0
-        self._check_key()
-
-    @property
-    def key(self) -> str:
-        """The extension's key in messages."""
-        return self.profile.key
-
-    @property
-    def public_key(self) -> str:
-        """The public key for the agent's registration file."""
-        return self._key.public_key
+        super().__init__(key, on_unsigned, recheck_seconds, blind)
 
     @property
     def hooks(self) -> Any:
@@ -118,17 +105,22 @@ class Reputation8004ResourceServerExtension:
     def enrich_payment_required_response(self, declaration: Any, context: Any) -> None:
         """Leave the 402 response as it is."""
 
-    def on_before_verify(self, declaration: Any, context: VerifyContext) -> AbortResult | SkipVerifyResult | None:
+    def on_before_verify(
+        self, declaration: Any, context: VerifyContext
+    ) -> AbortResult | SkipVerifyResult | Awaitable[AbortResult | None] | None:
         """Refuse a payment whose answer could not be signed, before anything is verified.
 
-        A payment with an answer that waits for its settlement was verified before. Its nonce may be used by now.
+        A payment with an answer that waits for its settlement was verified before. Its nonce may be used by now. Of
+        others by Permit2 the nonce is looked up, because facilitators do not.
         """
         problem = self._problem(declaration, context)
         if problem is not None:
             return AbortResult(problem)
-        if _unsettled(context) is None:
+        if _unsettled(context) is not None:
+            return SkipVerifyResult(VerifyResponse(is_valid=True, payer=payer_of(context.payment_payload.payload)))
+        if self.verifier is None or payment_kind(context) not in PERMIT2_KINDS:
             return None
-        return SkipVerifyResult(VerifyResponse(is_valid=True, payer=payer_of(context.payment_payload.payload)))
+        return _off_loop(context, partial(check_nonce, self.verifier, context))
 
     def on_after_verify(self, _declaration: Any, context: schemas.VerifyResultContext) -> AbortResult | None:
         """Reserve a verified authorization, so that it pays for one run of the application."""
@@ -161,41 +153,75 @@ class Reputation8004ResourceServerExtension:
     def on_before_settle(
         self, _declaration: Any, context: SettleContext
     ) -> AbortResult | SkipSettleResult | Awaitable[SkipSettleResult | None] | None:
-        """Refuse to settle if the answer cannot be signed: its bytes were not captured, or have no canonical form.
+        """Refuse to settle an amount that was not agreed, or if the answer cannot be signed.
 
-        A payment whose settlement failed before may have been settled meanwhile, which the chain shows.
+        Its bytes were not captured, or have no canonical form. A payment whose settlement failed before may have been
+        settled meanwhile, which the chain shows.
         """
         if context.phase == BEFORE_HANDLER:
             is_tool = is_tool_call(context.transport_context)
             return AbortResult("settlement_before_tool_call") if is_tool else None
+        exchange, problem = None, "response_not_signable"
         try:
             exchange = exchange_of(context.transport_context, self._limit)
         except BodyTooLargeError:
-            return AbortResult("response_too_large")
+            problem = "response_too_large"
         except InvalidArgumentError:
-            exchange = None
-        if exchange is None or (exchange.response is None and exchange.settlement is None):
-            return AbortResult("response_not_signable")
+            pass
+        if exchange is not None and (exchange.response is not None or exchange.settlement is not None):
+            problem = settlement_problem(context, self._reservations.pending_amount(_payment_key(context)))
+        if exchange is None or problem:
+            logger.error("the settlement of %s is refused: %s", context.requirements, problem)
+            self._end(context, is_settled=True)
+            return AbortResult(problem)
+        if is_free(context):
+            return SkipSettleResult(free_settlement(context))
         if exchange.unsettled is None or self.verifier is None:
             exchange.is_unsettled = True  # an exception of the facilitator reaches no hook
             return None
-        look_up = partial(_settlement_on_chain, self.verifier, context)
-        return asyncio.to_thread(look_up) if exchange.is_on_loop else look_up()
+        return _off_loop(context, partial(_skip_settled, self.verifier, context))
 
-    def on_settle_failure(self, _declaration: Any, context: schemas.SettleFailureContext) -> None:
+    def on_settle_failure(
+        self, _declaration: Any, context: schemas.SettleFailureContext
+    ) -> RecoveredSettleResult | Awaitable[RecoveredSettleResult | None] | None:
         """Release the authorization of a payment that certainly was not settled.
 
-        After an exception, or while a transaction is pending, the payment may still be settled.
+        After an exception, or while a transaction is pending, the payment may still be settled. So may one of the
+        scheme `exact` by Permit2 that the facilitator could not settle: anybody may, and then it fails for others.
         """
         if _unsettled(context) is not None:
-            return
-        if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
-            self._end(context, is_settled=False)
-            exchange = CURRENT.get()
-            if exchange is not None:
-                exchange.is_unsettled = False
-        else:
+            return None
+        if type(context.error) is not Exception or SETTLEMENT_PENDING in str(context.error):
+            self._reservations.set_pending(_payment_key(context), getattr(context.requirements, "amount", ""))
             self._end(context, is_settled=True)
+            return None
+        if payment_kind(context) is PaymentKind.PERMIT2_EXACT:
+            return _off_loop(context, partial(self._recover, context))
+        self._release(context)
+        return None
+
+    def _recover(self, context: schemas.SettleFailureContext) -> RecoveredSettleResult | None:
+        """Return the settlement by somebody else, once. Without one, the authorization is released if it is unused."""
+        exchange, verifier = CURRENT.get(), self.verifier
+        if verifier is not None and find_settlement(verifier, context).is_paid is False:
+            self._release(context)
+            return None
+        self._end(context, is_settled=True)
+        if exchange is None:
+            return None
+        exchange.is_unsettled = False
+        # Other processes may run the application for the same payment, unless all reserve it in one place.
+        is_exclusive = self._reservations.is_shared and context.phase != BEFORE_HANDLER
+        if verifier is None or not (is_exclusive and exchange.is_unused):
+            return None
+        settled = settlement_on_chain(verifier, context)
+        return None if settled is None else RecoveredSettleResult(settled)
+
+    def _release(self, context: schemas.SettleFailureContext) -> None:
+        self._end(context, is_settled=False)
+        exchange = CURRENT.get()
+        if exchange is not None:
+            exchange.is_unsettled = False
 
     def enrich_settlement_response(
         self, declaration: Any, context: SettleResultContext
@@ -206,7 +232,10 @@ class Reputation8004ResourceServerExtension:
             exchange = exchange_of(context.transport_context, self._limit)
             if exchange is None:
                 raise InvalidArgumentError("no adapter captured the bodies")  # noqa: TRY301  # counted below
-            exchange.is_settled = True
+            if is_free(context):
+                exchange.is_free = True
+                return None
+            exchange.is_settled = bool(context.result.transaction)
             if context.phase == BEFORE_HANDLER:
                 exchange.settlement, exchange.is_paid = context.result, True
                 exchange.declarations[self.key] = declaration
@@ -219,97 +248,11 @@ class Reputation8004ResourceServerExtension:
             return None
         return self.sign_or_count(declaration, context.result, exchange)
 
-    def sign_or_count(self, declaration: Any, settlement: SettleResponse, exchange: Exchange) -> dict[str, Any] | None:
-        """Sign a settled exchange. A failure is counted."""
-        try:
-            return self.sign(declaration, settlement, exchange)
-        except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
-            self.count_unsigned(type(error).__name__)
-            return None
-
-    def sign(self, declaration: Any, settlement: SettleResponse, exchange: Exchange) -> dict[str, Any]:
-        """Sign a settled exchange.
-
-        Args:
-            declaration: The declaration that the client got.
-            exchange: The exchange, with both bodies.
-
-        Returns:
-            The statement as a JSON object.
-
-        Raises:
-            InvalidArgumentError: The exchange has no response, or the declaration no agent on the payment's network.
-            InvalidKeyError: The key does not sign.
-        """
-        network = str(settlement.network)
-        info = self.profile.info_of(declaration)
-        registration = info.registration_on(network)
-        if registration is None or exchange.response is None:
-            raise InvalidArgumentError("there is no agent on the payment's network, or no response")
-        task_ref = f"{network}:{settlement.transaction}"
-        TransactionRef.parse(task_ref)
-        hashes = self.profile.hashes(task_ref, exchange.request, exchange.target, exchange.response)
-        statement = InteractionData(
-            network=registration.chain,
-            agent_id=registration.agent.agent,
-            task_ref=task_ref,
-            interaction_hash=hashes.interaction,
-            signature=self._key.sign(hashes.interaction),
-            timestamp=int(time.time()),
-            agent_registry=registration.agent.registry,
-            data_hash=hashes.data,
-            public_key=bytes.fromhex(self._key.public_key),
-            algorithm=self._key.algorithm,
-            feedback_endpoint=self.feedback_endpoint,
-            sealed_rating=self._sealed_rating(info, registration, settlement),
-        )
-        written = self.profile.statement_object(statement)
-        exchange.is_signed = True
-        self.signed_responses += 1
-        SIGNED.labels(self.key).inc()
-        return written
-
-    def _sealed_rating(
-        self, info: ReputationInfo, registration: AgentRegistration, settlement: SettleResponse
-    ) -> dict[str, Any] | None:
-        """Return the envelope of a blind rating; None if none is due. A failure is logged: the client has paid."""
-        if self._blind is None or info.blind is None or not settlement.payer:
-            return None
-        try:
-            return self._blind.envelope(info.blind, registration, settlement.payer, settlement.transaction)
-        except Exception:
-            logger.exception("a paid response has no envelope for a blind rating")
-            return None
-
-    def count_unsigned(self, problem: str) -> None:
-        """Count, log and report a paid answer that goes out without a signature."""
-        self.unsigned_responses += 1
-        UNSIGNED.labels(self.key).inc()
-        self._working_until = float("-inf")
-        logger.error("a paid response has no signature: %s", problem)
-        if self._on_unsigned is not None:
-            try:
-                self._on_unsigned(problem)
-            except Exception:
-                logger.exception("the alarm for unsigned responses failed")
-
-    def _check_key(self) -> None:
-        if time.monotonic() >= self._working_until:
-            check_key(self._key)
-            self._working_until = time.monotonic() + self._recheck
-
     def _problem(self, declaration: Any, context: VerifyContext) -> str | None:
-        payload, terms = context.payment_payload, context.requirements
-        network, problem = str(terms.network), None
-        kind = unsupported_kind(terms.scheme, network, terms.extra, payload.payload)
-        kind = "scheme_without_transaction" if terms.scheme in WITHOUT_TRANSACTIONS else kind
+        payload, network, problem = context.payment_payload, str(context.requirements.network), None
         try:
-            if payload.x402_version != X402_VERSION:
-                problem = "unsupported_x402_version"
-            elif is_ambiguous(payload.payload, network):
-                problem = "ambiguous_payment"
-            elif kind:
-                problem = kind
+            if code := payment_problem(context):
+                problem = code
             elif exchange_of(context.transport_context, self._limit) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
                 problem = "no_adapter"
@@ -374,14 +317,15 @@ def claim_of(payload: Any) -> ClientAgent | None:
     return next((claim for claim in claims if claim is not None), None)
 
 
-def _settlement_on_chain(verifier: Verifier, context: SettleContext) -> SkipSettleResult | None:
-    terms, payload = context.requirements, context.payment_payload.payload
-    accepted = terms.model_dump(mode="json", by_alias=True)
-    transaction = verifier.find_settling_transaction({"accepted": accepted, "payload": payload})
-    if transaction is None:
-        return None
-    settled = SettleResponse(success=True, transaction=transaction, network=str(terms.network), payer=payer_of(payload))
-    return SkipSettleResult(settled)
+def _skip_settled(verifier: Verifier, context: SettleContext) -> SkipSettleResult | None:
+    settled = settlement_on_chain(verifier, context)
+    return None if settled is None else SkipSettleResult(settled)
+
+
+def _off_loop(context: Any, work: Callable[[], T]) -> T | Awaitable[T]:
+    """Do work that waits for a node: in a thread if an event loop serves the request."""
+    exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
+    return asyncio.to_thread(work) if exchange is not None and exchange.is_on_loop else work()
 
 
 def _unsettled(context: Any) -> PaidAnswer | None:

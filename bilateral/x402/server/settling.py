@@ -18,7 +18,9 @@ from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
-from bilateral.x402.proof.payments import AUTHORIZATION_USED, SEARCHED_BLOCKS, TRANSFER, address_topic
+from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
+from bilateral.core.payments.settling import address_topic
+from bilateral.x402.proof.settlements import SEARCHED_BLOCKS
 from bilateral.x402.server.exchange import Reservations
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"

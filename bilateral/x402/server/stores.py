@@ -136,6 +136,8 @@ class StoredReservations(Reservations):
         DatabaseUnavailableError: The database cannot be opened.
     """
 
+    is_shared = True
+
     def __init__(
         self,
         url: str,

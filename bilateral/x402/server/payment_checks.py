@@ -1,0 +1,137 @@
+"""Checks of a payment before the application runs, and of its settlement."""
+
+import logging
+import re
+from typing import Any, Final, TypeAlias
+
+from x402.schemas import AbortResult, SettleResponse
+
+from bilateral.core.payments import PROVABLE, InvalidPaymentError, PaymentKind, SignedPayment, kind_of
+from bilateral.x402.proof.checking import UNSUPPORTED
+from bilateral.x402.proof.errors import InvalidMessageError
+from bilateral.x402.proof.payments import is_ambiguous, payer_of, unsupported_kind
+from bilateral.x402.proof.profiles import PROFILE_8004
+from bilateral.x402.proof.settlements import Settlement
+from bilateral.x402.proof.types import X402_VERSION
+from bilateral.x402.proof.verifier import Verifier
+from bilateral.x402.server.exchange import CURRENT
+
+logger = logging.getLogger("bilateral.x402")
+
+Context: TypeAlias = Any
+"""The SDK's context of a hook. Its own types admit version 1 of x402 everywhere, which is refused first."""
+
+_AMOUNT: Final = re.compile("[0-9]{1,78}")  # 2^256 has 78 digits
+
+PERMIT2_KINDS: Final = PROVABLE - {PaymentKind.EIP3009}
+
+
+def payment_kind(context: Context) -> PaymentKind:
+    """Return the kind of a payment."""
+    return kind_of(_terms(context), context.payment_payload.payload)
+
+
+def payment_problem(context: Context) -> str | None:
+    """Return the code of a payment that no transaction could settle as agreed, or that none would prove; None if fine.
+
+    The facilitator compares a payment by EIP-3009 with the terms.
+    """
+    if context.payment_payload.x402_version != X402_VERSION:
+        return "unsupported_x402_version"
+    terms, payload = context.requirements, context.payment_payload.payload
+    network, problem = str(terms.network), UNSUPPORTED
+    if is_ambiguous(payload, network):
+        return "ambiguous_payment"
+    code = unsupported_kind(terms.scheme, network, terms.extra)
+    if code is None and network.startswith("eip155:"):
+        kind = payment_kind(context)
+        if kind is PaymentKind.AUTH_CAPTURE:
+            code = f"{kind}_not_supported"
+        elif kind is not PaymentKind.EIP3009:
+            try:
+                SignedPayment.of(_terms(context), payload)
+            except InvalidPaymentError as error:
+                code, problem = error.code, str(error)
+    if code is not None:
+        logger.warning("a payment is refused as %s: %s", code, problem)
+    return code
+
+
+def find_settlement(verifier: Verifier, context: Context) -> Settlement:
+    """Look up whether an authorization was used."""
+    return verifier.find_settlement(_agreed(context), seconds=0)
+
+
+def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
+    """Refuse an authorization that the chain takes no more: facilitators need not look."""
+    settlement, exchange = find_settlement(verifier, context), CURRENT.get()
+    if settlement.is_paid or settlement.is_expired:
+        return AbortResult("nonce_used" if settlement.is_paid else "authorization_expired")
+    if exchange is not None:
+        exchange.is_unused = settlement.is_paid is False
+    return None
+
+
+def settlement_problem(context: Context, pending: str | None) -> str:
+    """Return the code of an amount that must not be settled; empty if it may be.
+
+    Args:
+        context: The settlement. The application sets its amount by `Settlement-Overrides`.
+        pending: The amount of an earlier settlement that may still succeed; None without one.
+    """
+    if context.payment_payload.x402_version != X402_VERSION:
+        return "unsupported_x402_version"
+    scheme, amount = context.requirements.scheme, context.requirements.amount
+    agreed, problem = context.payment_payload.accepted.amount, ""
+    if pending not in {None, amount}:
+        problem = "settlement_amount_changed"
+    elif scheme == "exact" and amount != agreed:
+        problem = "settlement_amount_mismatch"
+    elif scheme == "upto" and not _AMOUNT.fullmatch(amount):
+        problem = "settlement_amount_invalid"
+    elif scheme == "upto" and int(amount) > int(agreed):
+        problem = "settlement_exceeds_ceiling"
+    elif is_free(context) and not _allows_free_answers(context):
+        problem = "nothing_charged"
+    return problem
+
+
+def is_free(context: Context) -> bool:
+    """Return True if the application charges nothing of a ceiling."""
+    amount = context.requirements.amount
+    return context.requirements.scheme == "upto" and amount != "" and not amount.strip("0")
+
+
+def free_settlement(context: Context) -> SettleResponse:
+    """Return the settlement of an answer for which nothing is charged, as the SDK's facilitator writes it."""
+    payer = payer_of(context.payment_payload.payload)
+    return SettleResponse(
+        success=True, transaction="", amount="0", network=str(context.requirements.network), payer=payer
+    )
+
+
+def settlement_on_chain(verifier: Verifier, context: Context) -> SettleResponse | None:
+    """Return the settlement that the chain shows of exactly this payment; None if it shows none."""
+    payment = _agreed(context)
+    transaction = verifier.find_settling_transaction(payment)
+    if transaction is None:
+        return None
+    payer, network = payer_of(payment["payload"]), str(context.requirements.network)
+    return SettleResponse(success=True, transaction=transaction, network=network, payer=payer)
+
+
+def _terms(context: Context) -> dict[str, Any]:
+    return dict(context.requirements.model_dump(mode="json", by_alias=True))
+
+
+def _agreed(context: Context) -> dict[str, Any]:
+    """Return a payment with the server's terms. Before a settlement, those have the amount to be charged."""
+    payload = context.payment_payload
+    return {"accepted": _terms(context) | {"amount": payload.accepted.amount}, "payload": payload.payload}
+
+
+def _allows_free_answers(context: Context) -> bool:
+    try:
+        return PROFILE_8004.info_of((context.declared_extensions or {}).get(PROFILE_8004.key)).free_answers
+    except InvalidMessageError:
+        return False
