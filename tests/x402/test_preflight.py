@@ -224,7 +224,6 @@ def priced(token, web3, project, deployment):
             "token_without_eip3009",
             "has no transfers with authorization",
         ),
-        "Permit2": ({"assetTransferMethod": "permit2"}, {}, "permit2_not_deployed", "has no contract at 0x0000"),
         "erc7710": ({"assetTransferMethod": "erc7710"}, {}, "erc7710_not_supported", "by EIP-3009 or Permit2"),
     }
 
@@ -258,7 +257,7 @@ def test_server_whose_token_takes_no_such_payment_does_not_start(mispriced, pric
     assert priced[kind][3] in problem
 
 
-@pytest.mark.parametrize("kind", [*PRICED, "Permit2", "erc7710"])
+@pytest.mark.parametrize("kind", [*PRICED, "erc7710"])
 def test_price_whose_token_takes_no_such_payment_is_found_from_outside(mispriced, priced, verifier, kind):
     if kind in PRICED:
         with serving(mispriced(kind)) as url:

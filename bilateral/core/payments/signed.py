@@ -55,6 +55,11 @@ class SignedPayment:
     deadline: int
     facilitator: str | None = None
 
+    @property
+    def last_second(self) -> int:
+        """The last second, in Unix time, at which the payment can be settled."""
+        return self.deadline - (self.kind is PaymentKind.EIP3009)
+
     @classmethod
     def of(cls, accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> "SignedPayment":
         """Read a payment.

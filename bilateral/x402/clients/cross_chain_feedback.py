@@ -63,7 +63,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
             agent, the agent is on the chain of the payment, or the value is out of range.
         SignerFailedError: The key does not sign.
     """
-    interaction, registration, payment = feedback.required_parts(verification)
+    interaction, registration, account = feedback.required_parts(verification)
     if agent.registry.chain == registration.chain or not agent.registry.chain.is_evm:
         raise InvalidArgumentError(f"{agent} is not on another EVM chain than the payment on {registration.chain}")
     paid = verification.paid
@@ -73,8 +73,8 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     stored = feedback.human_value(value, decimals)
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
     signature = payer.sign(digest)
-    if not is_signature_of_account(digest, signature, registration.chain, payment.payer):
-        raise InvalidArgumentError(f"{payment.payer} paid, and the payer's key is that of another account")
+    if not is_signature_of_account(digest, signature, registration.chain, account):
+        raise InvalidArgumentError(f"{account} paid, and the payer's key is that of another account")
     fields = {**feedback.specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
     return feedback.feedback_arguments(verification, agent, stored, tags, fields, comment)
 

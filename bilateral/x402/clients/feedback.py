@@ -20,11 +20,13 @@ from bilateral.core.values import FeedbackValue
 from bilateral.documents import FeedbackFile, prepare_feedback_file
 from bilateral.documents.feedback import SIGNED_FIELDS
 from bilateral.x402.clients.purchase import Steps, make, make_async
+from bilateral.x402.proof import verdicts
 from bilateral.x402.proof.errors import DuplicateFeedbackError, InvalidKeyError, UnreadFeedbackError
 from bilateral.x402.proof.keys import from_registry_form, to_registry_form
+from bilateral.x402.proof.payments import payer_of
 from bilateral.x402.proof.profiles import client_message_hash, draft_reviewer_hash
 from bilateral.x402.proof.types import AgentRegistration, InteractionData
-from bilateral.x402.proof.verdicts import CheckName, Outcome, Payment, Verification
+from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
 
 X402_TAG: Final = "x402"
 """The second tag of all feedback in the profile `reputation`."""
@@ -82,7 +84,7 @@ def draft_file(
     }
 
 
-def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str]) -> FeedbackFile:
+def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str] | None) -> FeedbackFile:
     """Return a feedback file from the fields of either form."""
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
@@ -173,6 +175,9 @@ QUALITY: Final = Tags("starred", X402_TAG)
 REACHABLE: Final = Tags("reachable", X402_TAG)
 """The tags of a delivery without a rating in the profile `reputation`: 1 or 0."""
 
+PAYMENT_STATUS: Final = "paymentStatus"
+"""A field of feedback files, ours: `not_provable` if the payment could not be proven. Such files prove no payment."""
+
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 
 
@@ -189,7 +194,8 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     """Return the arguments of `give_feedback` or `sign_feedback` for a paid answer.
 
     Args:
-        verification: The verification of the answer. Agent, payment, task reference and signature must have passed.
+        verification: The verification of the answer. Agent, payment, task reference and signature must have passed. The
+            payment may also be `not_provable`; the file says so then, and has no proof of payment.
         value: The integer value on chain, from 0 to 255 except in the profile `reputation`; at most 100 with its
             decimals.
         signer: The client's key, which made the payment.
@@ -203,9 +209,9 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
             second tag is not that of the profile `reputation`.
         SignerFailedError: The key does not sign.
     """
-    interaction, registration, payment = required_parts(verification)
-    if signer.address.lower() != payment.payer.lower():
-        raise InvalidArgumentError(f"{payment.payer} paid, so {signer.address} cannot give feedback for it")
+    interaction, registration, payer = required_parts(verification)
+    if signer.address.lower() != payer.lower():
+        raise InvalidArgumentError(f"{payer} paid, so {signer.address} cannot give feedback for it")
     stored = human_value(value, decimals)
     make = specified_file if interaction.data_hash is None else draft_file
     tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
@@ -230,20 +236,28 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
     comment: str | None,
 ) -> dict[str, Any]:
     """Return the arguments of `give_feedback`, with the fields of a signed file and the proof of its payment."""
-    interaction, registration, payment = required_parts(verification)
-    proof = {"fromAddress": payment.payer, "toAddress": payment.payee}
-    proof |= {"chainId": str(registration.chain), "txHash": interaction.payment.transaction}
+    interaction, registration, _ = required_parts(verification)
+    payment, proof = verification.payment, None
+    if payment is None:
+        fields = {**fields, PAYMENT_STATUS: verdicts.NOT_PROVABLE}
+    else:
+        proof = {"fromAddress": payment.payer, "toAddress": payment.payee}
+        proof |= {"chainId": str(registration.chain), "txHash": interaction.payment.transaction}
     file = feedback_file(fields, comment, proof)
     return {"agent_id": agent, "value": stored, "tag1": tags.tag1, "tag2": tags.tag2, "feedback_file": file}
 
 
-def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, Payment]:
-    """Return statement, agent and payment of a verification that allows feedback."""
+def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, str]:
+    """Return statement, agent and payer of a verification that allows feedback."""
     failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
     interaction, registration, payment = verification.interaction, verification.registration, verification.payment
-    if failed or interaction is None or registration is None or payment is None:
+    payer = None if payment is None else payment.payer
+    if verification.check(CheckName.PAYMENT).code == verdicts.NOT_PROVABLE and verification.paid is not None:
+        failed.remove(CheckName.PAYMENT)
+        payer = payer_of(verification.paid.payload)
+    if failed or interaction is None or registration is None or payer is None:
         raise InvalidArgumentError(f"feedback needs a verified payment and signature; not passed: {', '.join(failed)}")
-    return interaction, registration, payment
+    return interaction, registration, payer
 
 
 def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback

@@ -17,6 +17,7 @@ from x402.http import x402HTTPClient, x402HTTPClientSync
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import TransactionRef
+from bilateral.core.payments import PaymentKind
 from bilateral.core.text import printable, quoted
 from bilateral.node.steps import run, run_async
 from bilateral.x402.clients import transports
@@ -24,6 +25,7 @@ from bilateral.x402.clients.transports import PaidCall, outstanding_payments
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.proof.payments import last_moment
 from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
 from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
@@ -326,14 +328,15 @@ def _outcome(reply: Reply | Exception, settlement: Settlement) -> PaymentOutcome
     if isinstance(reply, Exception):
         return PaymentOutcome.UNKNOWN
     reported = reply.settlement or {}
-    if reported.get("success") is True or reported.get("transaction"):
+    is_of_nothing = reported.get("amount") == "0"  # scheme `upto`
+    if reported.get("transaction") or (reported.get("success") is True and not is_of_nothing):
         return PaymentOutcome.PENDING
     is_refused = reply.status == HTTPStatus.PAYMENT_REQUIRED and settlement.is_paid is False
     return PaymentOutcome.REFUSED if is_refused else PaymentOutcome.UNKNOWN
 
 
 def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, settlement: Settlement) -> LostAnswerError:
-    is_paid, transaction = settlement.is_paid, settlement.transaction
+    is_paid, transaction, signed = settlement.is_paid, settlement.transaction, settlement.signed
     if isinstance(reply, Exception):
         came, status, answer = str(reply) or type(reply).__name__, None, b""
     else:
@@ -348,9 +351,11 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
     if is_paid:
         kind: type[LostAnswerError] = PaidNotAnsweredError
         state = f"was taken by {f'transaction {transaction}' if transaction else 'a transaction that was not found'}"
+        if signed is not None and signed.kind is PaymentKind.PERMIT2_UPTO:
+            state += f" ({settlement.amount or 'an unknown part'} of at most {signed.amount})"
     else:
         kind = LostAnswerError
-        state = "is not settled so far, but can be until its validBefore"
+        state = f"is not settled so far, but can be until {'it expires' if signed is None else last_moment(signed)}"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
         state = f"(the server names transaction {transaction}) {state}" if transaction else state
     problem = f"{came}, and the payment {state}{reason}"

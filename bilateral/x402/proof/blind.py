@@ -46,8 +46,11 @@ class BlindSealer:
             transaction: The settlement's transaction, which is the id of the interaction.
 
         Returns:
-            The envelope as a JSON object; None if the payer speaks as no agent, is due later, or was rated before.
+            The envelope as a JSON object; None if nothing was paid (scheme `upto`), or the payer speaks as no agent, is
+            due later, or was rated before.
         """
+        if not transaction:
+            return None
         interaction = bytes.fromhex(transaction.removeprefix("0x"))
         if self._vault.count_interaction(registration.agent.registry, payer, interaction) < terms.after:
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
 from bilateral.core.identifiers import ChainId, GlobalAgentId
+from bilateral.core.payments import PaymentKind
 from bilateral.core.text import printable
 from bilateral.documents import Document, RegistrationFile, Signer
 from bilateral.node.steps import Blocking, Operation, Pause
@@ -24,8 +26,9 @@ from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache, Terms, authent
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.fields import SLOW_BYTES
 from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
-from bilateral.x402.proof.payments import PaymentProblemError
+from bilateral.x402.proof.payments import PaymentProblemError, last_moment, signed_payment
 from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_check, is_same_account
+from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
 from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outcome, PaidRequest, Payment, Verification
 
@@ -80,11 +83,13 @@ class Examination:
         self._signer: Signer | None = None
         self._wallet_signer: str | None = None
         self._envelope: EnvelopeCheck | None = None
+        self._unpaid: _Stopped | None = None
+        self._transaction: str | None = None
 
     def check_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Read the messages, and find the payment."""
         steps: Steps = [
-            (CheckName.SETTLEMENT, self._read_settlement),
+            (CheckName.SETTLEMENT, lambda: self._read_settlement(reader)),
             (CheckName.INTERACTION, self._read_statement),
             (CheckName.AGENT, self._compare_agent),
             (CheckName.NETWORK, self._compare_networks),
@@ -93,6 +98,8 @@ class Examination:
             (CheckName.PAYMENT, lambda: self._find_payment(reader)),
         ]
         yield from self._make(steps)
+        if self._payment is not None and self._checks[CheckName.SETTLEMENT].outcome is Outcome.PASSED:
+            yield from self._make([(CheckName.SETTLEMENT, self._compare_amounts)])
 
     def check_agent(self) -> Operation[None]:
         """Check the wallet, the registration file and the signature."""
@@ -128,6 +135,9 @@ class Examination:
         remarks: tuple[str, ...] = ()
         if self._registration is not None and isinstance(self._reader, GuardedReader):
             remarks = self._reader.remarks(self._registration.agent)
+        is_metered = self._payment is not None and self._payment.ceiling is not None
+        if is_metered and self._receipt is not None and self._receipt.amount is None:
+            remarks = (*remarks, "PAYMENT-RESPONSE does not say how much of the ceiling was taken")
         return remarks if self._file is None else (*remarks, *self._file.problems())
 
     @property
@@ -144,16 +154,47 @@ class Examination:
         for name, step in steps:
             self._checks[name] = Check(name, Outcome.PASSED)
             try:
+                if self._unpaid is not None:
+                    raise self._unpaid
                 operation = step()
                 if operation is not None:
                     yield from operation
             except (_Stopped, BilateralError) as error:
                 self._checks[name] = _stopped(error).check(name)
 
-    def _read_settlement(self) -> None:
+    def _read_settlement(self, reader: RegistryReader | None) -> Operation[None]:
         self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
         if not self._receipt.is_success:
             raise _failed("the server reports that settlement failed", "settlement_failed")
+        if self._receipt.is_of_nothing:
+            yield from self._check_unused(reader)
+
+    def _check_unused(self, reader: RegistryReader | None) -> Operation[None]:
+        """Judge the report that nothing was paid. The server may settle the payment until its deadline all the same."""
+        signed, settlement, find = None, Settlement(None), getattr(reader, "find_settlement", None)
+        with suppress(PaymentProblemError):
+            signed = signed_payment(self._paid.accepted, self._paid.payload)
+        if signed is None or signed.kind is not PaymentKind.PERMIT2_UPTO:
+            raise _failed("transaction: the text is empty", "malformed", "transaction")
+        if find is not None:
+            with suppress(BilateralError):
+                settlement = yield from find(self._paid.accepted, self._paid.payload)
+        if settlement.is_paid:
+            self._transaction = settlement.transaction
+            amount = settlement.amount or f"up to {signed.amount}"
+            raise _failed(f"the server reports that nothing was paid, and took {amount}", "amount_mismatch", "amount")
+        problem = "nothing was paid, and nothing can be taken any more"
+        if not settlement.is_expired:
+            until = last_moment(signed)
+            problem = f"nothing was paid so far; the server may still take up to {signed.amount} until {until}"
+        self._unpaid = _unchecked(problem, verdicts.NOTHING_PAID)
+        raise self._unpaid
+
+    def _compare_amounts(self) -> None:
+        reported, payment = _required(self._receipt, "no settlement").amount, _required(self._payment, "no payment")
+        if reported is not None and reported != str(payment.amount):
+            problem = f"the server reports that {reported[:80]} was paid, and the payment is {payment.amount}"
+            raise _failed(problem, "amount_mismatch", "amount")
 
     def _read_statement(self) -> None:
         receipt = _required(self._receipt, "there is no settlement")
@@ -191,20 +232,18 @@ class Examination:
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
-        interaction = self._statement()
+        transaction = self._transaction or self._statement().payment.transaction
         if reader is None:
             raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
-        payload = self._paid.payment.get("payload")
-        payload = payload if isinstance(payload, dict) else {}
         end = time.monotonic() + (0 if self._terms.is_historical else self._terms.receipt_seconds)
-        terms = self._paid.accepted, payload, interaction.payment.transaction, self._terms.confirmations
+        terms = self._paid.accepted, self._paid.payload, transaction, self._terms.confirmations
         while self._payment is None:
             try:
                 self._payment = yield from reader.find_payment(*terms)
             except PaymentProblemError as error:
                 left = end - time.monotonic()
                 if error.is_final or left <= 0:
-                    stopped = _unchecked if error.code == "not_provable" else _failed
+                    stopped = _unchecked if error.code == verdicts.NOT_PROVABLE else _failed
                     raise stopped(str(error), error.code) from None
                 yield Pause(min(POLL_SECONDS, left))
 

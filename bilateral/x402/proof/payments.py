@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from bilateral.client.operations.registries import block_time, latest_block
@@ -32,7 +33,7 @@ from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
-from bilateral.x402.proof.verdicts import Payment
+from bilateral.x402.proof.verdicts import NOT_PROVABLE, Payment
 
 _TOPICS: Final = 3
 """The topics of a transfer, and of the use of an authorization."""
@@ -44,8 +45,8 @@ class PaymentProblemError(Exception):
     """The transaction is not the payment that was asked for. The message says why.
 
     Attributes:
-        code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or that of an
-            `InvalidPaymentError`.
+        code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or the code
+            of an `InvalidPaymentError`.
         is_final: False if a later look may have another result.
     """
 
@@ -63,8 +64,31 @@ def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> S
         raise PaymentProblemError(str(error), error.code, is_final=True) from None
 
 
+def last_moment(signed: SignedPayment) -> str:
+    """Return the last time at which a payment can be settled, for people."""
+    try:
+        return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
+        return f"Unix time {signed.last_second}"
+
+
 def find_payment(signed: SignedPayment, transaction: str, confirmations: int) -> Operation[Payment]:
     """Find a payment in its transaction."""
+    block, transfer = yield from find_transfer(signed, transaction)
+    is_upto, moved = signed.kind is PaymentKind.PERMIT2_UPTO, int.from_bytes(transfer.data)
+    if moved < signed.amount and not is_upto:
+        problem = f"only {moved} of {signed.asset} arrived at {signed.payee}, and the price is {signed.amount}"
+        raise PaymentProblemError(problem, "paid_less", is_final=True)
+    depth = (yield from latest_block()) - block + 1
+    if depth < confirmations:
+        raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations", "payment_unconfirmed")
+    time, ceiling = (yield from block_time(block)), signed.amount if is_upto else None
+    sides = signed.payer, signed.payee, signed.asset
+    return Payment(*sides, moved, block, transfer.log_index, time, signed.kind, ceiling)
+
+
+def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[int, ReceiptLog]]:
+    """Find the transfer that settled a payment in a transaction, with its block. It may have moved less."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
@@ -76,17 +100,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
         transfer = _authorized_transfer(signed, logs)
     else:
         transfer = yield from _permitted_transfer(signed, transaction, logs)
-    is_upto, moved = signed.kind is PaymentKind.PERMIT2_UPTO, int.from_bytes(transfer.data)
-    if moved < signed.amount and not is_upto:
-        problem = f"only {moved} of {signed.asset} arrived at {signed.payee}, and the price is {signed.amount}"
-        raise PaymentProblemError(problem, "paid_less", is_final=True)
-    block = answers.quantity(receipt.get("blockNumber"))
-    depth = (yield from latest_block()) - block + 1
-    if depth < confirmations:
-        raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations", "payment_unconfirmed")
-    time, ceiling = (yield from block_time(block)), signed.amount if is_upto else None
-    sides = signed.payer, signed.payee, signed.asset
-    return Payment(*sides, moved, block, transfer.log_index, time, signed.kind, ceiling)
+    return answers.quantity(receipt.get("blockNumber")), transfer
 
 
 def _authorized_transfer(signed: SignedPayment, logs: list[ReceiptLog]) -> ReceiptLog:
@@ -99,7 +113,7 @@ def _authorized_transfer(signed: SignedPayment, logs: list[ReceiptLog]) -> Recei
         raise PaymentProblemError("the transaction does not use this authorization")
     transfers = {("", log.log_index): log for log in ours if log.topics[0] == TRANSFER and len(log.data) == WORD}
     for place, nonce in paired_nonces(transfers, used).items():
-        if nonce == signed.nonce and _is_payment(signed, transfers[place]):
+        if nonce == signed.nonce and may_settle(signed, transfers[place]):
             return transfers[place]
     raise _no_transfer(signed)
 
@@ -107,9 +121,10 @@ def _authorized_transfer(signed: SignedPayment, logs: list[ReceiptLog]) -> Recei
 def _permitted_transfer(signed: SignedPayment, transaction: str, logs: list[ReceiptLog]) -> Operation[ReceiptLog]:
     """Return the transfer that a proxy made by Permit2."""
     events = [log.log_index for log in logs if is_settlement(log)]
-    if not any(_is_payment(signed, log) and log.log_index < max(events, default=0) for log in logs):
+    transfers = [log.log_index for log in logs if may_settle(signed, log)]
+    if not transfers:
         raise _no_transfer(signed)
-    calls = yield from _settling_calls(transaction, len(events))
+    calls = (yield from _settling_calls(transaction, len(events))) if events and transfers[0] < events[-1] else []
     for call, transfer in settled_calls(calls, logs):
         if _settles(call, signed):
             return transfer
@@ -131,7 +146,7 @@ def _settling_calls(transaction: str, events: int) -> Operation[list[ProxyCall]]
         calls = []
     if len(calls) != events:
         problem = "another contract settled the payment, and the node gives no trace (callTracer) to judge it by"
-        raise PaymentProblemError(problem, "not_provable", is_final=True)
+        raise PaymentProblemError(problem, NOT_PROVABLE, is_final=True)
     return calls
 
 
@@ -141,8 +156,8 @@ def _settles(call: ProxyCall, signed: SignedPayment) -> bool:
     return settled == (*terms, signed.deadline, signed.facilitator)
 
 
-def _is_payment(signed: SignedPayment, log: ReceiptLog) -> bool:
-    """Return True for a transfer between both accounts that may be the payment. Permit2 moves at most the amount."""
+def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
+    """Return True for a transfer between both accounts that may be a payment. Permit2 moves at most its amount."""
     sides = TRANSFER, address_topic(signed.payer), address_topic(signed.payee)
     is_possible = log.address == signed.asset and log.topics == sides and len(log.data) == WORD
     moved = int.from_bytes(log.data)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from eth_utils.crypto import keccak
@@ -11,16 +12,28 @@ from eth_utils.crypto import keccak
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.errors import BilateralError
 from bilateral.core.payments import PaymentKind, SignedPayment
-from bilateral.core.payments.contracts import AUTHORIZATION_CANCELED, AUTHORIZATION_USED
+from bilateral.core.payments.contracts import (
+    AUTHORIZATION_CANCELED,
+    AUTHORIZATION_USED,
+    NONCE_INVALIDATED,
+    PERMIT2,
+    TRANSFER,
+)
 from bilateral.core.payments.settling import address_topic
+from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
-from bilateral.x402.proof.payments import PaymentProblemError, receipt_log, signed_payment
+from bilateral.x402.proof.payments import PaymentProblemError, find_transfer, may_settle, receipt_log, signed_payment
 
 _AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
+_NONCE_BITMAP: Final = keccak(text="nonceBitmap(address,uint256)")[:4]
+_WORD_BITS: Final = 8 * WORD  # the nonces of a word of the bitmap
 
 SEARCHED_BLOCKS: Final = 1_000
 """The latest blocks in which the transaction of a payment is looked for. Public nodes answer for as many."""
+
+_MOST_TRANSFERS: Final = 50
+"""The latest transfers between both accounts that are read: each takes two requests, and three with a trace."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +45,19 @@ class Settlement:
         transaction: The transaction that used it; None if it was not found.
         problem: The reason why nothing is known; empty otherwise.
         is_expired: True if the authorization is unused, and can never be used any more.
+        is_canceled: True if that is so because the payer canceled it.
+        amount: The amount that a payment by Permit2 moved, if its transaction was found. Of `upto` it is unknown
+            otherwise, from 1 to the ceiling.
+        signed: The payment as its payer signed it; None if it is no such payment.
     """
 
     is_paid: bool | None
     transaction: str | None = None
     problem: str = ""
     is_expired: bool = False
+    is_canceled: bool = False
+    amount: int | None = None
+    signed: SignedPayment | None = None
 
 
 def find_settlement(
@@ -48,32 +68,67 @@ def find_settlement(
         signed = signed_payment(accepted, payload)
     except PaymentProblemError as error:
         return Settlement(None, problem=str(error))
-    if signed.kind is not PaymentKind.EIP3009:
-        return Settlement(None, problem="only payments by EIP-3009 are looked up")
     latest = yield from latest_block()
     block = max(0, latest - confirmations + 1)
-    is_over = (yield from block_time(block)).timestamp() >= signed.deadline
+    is_over = (yield from block_time(block)).timestamp() > signed.last_second
     # A later block may have used what this one did not, unless the authorization had expired in this one.
-    at = hex(block) if is_over else "latest"
-    payer = address_topic(signed.payer)
-    data = "0x" + (_AUTHORIZATION_STATE + payer + signed.nonce).hex()
-    if not any(answers.data((yield Rpc("eth_call", ({"to": signed.asset, "data": data}, at))))):
-        return Settlement(False, is_expired=is_over)
-    return (yield from _used_authorization(signed, latest))
+    if not (yield from _is_used(signed, hex(block) if is_over else "latest")):
+        return Settlement(False, is_expired=is_over, signed=signed)
+    search = _used_authorization if signed.kind is PaymentKind.EIP3009 else _used_nonce
+    try:
+        return replace((yield from search(signed, latest)), signed=signed)
+    except BilateralError:
+        return Settlement(True, signed=signed)  # it is used, so it is paid even if the node gives no logs
+
+
+def _is_used(signed: SignedPayment, at: str) -> Operation[bool]:
+    """Read whether the nonce is used or canceled."""
+    contract, data, bit = signed.asset, _AUTHORIZATION_STATE + address_topic(signed.payer) + signed.nonce, 0
+    if signed.kind is not PaymentKind.EIP3009:
+        word, bit = divmod(int.from_bytes(signed.nonce), _WORD_BITS)
+        contract, data = PERMIT2, _NONCE_BITMAP + address_topic(signed.payer) + word.to_bytes(WORD)
+    state = answers.data((yield Rpc("eth_call", ({"to": contract, "data": "0x" + data.hex()}, at))))
+    return bool(int.from_bytes(state) >> bit & 1)
 
 
 def _used_authorization(signed: SignedPayment, latest: int) -> Operation[Settlement]:
-    topics = ["0x" + topic.hex() for topic in (address_topic(signed.payer), signed.nonce)]
+    events = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED]
+    logs = yield from _logs(latest, signed.asset, events, address_topic(signed.payer), signed.nonce)
+    if any(receipt_log(log).topics[0] == AUTHORIZATION_CANCELED for log in logs):
+        return Settlement(False, is_expired=True, is_canceled=True)
+    return Settlement(True, _transaction_of(logs[0]) if logs else None)
+
+
+def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
+    """Find the transaction that used a nonce of Permit2: no log names it, so transfers between both are read."""
+    payer = address_topic(signed.payer)
+    transfers = yield from _logs(latest, signed.asset, [TRANSFER], payer, address_topic(signed.payee))
+    possible = [_transaction_of(log) for log in reversed(transfers) if may_settle(signed, receipt_log(log))]
+    for transaction in list(dict.fromkeys(possible))[:_MOST_TRANSFERS]:
+        with suppress(PaymentProblemError):
+            _, transfer = yield from find_transfer(signed, transaction)
+            return Settlement(True, transaction, amount=int.from_bytes(transfer.data))
+    word, bit = divmod(int.from_bytes(signed.nonce), _WORD_BITS)
+    for log in (yield from _logs(latest, PERMIT2, [NONCE_INVALIDATED], payer)):
+        invalidated = answers.data(log.get("data"))
+        is_same_word = int.from_bytes(invalidated[:WORD]) == word
+        if is_same_word and int.from_bytes(invalidated[WORD : 2 * WORD]) >> bit & 1:
+            # An owner may also invalidate a nonce that is used already.
+            if (yield from _is_used(signed, hex(answers.quantity(log.get("blockNumber")) - 1))):
+                break
+            return Settlement(False, is_expired=True, is_canceled=True)
+    return Settlement(True)
+
+
+def _logs(latest: int, contract: str, events: list[bytes], *topics: bytes) -> Operation[list[dict[str, Any]]]:
     query = {
-        "address": signed.asset,
-        "topics": [["0x" + event.hex() for event in (AUTHORIZATION_USED, AUTHORIZATION_CANCELED)], *topics],
+        "address": contract,
+        "topics": [["0x" + event.hex() for event in events], *("0x" + topic.hex() for topic in topics)],
         "fromBlock": hex(max(0, latest - SEARCHED_BLOCKS)),
         "toBlock": "latest",
     }
-    try:
-        logs = answers.records((yield Rpc("eth_getLogs", (query,))))
-        if any(receipt_log(log).topics[0] == AUTHORIZATION_CANCELED for log in logs):
-            return Settlement(False, is_expired=True)
-        return Settlement(True, "0x" + answers.data(logs[0].get("transactionHash")).hex() if logs else None)
-    except BilateralError:
-        return Settlement(True)  # the authorization is used, so it is paid even if the node gives no logs
+    return answers.records((yield Rpc("eth_getLogs", (query,))))
+
+
+def _transaction_of(log: dict[str, Any]) -> str:
+    return "0x" + answers.data(log.get("transactionHash")).hex()

@@ -300,6 +300,7 @@ class SettlementReceipt:
         transaction: The payment's transaction.
         payer: The account that paid, if the server names it.
         interaction: The statement among the extensions, not read yet; None if it is missing.
+        amount: The amount that the server says was paid, in the token's smallest unit; None if it names none.
     """
 
     is_success: bool
@@ -307,6 +308,12 @@ class SettlementReceipt:
     transaction: str
     payer: str | None
     interaction: Any
+    amount: str | None = None
+
+    @property
+    def is_of_nothing(self) -> bool:
+        """True if the server says that it took nothing (scheme `upto`): there is no transaction then."""
+        return self.is_success and not self.transaction and self.amount == "0"
 
     @classmethod
     def of(cls, value: Any, key: str = REPUTATION_8004) -> Self:
@@ -327,8 +334,11 @@ class SettlementReceipt:
             fault: Fault = "missing" if success is None else "wrong_type"
             raise InvalidMessageError("success", fault, "expected true or false")
         payer = None if settled.get("payer") is None else read.text(settled, "payer")
-        network, transaction = (read.text(settled, name) for name in names)
-        return cls(success, network, transaction, payer, extensions)
+        amount = None if settled.get("amount") in (None, "") else read.text(settled, "amount")
+        network, transaction = read.text(settled, names[0]), ""
+        if settled.get(names[1]) != "" or amount != "0":
+            transaction = read.text(settled, names[1])
+        return cls(success, network, transaction, payer, extensions, amount)
 
 
 def _require_chain(name: str, reputation: AccountId, registry: AccountId) -> None:

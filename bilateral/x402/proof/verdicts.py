@@ -20,6 +20,12 @@ NOT_REGISTERED = "Agent not registered on this network"
 NO_VALID_SIGNERS = "No valid signers found"
 SIGNATURE_FAILED = "Signature verification failed"
 
+NOTHING_PAID = "nothing_paid"
+"""The code of every check of an answer for which the server took nothing (scheme `upto`)."""
+
+NOT_PROVABLE = "not_provable"
+"""The code of a payment that another contract settled, and that the node gives no trace of."""
+
 
 class CheckName(StrEnum):
     """The checks of a proof, in the order in which they are made."""
@@ -158,7 +164,10 @@ class Verification:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A line for each check that did not pass; one in all for an error that the server takes no payment for."""
+        """A line for each check that did not pass; one in all if nothing was paid."""
+        settlement = self.check(CheckName.SETTLEMENT)
+        if settlement.code == NOTHING_PAID:
+            return (settlement.problem,)
         if self.paid is not None and self.paid.unpaid_status is not None:
             return (f"nothing was paid: the server answers {self.paid.unpaid_status} without a settlement",)
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
@@ -201,6 +210,12 @@ class PaidRequest:
         """The terms that the client accepted."""
         accepted = self.payment.get("accepted")
         return accepted if isinstance(accepted, dict) else {}
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The part of the payment that is signed, and its signature."""
+        payload = self.payment.get("payload")
+        return payload if isinstance(payload, dict) else {}
 
     @property
     def network(self) -> str:
