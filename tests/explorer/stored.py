@@ -88,7 +88,7 @@ class Ledger:
 
     def pay(self, connection, payer, agent, owner, transaction, kinship=None):
         """Store a payment of 1.5 dollars to an agent that is its own wallet's owner."""
-        values = (payer, owner, 1_500_000, 1_500_000, NOTHING, IDENTITY, agent, owner, kinship, 0)
+        values = (payer, owner, 1_500_000, 1_500_000, NOTHING, IDENTITY, agent, owner, kinship, 0, "eip3009", None)
         columns = [column.name for column in payment.c]
         connection.execute(insert(payment), dict(zip(columns, (*self.place(TOKEN, transaction), *values), strict=True)))
 

@@ -25,6 +25,7 @@ CREATE UNIQUE INDEX buyer_dispute_by_payment ON buyer_dispute (chain_id, transac
 CREATE INDEX buyer_feedback_by_buyer ON buyer_feedback (chain_id, buyer);
 CREATE UNIQUE INDEX buyer_feedback_by_payment ON buyer_feedback (chain_id, transaction_hash, payment_position, is_counted);
 CREATE INDEX change_step_by_block ON change_step (chain_id, kept_block);
+CREATE INDEX channel_fund_by_channel ON channel_fund (chain_id, channel_id, funder, block_number, log_index);
 CREATE INDEX client_rated_by_server ON client_rated (chain_id, registry, server_id, client_id);
 CREATE INDEX client_rated_by_subject ON client_rated (chain_id, registry, client_id, server_id);
 CREATE INDEX feedback_attested_by_subject ON feedback_attested (chain_id, registry, buyer);
@@ -389,6 +390,24 @@ CREATE TABLE change_step ( step BIGINT NOT NULL,
   changes BIGINT NOT NULL,
   made_at BIGINT NOT NULL,
   PRIMARY KEY (step) );
+CREATE TABLE channel ( chain_id BIGINT NOT NULL,
+  block_number BIGINT NOT NULL,
+  log_index INTEGER NOT NULL,
+  block_hash BLOB NOT NULL,
+  block_time BIGINT NOT NULL,
+  transaction_hash BLOB NOT NULL,
+  token VARCHAR(42) NOT NULL,
+  channel_id BLOB NOT NULL,
+  payer VARCHAR(42) NOT NULL,
+  receiver VARCHAR(42) NOT NULL,
+  PRIMARY KEY (chain_id, channel_id) );
+CREATE TABLE channel_fund ( chain_id BIGINT NOT NULL,
+  block_number BIGINT NOT NULL,
+  log_index INTEGER NOT NULL,
+  channel_id BLOB NOT NULL,
+  funder VARCHAR(42) NOT NULL,
+  remaining INTEGER NOT NULL,
+  PRIMARY KEY (chain_id, block_number, log_index, funder) );
 CREATE TABLE client_rated ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,
@@ -653,6 +672,8 @@ CREATE TABLE payment ( chain_id BIGINT NOT NULL,
   owner VARCHAR(42) NOT NULL,
   kinship VARCHAR(8),
   position INTEGER DEFAULT '0' NOT NULL,
+  kind VARCHAR(16) DEFAULT 'eip3009' NOT NULL,
+  ceiling INTEGER,
   PRIMARY KEY (chain_id, block_number, log_index) );
 CREATE TABLE payment_attested ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
@@ -707,7 +728,7 @@ CREATE TABLE payment_return ( chain_id BIGINT NOT NULL,
   payee VARCHAR(42) NOT NULL,
   receiver VARCHAR(42) NOT NULL,
   micros BIGINT NOT NULL,
-  PRIMARY KEY (chain_id, block_number, log_index) );
+  PRIMARY KEY (chain_id, block_number, log_index, payee) );
 CREATE TABLE payment_settled ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,
@@ -1597,6 +1618,25 @@ CREATE TABLE change_step ( step BIGINT NOT NULL,
   made_at BIGINT NOT NULL,
   PRIMARY KEY (step) );
 CREATE INDEX change_step_by_block ON change_step (chain_id, kept_block);
+CREATE TABLE channel ( chain_id BIGINT NOT NULL,
+  block_number BIGINT NOT NULL,
+  log_index INTEGER NOT NULL,
+  block_hash BYTEA NOT NULL,
+  block_time BIGINT NOT NULL,
+  transaction_hash BYTEA NOT NULL,
+  token VARCHAR(42) COLLATE "C" NOT NULL,
+  channel_id BYTEA NOT NULL,
+  payer VARCHAR(42) COLLATE "C" NOT NULL,
+  receiver VARCHAR(42) COLLATE "C" NOT NULL,
+  PRIMARY KEY (chain_id, channel_id) );
+CREATE TABLE channel_fund ( chain_id BIGINT NOT NULL,
+  block_number BIGINT NOT NULL,
+  log_index INTEGER NOT NULL,
+  channel_id BYTEA NOT NULL,
+  funder VARCHAR(42) COLLATE "C" NOT NULL,
+  remaining NUMERIC(78, 0) NOT NULL,
+  PRIMARY KEY (chain_id, block_number, log_index, funder) );
+CREATE INDEX channel_fund_by_channel ON channel_fund (chain_id, channel_id, funder, block_number, log_index);
 CREATE TABLE client_rated ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,
@@ -1886,6 +1926,8 @@ CREATE TABLE payment ( chain_id BIGINT NOT NULL,
   owner VARCHAR(42) COLLATE "C" NOT NULL,
   kinship VARCHAR(8),
   position INTEGER DEFAULT '0' NOT NULL,
+  kind VARCHAR(16) DEFAULT 'eip3009' NOT NULL,
+  ceiling NUMERIC(78, 0),
   PRIMARY KEY (chain_id, block_number, log_index) );
 CREATE INDEX payment_by_payee ON payment (chain_id, payee, block_number, log_index);
 CREATE INDEX payment_by_payer ON payment (chain_id, payer, block_number, log_index);
@@ -1947,7 +1989,7 @@ CREATE TABLE payment_return ( chain_id BIGINT NOT NULL,
   payee VARCHAR(42) COLLATE "C" NOT NULL,
   receiver VARCHAR(42) COLLATE "C" NOT NULL,
   micros BIGINT NOT NULL,
-  PRIMARY KEY (chain_id, block_number, log_index) );
+  PRIMARY KEY (chain_id, block_number, log_index, payee) );
 CREATE INDEX payment_return_by_receiver ON payment_return (chain_id, receiver, payee);
 CREATE TABLE payment_settled ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,

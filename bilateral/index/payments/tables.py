@@ -4,7 +4,16 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from bilateral.index.log.columns import ADDRESS, HASH, PLACE_KEY, WideInteger, optional, place_columns, required
+from bilateral.index.log.columns import (
+    ADDRESS,
+    HASH,
+    PLACE_KEY,
+    WideInteger,
+    log_columns,
+    optional,
+    place_columns,
+    required,
+)
 
 FORGOTTEN: Final = -1
 """The first block of a row which says that all payments were read again."""
@@ -43,6 +52,8 @@ payment: Final = sa.Table(
     *(*required(ADDRESS, "identity_registry"), *required(WideInteger, "agent_id"), *required(ADDRESS, "owner")),
     sa.Column("kinship", sa.String(8)),
     sa.Column("position", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("kind", sa.String(16), nullable=False, server_default="eip3009"),
+    sa.Column("ceiling", WideInteger),
     sa.PrimaryKeyConstraint(*PLACE_KEY),
 )
 sa.Index("payment_by_payer", *(payment.c[name] for name in ("chain_id", "payer", "block_number", "log_index")))
@@ -60,9 +71,29 @@ payment_return: Final = sa.Table(
     *place_columns("token"),
     *required(ADDRESS, "payee", "receiver"),
     sa.Column("micros", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint(*PLACE_KEY),
+    sa.PrimaryKeyConstraint(*PLACE_KEY, "payee"),  # one claim of a channel may spend the money of several accounts
 )
 sa.Index("payment_return_by_receiver", *(payment_return.c[name] for name in ("chain_id", "receiver", "payee")))
+
+channel: Final = sa.Table(
+    "channel",
+    metadata,
+    *place_columns("token"),
+    *required(HASH, "channel_id"),
+    *required(ADDRESS, "payer", "receiver"),
+    sa.PrimaryKeyConstraint("chain_id", "channel_id"),
+)
+
+channel_fund: Final = sa.Table(
+    "channel_fund",
+    metadata,
+    *log_columns(),
+    *required(HASH, "channel_id"),
+    *(*required(ADDRESS, "funder"), *required(WideInteger, "remaining")),
+    sa.PrimaryKeyConstraint(*PLACE_KEY, "funder"),
+)
+_FUND: Final = ("chain_id", "channel_id", "funder", "block_number", "log_index")
+sa.Index("channel_fund_by_channel", *(channel_fund.c[name] for name in _FUND))
 
 late_payment: Final = sa.Table(
     "late_payment",
@@ -72,5 +103,5 @@ late_payment: Final = sa.Table(
 )
 sa.Index("late_payment_by_sight", *(late_payment.c[name] for name in ("chain_id", "seen_block", "first_block")))
 
-CHAIN_TABLES: Final = (agent_account, payment, payment_return)
+CHAIN_TABLES: Final = (agent_account, payment, payment_return, channel, channel_fund)
 """Tables whose rows come out with the blocks that they are of."""

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, delete, select, update
 
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import ApprovalForAll
+from bilateral.core.payments import PaymentKind
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
 from bilateral.index.errors import ChainChangedError, CursorMovedError
@@ -122,7 +123,8 @@ class PaymentStore:
             registry, agent_id, owner = agents[0]
             row = (self.chain_id, *transfer[:9], self.terms.micros(transfer.token, transfer.amount), transfer.nonce)
             relation = _relation(transfer, agents, operators)
-            rows.append((*row, registry, agent_id, owner, relation, positions[transfer.transaction_hash]))
+            kind = PaymentKind.PLAIN if transfer.nonce is None else PaymentKind.EIP3009
+            rows.append((*row, registry, agent_id, owner, relation, positions[transfer.transaction_hash], kind, None))
             positions[transfer.transaction_hash] += 1
         return rows
 

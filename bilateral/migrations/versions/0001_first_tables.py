@@ -1,4 +1,4 @@
-"""Create the tables and views of version 1.0, as their modules describe them today.
+"""Create the tables and views, as their modules describe them today.
 
 A change of these tables is a further migration, which does nothing in new databases: this one has made the change.
 """
