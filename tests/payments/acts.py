@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eth_utils.crypto import keccak
@@ -75,7 +76,9 @@ class Deal:
         accepted: The terms, as the server states them.
         payload: What the buyer sends.
         authorization: What the buyer signed; None if it is flawed.
+        settle: Returns the contract and the call that move an amount by the authorization, and the payment.
         named: The transaction that the facilitator reports; empty for none.
+        second_payload: What the buyer sends after its answer, to buy another one; None for nothing.
         payments: All that was paid in the story.
     """
 
@@ -83,6 +86,7 @@ class Deal:
     accepted: dict
     payload: dict
     authorization: Authorization | None
+    settle: Callable[[int], tuple[str, bytes, Payment]]
     named: str = ""
     second_payload: dict | None = None
     payments: list[Payment] = field(default_factory=list)
@@ -112,31 +116,45 @@ class Acts:
             "extra": extra,
         }
 
-    def play(self, story):
-        """Send all transactions of a story, and return the deal, whose facts are complete when they are mined."""
-        chain, buyer = self.chain, self.chain.buyers[story.buyer]
+    def agree(self, story):
+        """Return the deal of a story, before anything happens on the chain."""
+        buyer = self.chain.buyers[story.buyer]
         is_pretender = story.act == "settles a token that moves another one"
         token = "pretender" if is_pretender else story.token
         accepted = self.accepted(story.kind, token, story.price, story.seller)
-        facilitator = wire.ROUTER if story.act.endswith("by a router") else chain.facilitator.address
+        facilitator = wire.ROUTER if story.act.endswith("by a router") else self.chain.facilitator.address
         lifetime = SHORT if story.act == "expires" else LONG
         signed, payload, settle = self._signed(story, buyer, token, story.price, facilitator, lifetime)
-        deal = Deal(story, accepted, payload, signed)
-        _ACTS[story.act](self, deal, settle)
+        deal = Deal(story, accepted, payload, signed, settle)
+        if story.act == "signs something else":
+            deal.payload, deal.authorization = flawed(payload, story.flaw, self.chain), None
+        elif story.act == "sends it again":
+            change = wire.twin if len(payload["signature"]) == 132 else bytes
+            again = change(bytes.fromhex(payload["signature"][2:]))
+            deal.second_payload = payload | {"signature": "0x" + again.hex(), "again": True}
+        elif story.act == "sends it for another token":
+            other = "taxed" if story.token == "dollar" else "dollar"
+            same = facilitator, lifetime, signed.nonce
+            _, deal.second_payload, _ = self._signed(story, buyer, other, story.price, *same)
         return deal
+
+    def happen(self, deal):
+        """Do what a story says on the chain, in one block or several."""
+        _ACTS[deal.story.act](self, deal)
+        self.chain.mine()
 
     # The acts.
 
-    def _settles(self, deal, settle, sender=None):
+    def _settles(self, deal, sender=None):
         sender = sender or self.chain.facilitator
-        to, data, payment = settle(deal.story.charged)
+        to, data, payment = deal.settle(deal.story.charged)
         deal.payments.append(payment)
         self.chain.send(sender, to, data, lambda sent: self._paid(deal, deal.authorization, payment, sent))
 
-    def _settles_by_router(self, deal, settle, twins=0):
+    def _settles_by_router(self, deal, twins=0):
         """Call the proxy by a contract, after a call that fails and before another payment, if there are twins."""
         story = deal.story
-        calls = [settle(story.charged)]
+        calls = [deal.settle(story.charged)]
         signed = [deal.authorization]
         for _ in range(twins):
             other = self.chain.buyers[(story.buyer + 1) % len(self.chain.buyers)]
@@ -154,10 +172,10 @@ class Acts:
         deal.payments += [payment for *_, payment in calls]
         self.chain.send(self.chain.relayer, wire.ROUTER, data, sent)
 
-    def _is_overtaken(self, deal, settle):
-        self._settles(deal, settle, self.chain.front_runner)
+    def _is_overtaken(self, deal):
+        self._settles(deal, self.chain.front_runner)
 
-    def _is_cancelled(self, deal, _):
+    def _is_cancelled(self, deal):
         signed, buyer = deal.authorization, self.chain.buyers[deal.story.buyer]
         if signed.kind == "eip3009":
             kind = "CancelAuthorization(address authorizer,bytes32 nonce)"
@@ -171,20 +189,20 @@ class Acts:
         signed.state = "cancelled"
         self._send_named(deal, buyer, to, data)
 
-    def _is_left(self, deal, _):
+    def _is_left(self, deal):
         """Nothing happens. The seller names a transfer that the buyer made for something else."""
-        self._names_transfer(deal, None)
+        self._names_transfer(deal)
 
-    def _names_nothing(self, deal, _):
+    def _names_nothing(self, deal):
         deal.named = "0x" + keccak(text=f"nothing {deal.story.number}").hex()
 
-    def _names_transfer(self, deal, _):
+    def _names_transfer(self, deal):
         story = deal.story
         arguments = self.chain.wallets[story.seller], story.price
         data = wire.call("transfer(address,uint256)", *arguments)
         self._send_named(deal, self.chain.buyers[story.buyer], deal.accepted["asset"], data)
 
-    def _names_earlier(self, deal, _, offset=0):
+    def _names_earlier(self, deal, offset=0):
         """The seller names the settlement of another authorization about the same amount."""
         story = deal.story
         buyer = self.chain.buyers[(story.buyer + offset) % len(self.chain.buyers)]
@@ -194,10 +212,10 @@ class Acts:
         deal.payments.append(payment)
         self.chain.send(facilitator, to, data, lambda sent: self._paid(deal, signed, payment, sent))
 
-    def _names_stranger(self, deal, settle):
-        self._names_earlier(deal, settle, offset=1)
+    def _names_stranger(self, deal):
+        self._names_earlier(deal, offset=1)
 
-    def _settles_another_token(self, deal, _):
+    def _settles_another_token(self, deal):
         story, facilitator = deal.story, self.chain.facilitator
         buyer = self.chain.buyers[story.buyer]
         signed, _, settle = self._signed(story, buyer, "foreign", story.price, facilitator.address, LONG)
@@ -205,15 +223,15 @@ class Acts:
         deal.payments.append(payment)
         self.chain.send(facilitator, to, data, lambda sent: self._paid(deal, signed, payment, sent))
 
-    def _settles_pretender(self, deal, settle):
+    def _settles_pretender(self, deal):
         """The signed token moves dollars of somebody who signed nothing."""
         victim = self.chain.buyers[(deal.story.buyer + 1) % len(self.chain.buyers)].address
         aim = wire.call("aim(address,address)", self.chain.tokens["dollar"], victim)
         self.chain.send(self.chain.relayer, self.chain.tokens["pretender"], aim)
-        self._settles(deal, settle)
+        self._settles(deal)
         deal.payments.clear()
 
-    def _pays_past_proxy(self, deal, _):
+    def _pays_past_proxy(self, deal):
         """The facilitator spends another permit of the buyer by Permit2 itself."""
         story, facilitator = deal.story, self.chain.facilitator
         token, nonce = deal.accepted["asset"], self._nonce(story)
@@ -224,7 +242,7 @@ class Acts:
         data = wire.call(name, permit, details, buyer.address, signature)
         self._send_named(deal, facilitator, wire.PERMIT2, data)
 
-    def _pays_by_allowance(self, deal, _):
+    def _pays_by_allowance(self, deal):
         story, facilitator = deal.story, self.chain.facilitator
         token, buyer = deal.accepted["asset"], self.chain.buyers[story.buyer]
         arguments = token, facilitator.address, story.price, 2**48 - 1
@@ -233,7 +251,7 @@ class Acts:
         data = wire.call("transferFrom(address,address,uint160,address)", *arguments)
         self._send_named(deal, facilitator, wire.PERMIT2, data)
 
-    def _imitates(self, deal, _):
+    def _imitates(self, deal):
         """A plain transfer stands beside the event that a settlement would log, from another contract."""
         story, token = deal.story, deal.accepted["asset"]
         buyer = self.chain.buyers[story.buyer]
@@ -244,41 +262,12 @@ class Acts:
         calls = [logs, (token, moves)] if story.kind == "eip3009" else [(token, moves), logs]
         self._send_named(deal, self.chain.relayer, wire.ROUTER, wire.routed(*calls))
 
-    def _charges_nothing(self, deal, _):
-        deal.named = ""
-
-    def _charges_all_later(self, deal, settle):
-        to, data, payment = settle(deal.story.price)
+    def _charges_all_later(self, deal):
+        """The answer named no transaction."""
+        to, data, payment = deal.settle(deal.story.price)
         deal.payments.append(payment)
-
-        def sent(transaction):
-            self._paid(deal, deal.authorization, payment, transaction)
-            deal.named = ""
-
-        self.chain.send(self.chain.facilitator, to, data, sent)
-
-    def _charges_too_much(self, deal, _):
-        deal.named = ""
-
-    def _signs_flawed(self, deal, _):
-        deal.payload = flawed(deal.payload, deal.story.flaw, self.chain)
-        deal.authorization = None
-
-    def _sends_again(self, deal, settle):
-        """The second message has another signature of the same authorization."""
-        self._settles(deal, settle)
-        again = wire.twin if deal.story.number % 4 < 2 else wire.compact
-        signature = bytes.fromhex(deal.payload["signature"][2:])
-        if len(signature) == 65:
-            deal.second_payload = deal.payload | {"signature": "0x" + again(signature).hex()}
-
-    def _sends_for_another_token(self, deal, settle):
-        self._settles(deal, settle)
-        story = deal.story
-        other = "taxed" if story.token == "dollar" else "dollar"
-        buyer, facilitator = self.chain.buyers[story.buyer], self.chain.facilitator.address
-        nonce = deal.authorization.nonce
-        _, deal.second_payload, _ = self._signed(story, buyer, other, story.price, facilitator, LONG, nonce)
+        sender = self.chain.facilitator
+        self.chain.send(sender, to, data, lambda sent: self._paid(deal, deal.authorization, payment, sent))
 
     # What they have in common.
 
@@ -338,7 +327,7 @@ class Acts:
 _ACTS = {
     "settles": Acts._settles,
     "settles by a router": Acts._settles_by_router,
-    "settles two by a router": lambda acts, deal, settle: acts._settles_by_router(deal, settle, 1),
+    "settles two by a router": lambda acts, deal: acts._settles_by_router(deal, 1),
     "is overtaken": Acts._is_overtaken,
     "is cancelled": Acts._is_cancelled,
     "expires": Acts._is_left,
@@ -352,12 +341,9 @@ _ACTS = {
     "pays past the proxy": Acts._pays_past_proxy,
     "pays by an allowance": Acts._pays_by_allowance,
     "imitates the contract": Acts._imitates,
-    "charges nothing": Acts._charges_nothing,
     "charges nothing and then all": Acts._charges_all_later,
-    "charges too much": Acts._charges_too_much,
-    "signs something else": Acts._signs_flawed,
-    "sends it again": Acts._sends_again,
-    "sends it for another token": Acts._sends_for_another_token,
+    "sends it again": Acts._settles,
+    "sends it for another token": Acts._settles,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import count
 
 from ape import project
@@ -13,22 +14,13 @@ from bilateral.documents import DataUriStore, RegistrationFile
 from simulation.event_chain import Node
 from tests.payments import wire
 from tests.payments.stories import AGENTS, BUYERS
+from tests.permit2 import place_contracts
 from tests.sdk.client.helpers import abi_of, deploy
 from tests.x402.world import signer_entry
 
 OPTIONS = ("--gas-limit", str(10**9), "--no-mining", "--order", "fifo")
 MOST = 2**256 - 1
 
-_CODE = {
-    wire.PERMIT2: "MockPermit2",
-    wire.EXACT: "MockExactProxy",
-    wire.UPTO: "MockUptoProxy",
-    wire.CHANNELS: "MockChannels",
-    wire.EIP3009_COLLECTOR: "MockEip3009Collector",
-    wire.PERMIT2_COLLECTOR: "MockPermit2Collector",
-    wire.ROUTER: "MockMulticall",
-}
-_GAS = hex(1_500_000)
 _FUNDS = 10**30
 _TRANSACTIONS_A_BLOCK = 60
 
@@ -46,12 +38,10 @@ class Chain:
         self.node = Node(url)
         self.web3 = Web3(HTTPProvider(url))
         self._ids = count(1)
-        self._waiting = []
+        self._waiting, self._nonces = [], Counter()
         self.rpc("evm_setAutomine", True)
         self.rpc("anvil_autoImpersonateAccount", True)
-        for address, name in _CODE.items():
-            runtime = getattr(project, name).contract_type.runtime_bytecode.bytecode
-            self.rpc("anvil_setCode", address, runtime if runtime.startswith("0x") else "0x" + runtime)
+        place_contracts(self.rpc, project)
         self.tokens = {
             "dollar": deploy(self.web3, project.MockPaymentTokenWithPermit),
             "taxed": deploy(self.web3, project.TokenSplitsTransfers),
@@ -87,15 +77,15 @@ class Chain:
 
     def send(self, sender, to, data, then=lambda _: None):
         """Send a transaction, and do something with its hash once it is sent."""
-        sent = {"from": sender.address, "to": to, "data": "0x" + data.hex(), "gas": _GAS}
-        self._waiting.append((sent, then))
+        self._waiting.append((sender.transaction(self._nonces[sender.address], to, data), then))
+        self._nonces[sender.address] += 1
 
     def mine(self):
         """Mine all transactions that wait, in several blocks, and return how many failed."""
         failed = 0
         while self._waiting:
             now, self._waiting = self._waiting[:_TRANSACTIONS_A_BLOCK], self._waiting[_TRANSACTIONS_A_BLOCK:]
-            hashes = self.batch(*(("eth_sendTransaction", sent) for sent, _ in now))
+            hashes = self.batch(*(("eth_sendRawTransaction", "0x" + sent.hex()) for sent, _ in now))
             self.rpc("evm_mine")
             receipts = self.batch(*(("eth_getTransactionReceipt", sent) for sent in hashes))
             assert None not in receipts, "the block is full"
@@ -125,6 +115,7 @@ class Chain:
                 registry.functions["register(string)"](uri).transact({"from": seller.address}), poll_latency=0.02
             )
             assert receipt["status"] == 1
+            self._nonces[seller.address] += 1
             self.agents.append(agent)
 
     def _fund(self):
@@ -135,7 +126,7 @@ class Chain:
         self.rpc("evm_setAutomine", False)
         for name in ("dollar", "taxed", "foreign"):
             token = self.tokens[name]
-            for person in (*self.buyers, self.patron):
+            for person in (*self.buyers, *self.sellers, self.patron):
                 self.send(self.relayer, token, wire.call("mint(address,uint256)", person.address, 10**15))
                 for spender in (wire.PERMIT2, wire.ROUTER, self.tokens["pretender"], self.sponsor):
                     self.send(person, token, wire.call("approve(address,uint256)", spender, MOST))

@@ -11,6 +11,9 @@ AGENTS, BUYERS = 3, 24
 STRANGER = AGENTS
 """The number of the seller that is no agent."""
 
+FREE_AGENTS = (0,)
+"""The numbers of the sellers that declare that an answer may be free."""
+
 ACTS = {
     "settles": 40,
     "settles by a router": 8,
@@ -102,6 +105,7 @@ CHANNEL_ACTS = (
     "claims and refunds",
     "claims of a stranger's deposit",
     "claims of both deposits",
+    "pays a buyer",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import coincurve
+import rlp
 from eth_abi import encode
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
@@ -17,6 +18,8 @@ PERMIT2_COLLECTOR = "0x4020425FAf3B746C082C2f942b4E5159887B0005"
 ROUTER = "0xcA11bde05977b3631167028862bE2a173976CA11"
 RETIRED_PROXY = "0x402039b3d6E6BEC5A02c2C9fd937ac17A6940002"
 ESCROW_COLLECTORS = ("0x8612dfdc421f80336cd14E8EF9cb1E765dB5ab88", "0xD69831Aed5bfe262067ec4c751f4F830EcdD446e")
+
+_GAS, _GAS_PRICE = 1_500_000, 10**10  # above the base fee
 
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
@@ -49,6 +52,13 @@ class Account:
         """Return a signature of 65 bytes."""
         signed = self.key.sign_recoverable(digest, hasher=None)
         return signed[:64] + bytes([27 + signed[64]])
+
+    def transaction(self, nonce, to, data):
+        """Sign a transaction (EIP-155), and return its bytes."""
+        fields = [nonce, _GAS_PRICE, _GAS, bytes.fromhex(to[2:]), 0, data]
+        signature = self.sign(keccak(rlp.encode([*fields, CHAIN_ID, 0, 0])))
+        v = CHAIN_ID * 2 + 8 + signature[64]
+        return rlp.encode([*fields, v, int.from_bytes(signature[:32]), int.from_bytes(signature[32:64])])
 
 
 def word(value):
