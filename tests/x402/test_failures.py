@@ -145,7 +145,8 @@ def test_hooks_before_the_payment_refuse_or_pass_whatever_the_client_sends(decla
             extension.on_after_verify(declared[extension.key], VerifyResultContext(**answers, result=result))
         finally:
             CURRENT.reset(token)
-        assert refused is None or refused.reason.startswith(("invalid_client_agent", "no_agent", "ambiguous_payment"))
+        reasons = ("invalid_client_agent", "no_agent", "ambiguous_payment", "unsupported_payment")
+        assert refused is None or refused.reason.startswith(reasons)
 
     check()
 
@@ -194,12 +195,12 @@ def test_payment_of_version_1_is_answered_with_402(shop, buyer, token):
     assert token.functions.balanceOf(buyer.address).call() == 10**9
 
 
-def test_scheme_without_transactions_takes_no_money(declared):
+@pytest.mark.parametrize("scheme", ["batch-settlement", "auth-capture"])
+def test_scheme_without_a_transaction_for_each_payment_takes_no_money(declared, scheme, caplog):
     extension = KINDS[0](SIGNING_KEY)
-    abort_result = extension.on_before_verify(
-        declared[extension.key], VerifyContext(**parts(scheme="batch-settlement"))
-    )
-    assert abort_result.reason == "scheme_without_transaction"
+    refused = extension.on_before_verify(declared[extension.key], VerifyContext(**parts(scheme=scheme)))
+    assert refused.reason == f"{scheme}_not_supported"
+    assert "no transaction of its own would prove a payment of this kind" in caplog.text
 
 
 @pytest.fixture(scope="module")

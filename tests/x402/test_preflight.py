@@ -24,7 +24,6 @@ from bilateral.x402 import (
     check_url,
     declare_8004_reputation,
 )
-from bilateral.x402.clients.preflight import ask_price, findings_of
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.wsgi import protect_flask
 from tests.sdk.servers import HttpServer, redirect, respond
@@ -224,7 +223,6 @@ def priced(token, web3, project, deployment):
             "token_without_eip3009",
             "has no transfers with authorization",
         ),
-        "erc7710": ({"assetTransferMethod": "erc7710"}, {}, "erc7710_not_supported", "by EIP-3009 or Permit2"),
     }
 
 
@@ -257,16 +255,10 @@ def test_server_whose_token_takes_no_such_payment_does_not_start(mispriced, pric
     assert priced[kind][3] in problem
 
 
-@pytest.mark.parametrize("kind", [*PRICED, "erc7710"])
+@pytest.mark.parametrize("kind", PRICED)
 def test_price_whose_token_takes_no_such_payment_is_found_from_outside(mispriced, priced, verifier, kind):
-    if kind in PRICED:
-        with serving(mispriced(kind)) as url:
-            findings = check_url(verifier, url + "/weather")
-    else:
-        with serving(mispriced("a wrong name")) as url:
-            price = ask_price(url + "/weather")
-        price["accepts"][0]["extra"] |= priced[kind][0]
-        findings = findings_of(verifier, url, price)
+    with serving(mispriced(kind)) as url:
+        findings = check_url(verifier, url + "/weather")
     assert [(finding.check, finding.code) for finding in findings] == [
         ("wallet", ""),
         ("keys", ""),

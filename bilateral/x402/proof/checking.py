@@ -240,21 +240,10 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
         raise PaymentRefusedError("token_not_found", f"asset: {network} has no contract at {token}")
     if kind_of_terms(terms.get("scheme"), extra) is not PaymentKind.EIP3009:
         return  # Permit2 moves any token
-    proxy = PROXIES.get(kind_of_terms(terms.get("scheme"), extra))
-    if proxy is not None:
-        yield from _check_contracts(network, PERMIT2, proxy)
-        return
     if (yield from _view(token, "authorizationState(address,bytes32)", _STATE_ARGUMENTS)) is None:
         problem = f"asset: {token} has no transfers with authorization (EIP-3009), which the scheme exact needs"
         raise PaymentRefusedError("token_without_eip3009", problem)
     yield from _check_domain(token, network, extra if isinstance(extra, dict) else {})
-
-
-def _check_contracts(network: str, *contracts: str) -> Operation[None]:
-    for contract in contracts:
-        if not answers.data((yield Rpc("eth_getCode", (contract, "latest")))):
-            problem = f"{network} has no contract at {contract}, which payments by Permit2 need"
-            raise PaymentRefusedError("permit2_not_deployed", problem)
 
 
 def missing_contracts(terms: Mapping[str, Any]) -> Operation[list[str]]:

@@ -65,8 +65,10 @@ def find_settlement(verifier: Verifier, context: Context) -> Settlement:
 def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
     """Refuse an authorization that the chain takes no more: facilitators need not look."""
     settlement, exchange = find_settlement(verifier, context), CURRENT.get()
-    if settlement.is_paid or settlement.is_expired:
-        return AbortResult("nonce_used" if settlement.is_paid else "authorization_expired")
+    if settlement.is_paid or settlement.is_canceled:
+        return AbortResult("nonce_used")
+    if settlement.is_expired:
+        return AbortResult("authorization_expired")
     if exchange is not None:
         exchange.is_unused = settlement.is_paid is False
     return None
@@ -112,12 +114,17 @@ def free_settlement(context: Context) -> SettleResponse:
 
 def settlement_on_chain(verifier: Verifier, context: Context) -> SettleResponse | None:
     """Return the settlement that the chain shows of exactly this payment; None if it shows none."""
-    payment = _agreed(context)
-    transaction = verifier.find_settling_transaction(payment)
+    transaction = verifier.find_settling_transaction(_agreed(context))
     if transaction is None:
         return None
-    payer, network = payer_of(payment["payload"]), str(context.requirements.network)
-    return SettleResponse(success=True, transaction=transaction, network=network, payer=payer)
+    amount = find_settlement(verifier, context).amount
+    return SettleResponse(
+        success=True,
+        transaction=transaction,
+        network=str(context.requirements.network),
+        payer=payer_of(context.payment_payload.payload),
+        amount=None if amount is None else str(amount),
+    )
 
 
 def _terms(context: Context) -> dict[str, Any]:

@@ -8,7 +8,8 @@ registry submits the payment to its token and records it in the same transaction
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final
 
 from eth_utils.crypto import keccak
@@ -18,10 +19,13 @@ from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
+from bilateral.core.payments.contracts import AUTHORIZATION_USED, EXACT_PROXY, TRANSFER
+from bilateral.core.payments.kinds import PERMIT2
 from bilateral.core.payments.settling import address_topic
-from bilateral.x402.proof.settlements import SEARCHED_BLOCKS
-from bilateral.x402.server.exchange import Reservations
+from bilateral.node.running import StepRunner
+from bilateral.node.transport import Transport
+from bilateral.x402.proof.settlements import SEARCHED_BLOCKS, find_settlement
+from bilateral.x402.server.exchange import Reservations, payment_key
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _SETTLE: Final = {
@@ -29,6 +33,8 @@ _SETTLE: Final = {
 }
 """The ABI of each overload of `settle`, by its number of arguments."""
 
+_SETTLE_BY_PERMIT2: Final = ("settle", "settleWithPermit")
+_REQUEST_SECONDS: Final = 30.0
 _TERMS: Final = 6
 """The arguments of a token's `transferWithAuthorization` before its signature."""
 
@@ -38,9 +44,9 @@ _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("na
 class SettlingSigner(FacilitatorWeb3Signer):
     """Settles EIP-3009 payments through the registry. Other payments, and other tokens, go the SDK's way.
 
-    Anybody who sees a signed payment can submit it to the token first. It is paid then, though not recorded. The signer
-    finds that transaction and reports it once, so that the server delivers. A payment of its own that is submitted
-    again stays a failure.
+    Anybody who sees a signed payment of the scheme `exact` can submit it first. It is paid then, though not recorded.
+    The signer finds that transaction and reports it once, so that the server delivers. A payment of its own that is
+    submitted again stays a failure.
 
     Args:
         private_key: The key of the account that pays the gas, in hexadecimal digits.
@@ -49,7 +55,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         own_accounts: The accounts of the facilitator's other processes. Their payments are not those of others.
         reservations: The payments of others that were reported. Signers of one process may share it. By default one of
             the signer's own.
-        searched_blocks: The latest blocks in which a payment of others is looked for.
+        searched_blocks: The latest blocks in which a payment by EIP-3009 of others is looked for.
         **options: The SDK's own options, such as `gas_limit`.
     """
 
@@ -70,6 +76,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         self._reservations = Reservations() if reservations is None else reservations
         self._searched_blocks = searched_blocks
         self._deadlines: dict[str, float] = {}
+        self._runner = StepRunner(Transport(rpc_url, _REQUEST_SECONDS))
         self._tokens = frozenset(self.read_contract(self._registry, _TOKENS, "getTokenAddresses"))
 
     def write_contract(
@@ -89,22 +96,37 @@ class SettlingSigner(FacilitatorWeb3Signer):
         Raises:
             ContractLogicError: The registry or the token refuses the payment, and nobody else submitted it.
         """
-        token = checksummed(address)
-        if function_name != _TRANSFER_BY_SIGNATURE or token not in self._tokens:
+        contract = checksummed(address)
+        if contract == EXACT_PROXY and function_name in _SETTLE_BY_PERMIT2:
+            find = partial(self._settled_by_strangers, *args[-4:-1])
+            return self._submit(contract, abi, function_name, args, data_suffix, find)
+        if function_name != _TRANSFER_BY_SIGNATURE or contract not in self._tokens:
             return super().write_contract(address, abi, function_name, *args, data_suffix=data_suffix)
         terms, signature = args[:_TERMS], args[_TERMS:]
-        arguments = (*terms, token, *signature)
-        settle = _SETTLE[len(arguments)]
+        arguments = (*terms, contract, *signature)
+        find = partial(self._submitted_by_strangers, contract, args)
+        return self._submit(self._registry, _SETTLE[len(arguments)], "settle", arguments, data_suffix, find)
+
+    def _submit(  # noqa: PLR0913, PLR0917  # a call, and what to do if it fails
+        self,
+        contract: str,
+        abi: list[dict[str, Any]],
+        name: str,
+        arguments: Sequence[Any],
+        data_suffix: str | None,
+        find: Callable[[], str | None],
+    ) -> str:
+        """Send a transaction, unless somebody else has made the payment, or makes it before."""
         try:
-            self.read_contract(self._registry, settle, "settle", *arguments)
+            self.read_contract(contract, abi, name, *arguments)
         except ContractLogicError:
-            submitted = self._submitted_by_strangers(token, args)
+            submitted = find()
             if submitted is None:
                 raise
             return submitted
-        sent = super().write_contract(self._registry, settle, "settle", *arguments, data_suffix=data_suffix)
+        sent = super().write_contract(contract, abi, name, *arguments, data_suffix=data_suffix)
         self._deadlines[sent] = time.monotonic() + self._confirmation_timeout_seconds
-        return self._overtaken(sent, token, args) or sent
+        return self._overtaken(sent, find) or sent
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
         """Wait for a transaction to be mined, for what is left of its time if `write_contract` has waited for it.
@@ -120,14 +142,14 @@ class SettlingSigner(FacilitatorWeb3Signer):
             self._w3.eth.wait_for_transaction_receipt(tx_hash, timeout=max(0.0, deadline - time.monotonic()))  # type: ignore[arg-type]
         return super().wait_for_transaction_receipt(tx_hash)
 
-    def _overtaken(self, sent: str, token: str, terms: Sequence[Any]) -> str | None:
+    def _overtaken(self, sent: str, find: Callable[[], str | None]) -> str | None:
         """Return the transaction of somebody else that came first; None if our own succeeds or is still pending."""
         try:
             receipt = self._w3.eth.wait_for_transaction_receipt(sent, timeout=self._confirmation_timeout_seconds)  # type: ignore[arg-type]
         except TimeExhausted:
             return None  # the SDK looks once more, and reports the payment as pending
         del self._deadlines[sent]
-        return None if receipt["status"] == 1 else self._submitted_by_strangers(token, terms)
+        return None if receipt["status"] == 1 else find()
 
     def _submitted_by_strangers(self, token: str, terms: Sequence[Any]) -> str | None:
         """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
@@ -150,11 +172,29 @@ class SettlingSigner(FacilitatorWeb3Signer):
             following = (entry for entry in receipt["logs"] if entry["logIndex"] == log["logIndex"] + 1)
             if not any(_is_transfer(transfer, token, payer, payee, amount) for transfer in following):
                 continue
-            key, holder = keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()
-            if self._reservations.take(key, holder):
-                self._reservations.settle(key, holder)
+            if self._is_first(keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce)):
                 return "0x" + bytes(log["transactionHash"]).hex()
         return None
+
+    def _settled_by_strangers(self, permit: Any, owner: str, witness: Any) -> str | None:
+        """Return the transaction of somebody else that made a payment by Permit2, as `_submitted_by_strangers`."""
+        (token, amount), nonce, deadline = permit
+        accepted = {"scheme": "exact", "asset": token, "payTo": witness[0], "amount": str(amount)}
+        signed = {"from": owner, "spender": EXACT_PROXY, "nonce": str(nonce), "deadline": str(deadline)}
+        signed |= {"permitted": {"token": token, "amount": str(amount)}}
+        payload = {PERMIT2: signed | {"witness": {"to": witness[0], "validAfter": str(witness[1])}}}
+        transaction = self._runner.run(find_settlement(accepted, payload)).transaction
+        if transaction is None or checksummed(self._w3.eth.get_transaction(transaction)["from"]) in self._own:  # type: ignore[arg-type]
+            return None
+        return transaction if self._is_first(payment_key(f"eip155:{self._w3.eth.chain_id}", token, payload)) else None
+
+    def _is_first(self, key: bytes) -> bool:
+        """Return True if the payment was not reported before."""
+        holder = object()
+        is_first = self._reservations.take(key, holder)
+        if is_first:
+            self._reservations.settle(key, holder)
+        return is_first
 
 
 def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> bool:
