@@ -31,16 +31,19 @@ def python_integer(value: Any) -> int:
 def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[tuple[Any, ...]]:
     """Convert the integers of rows that SQLite cannot hold."""
     for at in wide:
-        values = [row[at] for row in rows]
-        if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
-            rows = [(*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
+        values = [row[at] for row in rows if row[at] is not None]
+        if values and (max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN):
+            rows = [row if row[at] is None else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
     return rows
 
 
 def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any, ...]]:
     """Convert the values that a driver returned for wide integers to Python's. See `narrowed`."""
     for at in wide:
-        rows = [row if type(row[at]) is int else (*row[:at], python_integer(row[at]), *row[at + 1 :]) for row in rows]
+        rows = [
+            row if type(row[at]) is int or row[at] is None else (*row[:at], python_integer(row[at]), *row[at + 1 :])
+            for row in rows
+        ]
     return rows
 
 

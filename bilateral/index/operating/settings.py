@@ -153,6 +153,7 @@ class _PaymentsTable(_Table):
     tokens: dict[str, int]
     confirmations: int = PaymentTerms.confirmations
     counts_plain: bool = PaymentTerms.counts_plain
+    traces: bool = PaymentTerms.traces
 
 
 class _ChainTable(_Table):

@@ -3,16 +3,25 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import PaymentKind
 
 MICROS: Final = 6
 """The decimals in which volumes are kept: millionths of a dollar."""
 
 _RETURNS: Final = "owners"
 """The senders whose transfers count as returns. Payments that were stored by another rule are read again."""
+
+_KINDS: Final = (
+    PaymentKind.EIP3009,
+    PaymentKind.PERMIT2_EXACT,
+    PaymentKind.PERMIT2_UPTO,
+    PaymentKind.CHANNEL,
+)
+"""The kinds of payments that count. Payments that were stored by fewer of them are read again."""
 
 _MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18
 _MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block is final
@@ -27,11 +36,14 @@ class PaymentTerms:
         confirmations: The blocks that must hold or follow a payment.
         counts_plain: True if transfers without an authorization count too. Anybody can send those to himself for less
             gas, so they are left out by default.
+        traces: True if payments by Permit2 count too that a contract settles for others. Each endpoint must have
+            `debug_traceTransaction`, and nothing proves its traces.
     """
 
     tokens: Mapping[str, int] = field(default_factory=dict)
     confirmations: int = 1
     counts_plain: bool = False
+    traces: bool = False
 
     def __post_init__(self) -> None:
         """Check the terms, and bring addresses into checksum form."""
@@ -51,14 +63,14 @@ class PaymentTerms:
     @property
     def text(self) -> str:
         """The terms that stored payments depend on. If they change, payments are read again."""
-        rules = {"plain": self.counts_plain, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))}
-        return json.dumps(rules)
+        rules: dict[str, Any] = {"kinds": _KINDS, "plain": self.counts_plain, "traces": self.traces}
+        return json.dumps({**rules, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))})
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read the terms that payments were stored by."""
         stored = json.loads(text)
-        return cls(stored["tokens"], counts_plain=stored["plain"])
+        return cls(stored["tokens"], counts_plain=stored["plain"], traces=stored.get("traces", False))
 
     def micros(self, token: str, amount: int) -> int:
         """Return an amount in millionths of a dollar, rounded down."""

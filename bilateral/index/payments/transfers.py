@@ -4,21 +4,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from eth_utils.crypto import keccak
-
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events.decoder import paired_nonces, unsure_groups
 from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import PaymentKind, ReceiptLog
+from bilateral.core.payments.contracts import AUTHORIZATION_USED, BATCH, EXACT_PROXY, TRANSFER, UPTO_PROXY
+from bilateral.core.payments.settling import address_topic
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log.lists import in_parts
 
-TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
+TRANSFER_TOPIC: Final = "0x" + TRANSFER.hex()
 """The first topic of a transfer (ERC-20)."""
 
-USED_TOPIC: Final = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
+USED_TOPIC: Final = "0x" + AUTHORIZATION_USED.hex()
 """The first topic of an authorization that was used (EIP-3009)."""
 
 TOPICS: Final = 3
@@ -45,7 +46,9 @@ class TokenTransfer(NamedTuple):
         sender: The account that it came from.
         receiver: The account that it went to.
         amount: The amount, in the token's smallest unit.
-        nonce: The nonce of the authorization that it used; None without one.
+        nonce: The nonce of the payment that it settled, for a claim the id of the channel; None without one.
+        kind: The kind of that payment.
+        ceiling: The amount that the payer of a metered payment signed.
     """
 
     block_number: int
@@ -58,6 +61,8 @@ class TokenTransfer(NamedTuple):
     receiver: str
     amount: int
     nonce: bytes | None = None
+    kind: PaymentKind = PaymentKind.PLAIN
+    ceiling: int | None = None
 
     @property
     def place(self) -> tuple[int, int]:
@@ -69,19 +74,66 @@ class TokenTransfer(NamedTuple):
         """The group that it shares with its authorization, and the index of the log."""
         return (self.block_number, self.transaction_hash, self.token, self.sender), self.log_index
 
+    def log(self) -> ReceiptLog:
+        """Return its log."""
+        topics = TRANSFER, address_topic(self.sender), address_topic(self.receiver)
+        return ReceiptLog(self.log_index, self.token, topics, self.amount.to_bytes(_WORD))
 
-class TransferSource(Source):
+
+class FilteredSource(Source):
+    """The logs of some contracts under some topics, as one endpoint shows them.
+
+    Args:
+        contracts: The contracts, in checksum form.
+        wait: Waits some seconds; returns False to give up.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, contracts: Sequence[str], wait: Callable[[float], bool] | None = None
+    ) -> None:
+        super().__init__(endpoint, contracts, wait=wait)
+        self._contracts = contracts
+        self._filter: list[Any] = []
+
+    def read(self, topics: list[Any], first: int, last: int) -> Iterator[BlockLogs]:
+        """Yield the blocks of a range that have such logs."""
+        self._filter = topics
+        while first <= last:
+            logs, end = self.logs(first, last)
+            yield from logs
+            first = end + 1
+
+    def read_timed(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
+        """Return the same with the times of blocks, each compared with its header."""
+        blocks = list(self.read(topics, first, last))
+        for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
+            if block.hash != header.block.hash:
+                raise EndpointLiesError(self.name, f"the logs of block {block.number} are of another block")
+            block.time = header.block.time
+        return blocks
+
+    def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
+        query = {"address": list(self._contracts), "fromBlock": hex(first), "toBlock": hex(last)}
+        entries = self.endpoint.request("eth_getLogs", ({**query, "topics": self._filter},), list[LogEntry])
+        return self._grouped(entries, self._contracts, first, last)
+
+
+class TransferSource(FilteredSource):
     """The logs of tokens as one endpoint shows them.
 
     Args:
         tokens: The tokens, in checksum form.
         wait: Waits some seconds; returns False to give up.
+
+    Attributes:
+        proxies: The logs of the proxies of Permit2. Each source learns for itself how many blocks fit into an answer.
+        channels: The logs of the contract of channels.
     """
 
     def __init__(self, endpoint: Endpoint, tokens: Sequence[str], wait: Callable[[float], bool] | None = None) -> None:
-        super().__init__(endpoint, tokens, wait=wait)
-        self._tokens = tokens
-        self._filter: list[Any] = []
+        super().__init__(endpoint, tokens, wait)
+        self.proxies = FilteredSource(endpoint, [EXACT_PROXY, UPTO_PROXY], wait)
+        self.channels = FilteredSource(endpoint, [BATCH], wait)
 
     def transfers(
         self, side: Literal["sender", "receiver"], accounts: Collection[str], first: int, last: int
@@ -100,7 +152,7 @@ class TransferSource(Source):
         """Return the authorizations that some accounts' transfers used."""
         uses: dict[tuple[Group, int], bytes] = {}
         for part in in_parts(sorted(accounts), _ACCOUNTS):
-            for block in self._read([[USED_TOPIC], _topics(part)], first, last):
+            for block in self.read([[USED_TOPIC], _topics(part)], first, last):
                 for index, entry in zip(block.indices, block.entries, strict=True):
                     if len(entry.topics) == TOPICS and entry.topics[0].lower() == USED_TOPIC:
                         log = block.number, hash_of(entry.transactionHash), address_of(entry.address)
@@ -108,12 +160,7 @@ class TransferSource(Source):
         return uses
 
     def _read_transfers(self, topics: list[Any], first: int, last: int) -> Iterator[TokenTransfer]:
-        blocks = self._read(topics, first, last)
-        for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
-            if block.hash != header.block.hash:
-                raise EndpointLiesError(self.name, f"the logs of block {block.number} are of another block")
-            block.time = header.block.time
-        for block in blocks:
+        for block in self.read_timed(topics, first, last):
             for index, entry in zip(block.indices, block.entries, strict=True):
                 # A token may have other events under the same topic: those of ERC-721 have four topics.
                 if len(entry.topics) != TOPICS or entry.topics[0].lower() != TRANSFER_TOPIC:
@@ -124,20 +171,6 @@ class TransferSource(Source):
                 place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
                 accounts = _account(entry.topics[1]), _account(entry.topics[2])
                 yield TokenTransfer(*place, address_of(entry.address), *accounts, int.from_bytes(data))
-
-    def _read(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
-        self._filter = topics
-        blocks: list[BlockLogs] = []
-        while first <= last:
-            logs, end = self.logs(first, last)
-            blocks += logs
-            first = end + 1
-        return blocks
-
-    def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
-        query = {"address": list(self._tokens), "fromBlock": hex(first), "toBlock": hex(last), "topics": self._filter}
-        entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
-        return self._grouped(entries, self._tokens, first, last)
 
 
 def _topics(accounts: Sequence[str]) -> list[str]:
@@ -159,4 +192,8 @@ def with_nonces(
 ) -> list[TokenTransfer]:
     """Return transfers with the nonces of their authorizations, see `paired_nonces`."""
     nonces = paired_nonces({transfer.place_in_group for transfer in (*transfers, *further)}, used)
-    return [transfer._replace(nonce=nonces.get(transfer.place_in_group, transfer.nonce)) for transfer in transfers]
+    return [
+        transfer if nonce is None else transfer._replace(nonce=nonce, kind=PaymentKind.EIP3009)
+        for transfer in transfers
+        for nonce in (nonces.get(transfer.place_in_group),)
+    ]

@@ -5,6 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, select, update
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, Engine, delete, select, update
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.payments import PaymentKind
+from bilateral.core.payments.contracts import CANONICAL
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
 from bilateral.index.errors import ChainChangedError, CursorMovedError
@@ -20,6 +22,8 @@ from bilateral.index.log.lists import in_parts
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import JOURNAL_BLOCKS
 from bilateral.index.payments.accounts import Wallets, accounts_until, first_blocks, store_accounts
+from bilateral.index.payments.channels import ChannelLogs, read_channel_logs, store_channels
+from bilateral.index.payments.permits import PermitReader
 from bilateral.index.payments.projection import note_forgotten_payments, note_late_payments
 from bilateral.index.payments.tables import CHAIN_TABLES, agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
@@ -27,6 +31,19 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource, un
 
 _MOST_BLOCKS: Final = 10_000
 """Blocks of one step: its rows are in memory."""
+
+_POSITIONS: Final = {
+    PaymentKind.PERMIT2_EXACT: 1 << 20,
+    PaymentKind.PERMIT2_UPTO: 1 << 20,
+    PaymentKind.CHANNEL: 1 << 21,
+}
+"""The first position in a transaction of payments of kinds that count since version 1.1 of the tables.
+
+Messages of buyers name a payment by its position. Those of the other payments stay as they were: 0, 1, 2, …
+"""
+
+_NO_CHANNELS: Final = ChannelLogs()
+_PLACE: Final = itemgetter(0, 1)
 
 
 @dataclass(frozen=True)
@@ -86,21 +103,33 @@ class PaymentStore:
             connection.execute(delete(table).where(*within))  # of a range that was not finished
             store_accounts(connection, rows_of(connection), self.chain_id, due.first, due.last)
             wallets = accounts_until(connection, self.chain_id, "wallet")
-            return wallets, accounts_until(connection, self.chain_id, "owner")
+            owners = accounts_until(connection, self.chain_id, "owner")
+        return sorted(set(wallets) - CANONICAL), sorted(set(owners) - CANONICAL)
 
-    def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
+    def append(
+        self,
+        due: PaymentRange,
+        paid: Sequence[TokenTransfer],
+        returned: Sequence[TokenTransfer],
+        channels: ChannelLogs = _NO_CHANNELS,
+    ) -> int:
         """Store the payments of a range, and move the cursor to its end."""
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
-            blocks = {transfer.block_number: transfer.block_hash for transfer in (*paid, *returned)}
+            blocks = {log.block_number: log.block_hash for log in (*paid, *returned, *channels.transfers)}
+            blocks |= {event.block_number: event.block_hash for event in channels.events}
             self._require_blocks(connection, due, blocks)
-            payments = self._payments(connection, [transfer for transfer in paid if transfer.amount > 0])
+            flows = store_channels(connection, self.chain_id, self.terms.tokens, channels)
+            paid = sorted((transfer for transfer in (*paid, *flows.claims) if transfer.amount > 0), key=_PLACE)
+            payments = self._payments(connection, paid)
             # A range ends at any block, so that an account may be a seller only after its transfer.
+            returned = (*returned, *flows.returns)
             sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
             back = [
                 (self.chain_id, *transfer[:8], self.terms.micros(transfer.token, transfer.amount))
                 for transfer in returned
                 if transfer.amount > 0 and sellers.get(transfer.sender, due.last + 1) <= transfer.block_number
+                if not {transfer.sender, transfer.receiver} & CANONICAL
             ]
             rows = rows_of(connection)
             rows.insert(payment, payments)
@@ -114,19 +143,27 @@ class PaymentStore:
         sellers = [
             (transfer, agents)
             for transfer in paid
-            if transfer.nonce is not None or self.terms.counts_plain
+            if transfer.kind is not PaymentKind.PLAIN or self.terms.counts_plain
             if (agents := wallets.agents_at(transfer.receiver, transfer.place))
         ]
         operators = _Operators(connection, self.chain_id, {transfer.sender for transfer, _ in sellers})
-        rows, positions = [], Counter[bytes]()
+        rows, positions = [], Counter[tuple[bytes, int]]()
         for transfer, agents in sellers:
+            start = 0 if self._has_old_position(transfer) else _POSITIONS[transfer.kind]
+            position = start + positions[transfer.transaction_hash, start]
+            positions[transfer.transaction_hash, start] += 1
+            if {transfer.sender, transfer.receiver} & CANONICAL:
+                continue  # it has a position all the same
             registry, agent_id, owner = agents[0]
             row = (self.chain_id, *transfer[:9], self.terms.micros(transfer.token, transfer.amount), transfer.nonce)
-            relation = _relation(transfer, agents, operators)
-            kind = PaymentKind.PLAIN if transfer.nonce is None else PaymentKind.EIP3009
-            rows.append((*row, registry, agent_id, owner, relation, positions[transfer.transaction_hash], kind, None))
-            positions[transfer.transaction_hash] += 1
+            of_seller = registry, agent_id, owner, _relation(transfer, agents, operators)
+            rows.append((*row, *of_seller, position, transfer.kind, transfer.ceiling))
         return rows
+
+    def _has_old_position(self, transfer: TokenTransfer) -> bool:
+        """Return True if a transfer counted before there were kinds."""
+        is_transfer = transfer.kind is not PaymentKind.CHANNEL
+        return transfer.kind is PaymentKind.EIP3009 or (self.terms.counts_plain and is_transfer)
 
     def _index_cursor(self, connection: Connection) -> Any:
         table = schema.chain
@@ -226,6 +263,7 @@ class PaymentFollower:
         self._pool = pool
         self._wait = wait
         self._sources: dict[str, TransferSource] = {}
+        self._permits = PermitReader(store.terms)
 
     def step(self) -> bool:
         """Store the payments of the next range of blocks."""
@@ -259,8 +297,10 @@ class PaymentFollower:
             used = source.authorizations(payers, first, last)
             unsure = unsure_senders(paid, used)
             paid = with_nonces(paid, used, source.transfers("sender", unsure, first, last) if unsure else ())
+            paid = self._permits.mark(source, paid)
+        channels = read_channel_logs(source, due.first, due.last)
         self._require_end(source, due)
-        return self._store.append(due, paid, returned)
+        return self._store.append(due, paid, returned, channels)
 
     def _require_end(self, source: TransferSource, due: PaymentRange) -> None:
         header = source.header(due.last)

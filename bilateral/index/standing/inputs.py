@@ -66,7 +66,8 @@ _RETURNS: Final = f"""
     FROM payment_return moved WHERE chain_id = :chain_id AND payee IN (SELECT payee FROM payment WHERE {_OF_AGENTS})
     AND NOT EXISTS (
       SELECT 1 FROM payment WHERE payment.chain_id = moved.chain_id
-        AND payment.block_number = moved.block_number AND payment.log_index = moved.log_index)
+        AND payment.block_number = moved.block_number AND payment.log_index = moved.log_index
+        AND payment.payer = moved.payee)
     ORDER BY block_number, log_index
 """
 """The money that paid wallets passed on. Their purchases are payments alone, and reward no seller that praises them."""

@@ -10,7 +10,8 @@ from bilateral.index.files.worker import FileSettings
 from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.terms import PaymentTerms
-from tests.index.payments.world import DEPLOYMENT, TOKEN, Payments
+from tests.index.payments.world import DEPLOYMENT, SELLER, TOKEN, Payments
+from tests.permit2 import PaymentChain
 
 TERMS = PaymentTerms({TOKEN: 6})
 
@@ -31,3 +32,11 @@ def catch_up_payments(engine, event_chain):
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
     return run
+
+
+@pytest.fixture
+def market(world, event_chain, project):
+    """The chain with x402's contracts and one agent, whose wallet is `SELLER`."""
+    chain = PaymentChain(event_chain.url, project)
+    world.mine(world.register(1, SELLER.address))
+    return chain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eth_account import Account
 from eth_utils.crypto import keccak
 from sqlalchemy import select
 
@@ -16,6 +17,7 @@ from tests.index import conftest
 DEPLOYMENT = replace(conftest.DEPLOYMENT, first_block=1)
 TOKEN = checksummed("0x" + "70" * 20)
 OTHER_TOKEN = checksummed("0x" + "71" * 20)
+SELLER = Account.from_key(keccak(text="paid seller"))
 NOBODY = "0x" + "00" * 20
 TRANSFER = keccak(text="Transfer(address,address,uint256)")
 USED = keccak(text="AuthorizationUsed(address,bytes32)")

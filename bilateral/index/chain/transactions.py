@@ -1,0 +1,108 @@
+"""Transactions as an endpoint gives them, and what their hashes prove (EIP-2718 and the types of Ethereum)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import rlp
+from eth_utils.crypto import keccak
+
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.logs import LogEntry, amount, bytes_of, optional_quantity
+from bilateral.index.errors import EndpointLiesError
+
+_AT_ONCE: Final = 100
+"""The transactions to ask for in one batch."""
+
+_DYNAMIC_FEE: Final = ("chainId", "nonce", "maxPriorityFeePerGas", "maxFeePerGas", "gas", "to", "value", "input")
+_FIELDS: Final[Mapping[int, Sequence[str]]] = {
+    0: ("nonce", "gasPrice", "gas", "to", "value", "input"),
+    1: ("chainId", "nonce", "gasPrice", "gas", "to", "value", "input", "accessList"),
+    2: (*_DYNAMIC_FEE, "accessList"),
+    3: (*_DYNAMIC_FEE, "accessList", "maxFeePerBlobGas", "blobVersionedHashes"),
+    4: (*_DYNAMIC_FEE, "accessList", "authorizationList"),
+}
+"""The signed fields of each type, in the order of their encoding: legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702."""
+
+_AUTHORIZATION: Final = ("chainId", "address", "nonce", "yParity", "r", "s")
+_SIGNATURE: Final = ("v", "r", "s")
+
+
+class TransactionEntry(msgspec.Struct, gc=False):
+    """A transaction in the form of JSON-RPC, as far as its hash covers it."""
+
+    hash: str
+    input: str
+    type: Any = None
+    to: str | None = None
+    nonce: Any = None
+    gasPrice: Any = None  # noqa: N815  # the node's names
+    maxPriorityFeePerGas: Any = None  # noqa: N815
+    maxFeePerGas: Any = None  # noqa: N815
+    gas: Any = None
+    value: Any = None
+    chainId: Any = None  # noqa: N815
+    accessList: Any = None  # noqa: N815
+    maxFeePerBlobGas: Any = None  # noqa: N815
+    blobVersionedHashes: Any = None  # noqa: N815
+    authorizationList: Any = None  # noqa: N815
+    v: Any = None
+    r: Any = None
+    s: Any = None
+
+    @property
+    def is_provable(self) -> bool:
+        """True if the hash covers the calldata in a way that is known here. Chains have types of their own.
+
+        A transaction without a signature comes from another layer, or from the chain itself.
+        """
+        return (optional_quantity(self.type) or 0) in _FIELDS and self.r not in (None, "0x0", "0x")
+
+    def computed_hash(self) -> bytes:
+        """Return the hash of a provable transaction."""
+        kind = optional_quantity(self.type) or 0
+        try:
+            items = [_item(name, getattr(self, name)) for name in (*_FIELDS[kind], *_SIGNATURE)]
+        except (TypeError, KeyError) as problem:
+            text = f"transaction {self.hash[:80]} of type {kind} cannot be read: {problem}"
+            raise MalformedNodeAnswerError(text) from None
+        return bytes(keccak((bytes([kind]) if kind else b"") + rlp.encode(items)))
+
+
+def _item(name: str, value: Any) -> Any:
+    if name in ("to", "address"):
+        return bytes_of(value) if value else b""
+    if name == "input":
+        return bytes_of(value)
+    if name == "blobVersionedHashes":
+        return [bytes_of(hash_) for hash_ in value]
+    if name == "accessList":
+        return [[bytes_of(entry["address"]), [bytes_of(key) for key in entry["storageKeys"]]] for entry in value]
+    if name == "authorizationList":
+        return [[_item(field, entry[field]) for field in _AUTHORIZATION] for entry in value]
+    return amount(hex(value) if isinstance(value, int) else value)
+
+
+def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[TransactionEntry]:
+    """Return the transaction of each log. The input of a provable one is what its hash says."""
+    # By block and place, because many nodes keep the list of hashes for the newest blocks alone.
+    calls = [
+        (log.blockHash, hex(place)) for log in logs if (place := optional_quantity(log.transactionIndex)) is not None
+    ]
+    method = "eth_getTransactionByBlockHashAndIndex"
+    if len(calls) < len(logs):
+        method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]  # type: ignore[misc]
+    entries: list[TransactionEntry] = []
+    for start in range(0, len(calls), _AT_ONCE):
+        kind = TransactionEntry | None
+        answers: list[TransactionEntry | None] = endpoint.each(method, calls[start : start + _AT_ONCE], kind)  # type: ignore[arg-type]
+        for log, entry in zip(logs[start:], answers, strict=False):
+            if entry is None:
+                raise MalformedNodeAnswerError(f"{endpoint.name} lacks transaction {log.transactionHash}")
+            is_other = entry.hash.lower() != log.transactionHash.lower()
+            if is_other or (entry.is_provable and entry.computed_hash() != bytes_of(log.transactionHash)):
+                problem = f"it gives another transaction in place of {log.transactionHash}"
+                raise EndpointLiesError(endpoint.name, problem)
+            entries.append(entry)
+    return entries

@@ -1,0 +1,247 @@
+"""Payments through channels: claims, as far as they spend money that the payer of the channel paid in itself.
+
+Anybody may open a channel in the name of any payer, with his own money and his own key for vouchers, and its claims
+look like all others. So each deposit belongs to the account whose transfer brought it. What leaves a channel is the
+payer's money first, then that of its other funders, and last that of nobody known.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, literal, select
+
+from bilateral.core.errors import MalformedNodeAnswerError
+from bilateral.core.identifiers import checksummed
+from bilateral.core.payments import PaymentKind
+from bilateral.core.payments.contracts import (
+    BATCH,
+    CANONICAL,
+    CHANNEL_CREATED,
+    CLAIMED,
+    DEPOSITED,
+    EIP3009_COLLECTOR,
+    REFUNDED,
+    WITHDRAWN,
+)
+from bilateral.index.chain.logs import bytes_of, hash_of
+from bilateral.index.log.columns import HASH
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.rows import rows_of
+from bilateral.index.payments.tables import channel, channel_fund
+from bilateral.index.payments.transfers import TokenTransfer, TransferSource
+
+_WORD: Final = 32  # bytes of a word of the contract ABI
+_TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
+_WORDS: Final = {CHANNEL_CREATED: 8}
+"""The words of events, the channel's id first. The others have the id, the caller and the amount at least."""
+
+
+class ChannelEvent(NamedTuple):
+    """An event of a channel.
+
+    Attributes:
+        topic: The first topic.
+        amount: The amount that moved; 0 of a new channel.
+        parties: Payer, receiver and token of a new channel; empty for other events.
+    """
+
+    block_number: int
+    log_index: int
+    block_hash: bytes
+    block_time: int
+    transaction_hash: bytes
+    topic: bytes
+    channel_id: bytes
+    amount: int
+    parties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChannelLogs:
+    """The logs of channels in a range of blocks.
+
+    Attributes:
+        events: The events of all channels, in the order of the chain.
+        transfers: The transfers of listed tokens that may be deposits.
+    """
+
+    events: Sequence[ChannelEvent] = ()
+    transfers: Sequence[TokenTransfer] = ()
+
+
+def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelLogs:
+    """Read the logs of channels in a range of blocks."""
+    events: list[ChannelEvent] = []
+    for block in source.channels.read_timed([list(_TOPICS)], first, last):
+        for index, entry in zip(block.indices, block.entries, strict=True):
+            topic = _TOPICS.get(entry.topics[0].lower() if entry.topics else "")
+            if topic is None:
+                continue
+            content = b"".join([*map(bytes_of, entry.topics[1:]), bytes_of(entry.data)])
+            words = [content[at : at + _WORD] for at in range(0, len(content), _WORD)]
+            if len(words) < _WORDS.get(topic, 3):
+                raise MalformedNodeAnswerError(f"{source.name}: log {index} of block {block.number} is cut")
+            place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
+            parties = tuple([_account(words[at]) for at in (1, 3, 5)]) if topic == CHANNEL_CREATED else ()
+            amount = 0 if parties else int.from_bytes(words[2])
+            events.append(ChannelEvent(*place, topic, words[0], amount, parties))
+    deposits = [event.block_number for event in events if event.topic == DEPOSITED]
+    if not deposits:
+        return ChannelLogs(events)
+    return ChannelLogs(events, source.transfers("receiver", [BATCH, EIP3009_COLLECTOR], deposits[0], deposits[-1]))
+
+
+def _account(word: bytes) -> str:
+    return checksummed("0x" + word[-20:].hex())
+
+
+@dataclass
+class _Channel:
+    """A channel in a listed token, and the money of each account in it, as far as it was read."""
+
+    payer: str
+    receiver: str
+    token: str
+    funds: dict[str, int]
+    has_all_funds: bool = False
+
+
+@dataclass
+class ChannelFlows:
+    """The money that left channels, with one transfer for each channel, transaction and pair of accounts.
+
+    Attributes:
+        claims: The claims of the payer's own money: payments.
+        returns: All money that went to another account than it came from.
+    """
+
+    claims: list[TokenTransfer] = field(default_factory=list)
+    returns: list[TokenTransfer] = field(default_factory=list)
+
+
+def store_channels(connection: Connection, chain_id: int, tokens: Collection[str], logs: ChannelLogs) -> ChannelFlows:
+    """Store the channels of a range of blocks and the money in them, and return what left them."""
+    ledger = _Ledger(connection, chain_id, tokens, {event.channel_id for event in logs.events})
+    entries: list[ChannelEvent | TokenTransfer] = sorted((*logs.events, *logs.transfers), key=lambda entry: entry[:2])
+    transaction, transfers = b"", list[TokenTransfer]()
+    for entry in entries:
+        if entry.transaction_hash != transaction:
+            transaction, transfers = entry.transaction_hash, []
+        if isinstance(entry, TokenTransfer):
+            transfers.append(entry)
+        else:
+            ledger.apply(entry, transfers)
+    return ledger.store()
+
+
+class _Ledger:
+    """The money in some channels, event by event."""
+
+    def __init__(self, connection: Connection, chain_id: int, tokens: Collection[str], ids: Collection[bytes]) -> None:
+        self._connection, self._chain_id, self._tokens = connection, chain_id, tokens
+        self._channels: dict[bytes, _Channel] = dict(self._stored(ids))
+        self._new: list[tuple[object, ...]] = []
+        self._rows: list[tuple[object, ...]] = []
+        self._flows: dict[tuple[bytes, bytes, str, str, bool], tuple[int, ChannelEvent]] = {}
+
+    def apply(self, event: ChannelEvent, transfers: list[TokenTransfer]) -> None:
+        """Apply an event, with the transfers before it in its transaction that were no deposit yet."""
+        current = self._channels.get(event.channel_id)
+        if current is None:
+            if event.parties and event.parties[2] in self._tokens:
+                payer, receiver, token = event.parties
+                self._channels[event.channel_id] = _Channel(payer, receiver, token, {payer: 0}, has_all_funds=True)
+                self._new.append((self._chain_id, *event[:5], token, event.channel_id, payer, receiver))
+        elif event.topic == DEPOSITED:
+            funder = _take_funder(transfers, current.token, event.amount)
+            if funder is not None:
+                self._change(event, current, funder, event.amount)
+        elif event.topic != CHANNEL_CREATED:
+            is_claim = event.topic == CLAIMED
+            self._spend(event, current, current.receiver if is_claim else current.payer, is_claim=is_claim)
+
+    def _spend(self, event: ChannelEvent, current: _Channel, receiver: str, *, is_claim: bool) -> None:
+        left = event.amount
+        for funder in self._funders(event.channel_id, current, left):
+            spent = min(left, current.funds[funder])
+            if spent:
+                left -= spent
+                self._change(event, current, funder, -spent)
+                key = event.transaction_hash, event.channel_id, funder, receiver, is_claim
+                before, _ = self._flows.get(key, (0, event))
+                self._flows[key] = before + spent, event  # the last event of several stands for them
+
+    def _funders(self, channel_id: bytes, current: _Channel, amount: int) -> list[str]:
+        """Return the payer, and the other funders if the payer's money does not suffice."""
+        if current.funds[current.payer] < amount:
+            self._read_funds(channel_id, current)
+        return [current.payer, *sorted(current.funds.keys() - {current.payer})]
+
+    def _change(self, event: ChannelEvent, current: _Channel, funder: str, amount: int) -> None:
+        if funder not in current.funds:
+            self._read_funds(event.channel_id, current)
+        current.funds[funder] = remaining = current.funds.get(funder, 0) + amount
+        self._rows.append((self._chain_id, *event[:2], event.channel_id, funder, remaining))
+
+    def store(self) -> ChannelFlows:
+        """Store the channels and the changes of their money, and return what left them."""
+        rows = rows_of(self._connection)
+        rows.insert(channel, self._new)
+        rows.insert(channel_fund, self._rows)
+        flows = ChannelFlows()
+        for (_, channel_id, funder, receiver, is_claim), (amount, event) in self._flows.items():
+            current = self._channels[channel_id]
+            accounts = current.token, funder, receiver
+            moved = TokenTransfer(*event[:5], *accounts, amount, channel_id, PaymentKind.CHANNEL)
+            if is_claim and funder == current.payer:
+                flows.claims.append(moved)
+            if funder != receiver:
+                flows.returns.append(moved)
+        return flows
+
+    def _stored(self, ids: Collection[bytes]) -> Iterator[tuple[bytes, _Channel]]:
+        own = self._latest(channel.c.channel_id, channel.c.payer)
+        columns = channel.c.channel_id, channel.c.payer, channel.c.receiver, channel.c.token
+        for part in in_parts(sorted(ids)):
+            query = select(*columns, own).where(channel.c.chain_id == self._chain_id, channel.c.channel_id.in_(part))
+            for channel_id, payer, receiver, token, remaining in self._connection.execute(query):
+                yield bytes(channel_id), _Channel(payer, receiver, token, {payer: remaining or 0})
+
+    def _read_funds(self, channel_id: bytes, current: _Channel) -> None:
+        """Read the money of the other funders, which few channels have."""
+        if current.has_all_funds:
+            return
+        funder, is_here = channel_fund.c.funder, channel_fund.c.channel_id == channel_id
+        funders = select(funder).where(channel_fund.c.chain_id == self._chain_id, is_here).distinct().subquery()
+        query = select(funders.c.funder, self._latest(literal(channel_id, HASH), funders.c.funder))
+        for account, remaining in self._connection.execute(query):
+            current.funds.setdefault(account, remaining)
+        current.has_all_funds = True
+
+    def _latest(self, channel_id: ColumnElement[bytes], funder: ColumnElement[str]) -> ScalarSelect[int]:
+        """Return the query of an account's money in a channel."""
+        fund = channel_fund.c
+        query = select(fund.remaining).where(
+            fund.chain_id == self._chain_id, fund.channel_id == channel_id, fund.funder == funder
+        )
+        return query.order_by(fund.block_number.desc(), fund.log_index.desc()).limit(1).scalar_subquery()
+
+
+def _take_funder(transfers: list[TokenTransfer], token: str, amount: int) -> str | None:
+    """Take the transfer that brought a deposit from those before it, and return whose money it was.
+
+    The collector of EIP-3009 gets the money first.
+    """
+    account, end = BATCH, len(transfers)
+    while account in {BATCH, EIP3009_COLLECTOR}:
+        matching = (
+            at
+            for at in range(end - 1, -1, -1)
+            if (transfers[at].receiver, transfers[at].token, transfers[at].amount) == (account, token, amount)
+        )
+        end = next(matching, -1)
+        if end < 0:
+            return None
+        account = transfers.pop(end).sender
+    return None if account in CANONICAL else account
