@@ -9,6 +9,7 @@ from eth_utils.crypto import keccak
 
 from tests.payments import wire
 from tests.payments.flaws import flawed
+from tests.payments.stories import FLAWED
 
 DAY = 24 * 3600
 SHORT = 600
@@ -53,7 +54,6 @@ class Payment:
         is_direct: True if the transaction calls the proxy itself; always of `eip3009`.
         source: The authorization, or the channel's id.
         transaction: The transaction.
-        order: Its place among the payments of its transaction.
     """
 
     kind: str
@@ -65,7 +65,6 @@ class Payment:
     is_direct: bool = True
     ceiling: int | None = None
     transaction: str = ""
-    order: int = 0
 
 
 @dataclass
@@ -120,20 +119,20 @@ class Acts:
         """Return the deal of a story, before anything happens on the chain."""
         buyer = self.chain.buyers[story.buyer]
         is_pretender = story.act == "settles a token that moves another one"
-        token = "pretender" if is_pretender else story.token
+        token = "pretender" if is_pretender else story.coin
         accepted = self.accepted(story.kind, token, story.price, story.seller)
-        facilitator = wire.ROUTER if story.act.endswith("by a router") else self.chain.facilitator.address
+        facilitator = wire.ROUTER if "by a router" in story.act else self.chain.facilitator.address
         lifetime = SHORT if story.act == "expires" else LONG
         signed, payload, settle = self._signed(story, buyer, token, story.price, facilitator, lifetime)
         deal = Deal(story, accepted, payload, signed, settle)
-        if story.act == "signs something else":
+        if story.act == FLAWED:
             deal.payload, deal.authorization = flawed(payload, story.flaw, self.chain), None
         elif story.act == "sends it again":
             change = wire.twin if len(payload["signature"]) == 132 else bytes
             again = change(bytes.fromhex(payload["signature"][2:]))
             deal.second_payload = payload | {"signature": "0x" + again.hex(), "again": True}
         elif story.act == "sends it for another token":
-            other = "taxed" if story.token == "dollar" else "dollar"
+            other = "taxed" if story.coin == "dollar" else "dollar"
             same = facilitator, lifetime, signed.nonce
             _, deal.second_payload, _ = self._signed(story, buyer, other, story.price, *same)
         return deal
@@ -151,26 +150,40 @@ class Acts:
         deal.payments.append(payment)
         self.chain.send(sender, to, data, lambda sent: self._paid(deal, deal.authorization, payment, sent))
 
-    def _settles_by_router(self, deal, twins=0):
-        """Call the proxy by a contract, after a call that fails and before another payment, if there are twins."""
-        story = deal.story
-        calls = [deal.settle(story.charged)]
-        signed = [deal.authorization]
-        for _ in range(twins):
-            other = self.chain.buyers[(story.buyer + 1) % len(self.chain.buyers)]
-            authorization, _, settle_twin = self._signed(story, other, story.token, story.price, wire.ROUTER, LONG)
-            calls.insert(0, settle_twin(story.charged))
-            signed.insert(0, authorization)
-        failing = self.chain.tokens["dollar"], wire.call("transfer(address,uint256)", self.chain.wallets[0], 10**40)
-        data = wire.routed(failing, *((to, data) for to, data, _ in calls), failing)
+    def _settles_by_router(self, deal, twin=None, transfers=()):
+        """Call the proxy by a contract, between calls that fail.
+
+        Args:
+            deal: The deal.
+            twin: The distance to another buyer, whose payment goes first; 0 for the same one, None for none.
+            transfers: The amounts of plain transfers between the same accounts, which go around the payment.
+        """
+        story, dollar = deal.story, self.chain.tokens["dollar"]
+        payments = [(deal.authorization, *deal.settle(story.charged))]
+        if twin is not None:
+            other = self.chain.buyers[(story.buyer + twin) % len(self.chain.buyers)]
+            signed, _, settle = self._signed(story, other, story.coin, story.price, wire.ROUTER, LONG)
+            payments.insert(0, (signed, *settle(story.charged)))
+        settling = [(to, data) for _, to, data, _ in payments]
+        accounts = self.chain.buyers[story.buyer].address, deal.accepted["payTo"]
+        around = [
+            (deal.accepted["asset"], wire.call("transferFrom(address,address,uint256)", *accounts, amount))
+            for amount in transfers
+        ]
+        failing = dollar, wire.call("transfer(address,uint256)", accounts[1], 10**40)
+        # A nonce that was used in the same transaction fails, too.
+        data = wire.routed(failing, *around, *settling, settling[0], failing, *around)
 
         def sent(transaction):
-            for order, (authorization, (_, _, payment)) in enumerate(zip(signed, calls, strict=True)):
-                payment.order, payment.is_direct = order, payment.kind == "eip3009"
-                self._paid(deal, authorization, payment, transaction)
+            for signed, *_, payment in payments:
+                payment.is_direct = payment.kind == "eip3009"
+                self._paid(deal, signed, payment, transaction)
 
-        deal.payments += [payment for *_, payment in calls]
+        deal.payments += [payment for *_, payment in payments]
         self.chain.send(self.chain.relayer, wire.ROUTER, data, sent)
+
+    def _settles_among_transfers(self, deal):
+        self._settles_by_router(deal, transfers=(deal.story.price, 1))
 
     def _is_overtaken(self, deal):
         self._settles(deal, self.chain.front_runner)
@@ -207,7 +220,7 @@ class Acts:
         story = deal.story
         buyer = self.chain.buyers[(story.buyer + offset) % len(self.chain.buyers)]
         facilitator = self.chain.facilitator
-        signed, _, settle = self._signed(story, buyer, story.token, story.price, facilitator.address, LONG)
+        signed, _, settle = self._signed(story, buyer, story.coin, story.price, facilitator.address, LONG)
         to, data, payment = settle(story.charged)
         deal.payments.append(payment)
         self.chain.send(facilitator, to, data, lambda sent: self._paid(deal, signed, payment, sent))
@@ -285,7 +298,7 @@ class Acts:
             return self._nonces
         return int.from_bytes(keccak(text=f"{story.number} {self._nonces}"))
 
-    def _signed(self, story, buyer, token, amount, facilitator, lifetime, nonce=None):  # noqa: PLR0913, PLR0917
+    def _signed(self, story, buyer, token, amount, facilitator, lifetime, nonce=None):
         """Sign an authorization. Return it, its message, and what settles an amount of it."""
         nonce = self._nonce(story) if nonce is None else nonce
         name, token = token, self.chain.tokens[token]
@@ -302,7 +315,8 @@ class Acts:
                 proxy, witness = wire.UPTO, (to, facilitator, 0)
             signature = wire.signed_permit(buyer, token, amount, proxy, nonce, until, *witness)
             payload = {"permit2Authorization": _permit(buyer, token, amount, proxy, nonce, until, witness)}
-        signature = {"compact": wire.compact, "with a high s": wire.twin}.get(story.form, bytes)(signature)
+        if not isinstance(buyer, wire.Wallet):
+            signature = {"compact": wire.compact, "with a high s": wire.twin}.get(story.form, bytes)(signature)
         payload["signature"] = "0x" + signature.hex()
 
         def settle(moved):
@@ -327,7 +341,9 @@ class Acts:
 _ACTS = {
     "settles": Acts._settles,
     "settles by a router": Acts._settles_by_router,
-    "settles two by a router": lambda acts, deal: acts._settles_by_router(deal, 1),
+    "settles two by a router": lambda acts, deal: acts._settles_by_router(deal, twin=1),
+    "settles two of one buyer by a router": lambda acts, deal: acts._settles_by_router(deal, twin=0),
+    "settles by a router among transfers": Acts._settles_among_transfers,
     "is overtaken": Acts._is_overtaken,
     "is cancelled": Acts._is_cancelled,
     "expires": Acts._is_left,
@@ -347,13 +363,13 @@ _ACTS = {
 }
 
 
-def _permit(buyer, token, amount, proxy, nonce, until, witness):  # noqa: PLR0913, PLR0917  # the fields of a message
-    to, *facilitator, start = witness
+def _permit(buyer, token, amount, proxy, nonce, until, witness):  # the fields of a message
+    to, *facilitators, start = witness
     return {
         "from": buyer.address,
         "permitted": {"token": token, "amount": str(amount)},
         "spender": proxy,
         "nonce": str(nonce),
         "deadline": str(until),
-        "witness": {"to": to, "validAfter": str(start)} | {"facilitator": account for account in facilitator},
+        "witness": {"to": to, "validAfter": str(start)} | dict(zip(["facilitator"], facilitators, strict=False)),
     }

@@ -13,7 +13,7 @@ from bilateral.core.contracts import Deployment
 from bilateral.documents import DataUriStore, RegistrationFile
 from simulation.event_chain import Node
 from tests.payments import wire
-from tests.payments.stories import AGENTS, BUYERS
+from tests.payments.stories import AGENTS, BUYERS, WALLETS
 from tests.permit2 import place_contracts
 from tests.sdk.client.helpers import abi_of, deploy
 from tests.x402.world import signer_entry
@@ -53,7 +53,7 @@ class Chain:
         self.facilitator, self.relayer, self.front_runner, self.patron = (
             wire.Account(name) for name in ("facilitator", "relayer", "front-runner", "patron")
         )
-        self.buyers = [wire.Account(f"buyer {number}") for number in range(BUYERS)]
+        self.buyers = [self._buyer(number) for number in range(BUYERS)]
         self.sellers = [wire.Account(f"seller {number}") for number in range(AGENTS + 1)]
         self.wallets = [seller.address for seller in self.sellers]
         self.agents = []
@@ -77,8 +77,8 @@ class Chain:
 
     def send(self, sender, to, data, then=lambda _: None):
         """Send a transaction, and do something with its hash once it is sent."""
-        self._waiting.append((sender.transaction(self._nonces[sender.address], to, data), then))
-        self._nonces[sender.address] += 1
+        self._waiting.append((sender.transaction(self._nonces[sender.key_holder], to, data), then))
+        self._nonces[sender.key_holder] += 1
 
     def mine(self):
         """Mine all transactions that wait, in several blocks, and return how many failed."""
@@ -97,6 +97,13 @@ class Chain:
     @property
     def time(self):
         return int(self.rpc("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+
+    def _buyer(self, number):
+        """Return a buyer. Every fifth one has a contract wallet, which is the account that pays."""
+        name = f"buyer {number}"
+        if number not in WALLETS:
+            return wire.Account(name)
+        return wire.Wallet(name, deploy(self.web3, project.MockWallet, wire.Account(name).address))
 
     def _register(self):
         """Register an agent for each seller but the last, with a file that lists the server's key."""
@@ -122,7 +129,7 @@ class Chain:
         """Give everybody ether and tokens, and all spenders of the stories an allowance."""
         people = [self.facilitator, self.relayer, self.front_runner, self.patron, *self.buyers, *self.sellers]
         for person in people:
-            self.rpc("anvil_setBalance", person.address, hex(_FUNDS))
+            self.rpc("anvil_setBalance", person.key_holder, hex(_FUNDS))
         self.rpc("evm_setAutomine", False)
         for name in ("dollar", "taxed", "foreign"):
             token = self.tokens[name]

@@ -37,7 +37,7 @@ class Answer:
 
     Attributes:
         is_paid: True for the answer; False for a refusal.
-        reason: The end of the reason for a refusal.
+        reason: The reason for a refusal.
         has_run: True if the application ran.
     """
 
@@ -55,19 +55,22 @@ class Verdict:
         amount: The amount of the payment; None if none is found.
         ceiling: The ceiling of a metered payment.
         is_delivery: True for an answer without a payment, of which nothing is checked.
+        is_provable: False if the node cannot show whether the payment was made.
+        has_remark: True for a fact beside the outcome.
     """
 
     problems: dict[str, str]
     amount: int | None = None
     ceiling: int | None = None
     is_delivery: bool = False
+    is_provable: bool = True
     has_remark: bool = False
 
 
 def arriving(story):
     """Return what arrives of the amount that the seller takes."""
     moved = story.price if story.kind == "permit2-exact" else story.charged
-    return moved - moved // 10 if story.token == "taxed" and story.kind != "eip3009" else moved
+    return moved - moved // 10 if story.coin == "taxed" and story.kind != "eip3009" else moved
 
 
 def answer(story):
@@ -77,29 +80,38 @@ def answer(story):
     if story.act == "charges too much":
         is_metered = story.kind == "permit2-upto"
         return Answer(False, "settlement_exceeds_ceiling" if is_metered else "settlement_amount_mismatch")
+    if story.act == "is overtaken" and arriving(story) < story.price:
+        return Answer(False, "transaction_failed")
     if story.charged == 0 and story.seller not in FREE_AGENTS:
         return Answer(False, "nothing_charged")
     return Answer(True)
 
 
-def second_answer(story, *, can_look_up):
+def second_answer(story):
     """Return what it answers to the second message, which has the same authorization. The application ran once.
 
-    Args:
-        can_look_up: True if the server looks up the nonces of payments by Permit2.
+    The nonces of payments by Permit2 are looked up before any other check.
     """
-    looks = can_look_up and story.kind != "eip3009"
-    return Answer(False, "nonce_used" if looks else "payment_in_progress", has_run=False)
+    is_looked_up = story.kind != "eip3009"
+    return Answer(False, "nonce_used" if is_looked_up else "payment_in_progress", has_run=False)
 
 
-def verdict(story):
-    """Return what the buyer's client finds out about a paid answer."""
+def verdict(story, *, can_trace=True):
+    """Return what the buyer's client finds out about a paid answer.
+
+    Args:
+        story: The story.
+        can_trace: True if the client's node tells which calls another contract made. Without it, a payment by a router
+            is neither proven nor disproven.
+    """
     if story.charged == 0:
         return Verdict({}, is_delivery=True)
     if story.act == "names no transaction of the chain":
         return Verdict({"payment": "payment_not_found"})
     if story.act in _NEVER_SETTLED:
         return Verdict({"payment": "payment_mismatch"})
+    if "by a router" in story.act and story.kind != "eip3009" and not can_trace:
+        return Verdict({}, is_provable=False)
     amount, problems = arriving(story), {}
     if story.kind == "permit2-exact" and amount < story.price:
         return Verdict({"payment": "paid_less"})

@@ -20,10 +20,14 @@ from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, decl
 from bilateral.x402.clients.transports import paid_request
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.exchange import Reservations
+from simulation.event_chain import Node
 from tests.payments import wire
 from tests.payments.acts import MAX_TIMEOUT
 from tests.payments.stories import AGENTS, FREE_AGENTS, KINDS, PRICES
 from tests.x402.world import SIGNING_KEY
+
+_STATES = 5
+"""The newest blocks whose states a plain node has: fewer than pass between a payment and the last look at it."""
 
 NETWORK = f"eip155:{wire.CHAIN_ID}"
 
@@ -37,12 +41,34 @@ class Reply:
         reason: The reason for a refusal; empty without one.
         has_run: True if the application ran.
         verification: The client's verification; None without a paid answer.
+        plain_verification: The same through a node that traces nothing.
     """
 
     status: int
     reason: str
     has_run: bool
     verification: object = None
+    plain_verification: object = None
+
+
+class PlainNode:
+    """A node that traces nothing, and forgets the states of all but the newest blocks.
+
+    Args:
+        node: The node behind it, which does both.
+    """
+
+    def __init__(self, node):
+        self._node = node
+
+    def make_request(self, method, parameters):
+        if method.startswith("debug_"):
+            return {"error": {"code": -32601, "message": f"the method {method} does not exist"}}
+        if method == "eth_call" and parameters[1] != "latest":
+            latest = int(self._node.rpc("eth_blockNumber"), 16)
+            if int(parameters[1], 16) < latest - _STATES:
+                return {"error": {"code": -32000, "message": "missing trie node"}}
+        return self._node.request(method, *parameters)
 
 
 class Facilitator:
@@ -96,7 +122,10 @@ class Shop:
         self.acts, self.facilitator, self.runs = acts, Facilitator(acts), 0
         network = Network(allow_private=True)
         loader = Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(), network=network)
-        self.verifier = Verifier({url: acts.chain.deployment}, loader=loader, receipt_seconds=0)
+        plain = PlainNode(Node(url))
+        self.verifier, self.plain_verifier = (
+            Verifier({node: acts.chain.deployment}, loader=loader, receipt_seconds=0) for node in (url, plain)
+        )
         self._app = self._application()
         self._loop = asyncio.new_event_loop()
         transport = httpx.ASGITransport(app=self._app)
@@ -106,6 +135,7 @@ class Shop:
         self._loop.run_until_complete(self._http.aclose())
         self._loop.close()
         self.verifier.close()
+        self.plain_verifier.close()
 
     def send(self, deal, payload, token=None):
         """Send a paid request, and verify its answer."""
@@ -124,11 +154,11 @@ class Shop:
         response = self._loop.run_until_complete(
             self._http.post(path, content=body, headers={"PAYMENT-SIGNATURE": header})
         )
-        verification = None
+        verification = plain = None
         paid = paid_request(header, f"POST http://shop.example{path}", {}, body, response.headers, response.content)
         if response.status_code == 200:
-            verification = self.verifier.verify(paid)
-        return Reply(response.status_code, _reason(response), self.runs > ran, verification)
+            verification, plain = self.verifier.verify(paid), self.plain_verifier.verify(paid)
+        return Reply(response.status_code, _reason(response), self.runs > ran, verification, plain)
 
     def _application(self):
         app = FastAPI()

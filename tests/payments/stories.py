@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 KINDS = ("eip3009", "permit2-exact", "permit2-upto")
 PRICES = (1, 1_000, 5_000_000)
 AGENTS, BUYERS = 3, 24
+WALLETS = range(0, BUYERS, 5)
+"""The numbers of the buyers that are contract wallets (ERC-1271)."""
+
 STRANGER = AGENTS
 """The number of the seller that is no agent."""
 
 FREE_AGENTS = (0,)
 """The numbers of the sellers that declare that an answer may be free."""
 
+FLAWED = "signs something else"
+
 ACTS = {
     "settles": 40,
     "settles by a router": 8,
     "settles two by a router": 6,
+    "settles two of one buyer by a router": 4,
+    "settles by a router among transfers": 4,
     "is overtaken": 5,
     "is cancelled": 4,
     "expires": 4,
@@ -34,7 +40,7 @@ ACTS = {
     "charges nothing": 4,
     "charges nothing and then all": 3,
     "charges too much": 3,
-    "signs something else": 14,
+    FLAWED: 14,
     "sends it again": 5,
     "sends it for another token": 3,
 }
@@ -98,6 +104,25 @@ FLAWS = {
 FORMS = ("plain", "with a permit", "with bytes after it", "compact", "with a high s")
 SAYS = ("the truth", "nothing", "another amount")
 
+
+def is_possible(kind, act):
+    """Return True if an act can happen to a kind of payment."""
+    if act in _PERMIT2_ONLY:
+        return kind != "eip3009"
+    if act in _UPTO_ONLY:
+        return kind == "permit2-upto"
+    return act not in _WITHOUT_FACILITATOR or kind != "permit2-upto"
+
+
+CASES = [
+    (kind, act, flaw)
+    for kind in KINDS
+    for act in ACTS
+    if is_possible(kind, act)
+    for flaw in (FLAWS[kind] if act == FLAWED else [""])
+]
+"""Every act and flaw that each kind can have."""
+
 CHANNEL_ACTS = (
     "claims once",
     "claims fifty times",
@@ -116,7 +141,7 @@ class Story:
     Attributes:
         number: Its number, which names its nonce too.
         kind: The kind that both agreed on.
-        token: `dollar`, or `taxed`, which gives a tenth of each transfer by a spender to another account.
+        coin: `dollar`, or `taxed`, which gives a tenth of each transfer by a spender to another account.
         price: The agreed amount; the ceiling of `permit2-upto`.
         charged: The amount that the seller takes.
         buyer: The number of the buyer.
@@ -129,7 +154,7 @@ class Story:
 
     number: int
     kind: str
-    token: str
+    coin: str
     price: int
     charged: int
     buyer: int
@@ -152,16 +177,27 @@ class ChannelStory:
 
 
 def make_up(count, draw):
-    """Make up payments, of which one in twelve is a channel. Few payments still have every act and flaw.
+    """Make up payments, of which one in twelve is a channel. The first of them have every act and flaw of every kind.
 
     Args:
         count: The number of stories.
         draw: A `random.Random`.
     """
-    rarest = Counter()
-    return [
-        _channel(number, draw) if number % 12 == 11 else _payment(number, draw, rarest) for number in range(count)
-    ]
+    cases = list(CASES)
+    draw.shuffle(cases)
+    for number in range(count):
+        if number % 12 == 11:
+            yield _channel(number, draw)
+        else:
+            yield _payment(number, draw, *(cases.pop() if cases else _likely(draw)))
+
+
+def _likely(draw):
+    """Draw a kind, an act and a flaw, each act as often as `ACTS` says."""
+    kind = draw.choice(KINDS)
+    fits = [act for act in ACTS if is_possible(kind, act)]
+    (act,) = draw.choices(fits, [ACTS[act] for act in fits])
+    return kind, act, draw.choice(FLAWS[kind]) if act == FLAWED else ""
 
 
 def _channel(number, draw):
@@ -170,16 +206,7 @@ def _channel(number, draw):
     return ChannelStory(number, act, collector, draw.randrange(BUYERS), draw.randrange(AGENTS + 1))
 
 
-def _payment(number, draw, rarest):
-    kind = draw.choice(KINDS)
-    fits = [act for act in ACTS if is_possible(kind, act)]
-    # Every second story has the act that was rarest so far.
-    act = min(fits, key=lambda act: rarest[act]) if number % 2 else draw.choices(fits, [ACTS[act] for act in fits])[0]
-    rarest[act] += 1
-    flaw = ""
-    if act == "signs something else":
-        flaw = min(FLAWS[kind], key=lambda flaw: rarest[kind, flaw])
-        rarest[kind, flaw] += 1
+def _payment(number, draw, kind, act, flaw):  # what a story begins with
     price = draw.choice(PRICES)
     charged = price
     if act.startswith("charges nothing"):
@@ -188,17 +215,9 @@ def _payment(number, draw, rarest):
         charged = price + 1
     elif kind == "permit2-upto":
         charged = draw.choice((1, price, draw.randint(1, price)))
-    token = "taxed" if draw.random() < 0.1 else "dollar"
+    coin = "taxed" if draw.random() < 0.1 else "dollar"
     buyer, seller = draw.randrange(BUYERS), draw.choice((*range(AGENTS), *range(AGENTS), STRANGER))
-    form = draw.choice(FORMS) if kind != "eip3009" else "plain"
+    # Tokens take one form of signatures, and so do wallets.
+    form = "plain" if kind == "eip3009" else draw.choice(FORMS)
     says = draw.choice(("the truth", "the truth", *SAYS))
-    return Story(number, kind, token, price, charged, buyer, seller, act, flaw, form, says)
-
-
-def is_possible(kind, act):
-    """Return True if an act can happen to a kind of payment."""
-    if act in _PERMIT2_ONLY:
-        return kind != "eip3009"
-    if act in _UPTO_ONLY:
-        return kind == "permit2-upto"
-    return act not in _WITHOUT_FACILITATOR or kind != "permit2-upto"
+    return Story(number, kind, coin, price, charged, buyer, seller, act, flaw, form, says)

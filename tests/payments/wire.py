@@ -42,11 +42,12 @@ _CONFIG = (
 
 
 class Account:
-    """A key and its address."""
+    """A key and its address, which is also that of the account that sends transactions: `key_holder`."""
 
     def __init__(self, name):
         self.key = coincurve.PrivateKey(keccak(text=name))
         self.address = to_checksum_address(keccak(self.key.public_key.format(compressed=False)[1:])[-20:])
+        self.key_holder = self.address
 
     def sign(self, digest):
         """Return a signature of 65 bytes."""
@@ -54,11 +55,30 @@ class Account:
         return signed[:64] + bytes([27 + signed[64]])
 
     def transaction(self, nonce, to, data):
-        """Sign a transaction (EIP-155), and return its bytes."""
-        fields = [nonce, _GAS_PRICE, _GAS, bytes.fromhex(to[2:]), 0, data]
+        """Sign a transaction, in its oldest form (EIP-155) or the usual one (EIP-1559), and return its bytes."""
+        call = bytes.fromhex(to[2:]), 0, data
+        if nonce % 2:
+            fields = [CHAIN_ID, nonce, 1, _GAS_PRICE, _GAS, *call, []]
+            signature = self.sign(keccak(b"\x02" + rlp.encode(fields)))
+            return b"\x02" + rlp.encode([*fields, signature[64] - 27, *_halves(signature)])
+        fields = [nonce, _GAS_PRICE, _GAS, *call]
         signature = self.sign(keccak(rlp.encode([*fields, CHAIN_ID, 0, 0])))
-        v = CHAIN_ID * 2 + 8 + signature[64]
-        return rlp.encode([*fields, v, int.from_bytes(signature[:32]), int.from_bytes(signature[32:64])])
+        return rlp.encode([*fields, CHAIN_ID * 2 + 8 + signature[64], *_halves(signature)])
+
+
+class Wallet(Account):
+    """A contract wallet that follows a key (ERC-1271)."""
+
+    def __init__(self, name, address):
+        super().__init__(name)
+        self.key_holder, self.address = self.address, address
+
+    def transaction(self, nonce, to, data):
+        return super().transaction(nonce, self.address, call("execute(address,bytes)", to, data))
+
+
+def _halves(signature):
+    return int.from_bytes(signature[:32]), int.from_bytes(signature[32:64])
 
 
 def word(value):

@@ -113,9 +113,11 @@ def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
         invalidated = answers.data(log.get("data"))
         is_same_word = int.from_bytes(invalidated[:WORD]) == word
         if is_same_word and int.from_bytes(invalidated[WORD : 2 * WORD]) >> bit & 1:
-            # An owner may also invalidate a nonce that is used already.
-            if (yield from _is_used(signed, hex(answers.quantity(log.get("blockNumber")) - 1))):
-                break
+            # An owner may also invalidate a nonce that is used already. If the node has forgotten that state, the
+            # missing transfer decides.
+            with suppress(BilateralError):
+                if (yield from _is_used(signed, hex(answers.quantity(log.get("blockNumber")) - 1))):
+                    break
             return Settlement(False, is_expired=True, is_canceled=True)
     return Settlement(True)
 
