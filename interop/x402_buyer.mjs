@@ -1,12 +1,12 @@
 // Buys one answer by the published x402 client for Node, and prints what it sent and received as JSON. It runs in the
-// environment of interop/package-lock.json. Arguments: the URL, the buyer's private key, and the request's body.
+// environment of interop/package-lock.json. Arguments: the URL and the buyer's private key.
 import { x402Client } from '@x402/core/client';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { UptoEvmScheme } from '@x402/evm/upto/client';
 import { wrapFetchWithPayment } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 
-const [url, key, body] = process.argv.slice(2);
+const [url, key] = process.argv.slice(2);
 const buyer = privateKeyToAccount(key);
 const client = new x402Client()
   .setSpendControls(false) // the token of the test is none of the SDK's list
@@ -20,7 +20,7 @@ const recording = (input, init) => {
   return fetch(request);
 };
 
-const response = await wrapFetchWithPayment(recording, client)(url, { method: 'POST', body });
+const response = await wrapFetchWithPayment(recording, client)(url);
 console.log(
   JSON.stringify({
     status: response.status,

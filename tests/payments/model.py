@@ -135,7 +135,9 @@ def settlement(deal):
     """
     signed = deal.authorization
     if signed.state == "used":
-        return True, False, signed.transaction
+        # A token that logs no transfer leaves nothing to find the transaction by.
+        is_found = deal.story.act != "settles a token that moves another one"
+        return True, False, signed.transaction if is_found else None
     return False, signed.state == "cancelled" or deal.story.act == "expires", None
 
 
