@@ -127,8 +127,13 @@ def verdict(story, *, can_trace=True):
     return Verdict(problems, amount, story.price if is_metered else None, has_remark=has_remark)
 
 
-def settlement(deal):
+def settlement(deal, *, has_past=True):
     """Return what the chain shows of what a buyer signed, after the deadline of those that expire.
+
+    Args:
+        deal: The deal.
+        has_past: True if the node has the states of old blocks. They tell whether a nonce of Permit2 was used before it
+            was canceled.
 
     Returns:
         Whether it was paid, whether it can never be paid any more, and the transaction that paid it.
@@ -138,6 +143,8 @@ def settlement(deal):
         # A token that logs no transfer leaves nothing to find the transaction by.
         is_found = deal.story.act != "settles a token that moves another one"
         return True, False, signed.transaction if is_found else None
+    if signed.state == "cancelled" and signed.kind != "eip3009" and not has_past:
+        return None, False, None
     return False, signed.state == "cancelled" or deal.story.act == "expires", None
 
 

@@ -17,6 +17,8 @@ from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, wi
 from tests.x402.examples import changed
 from tests.x402.world import NETWORK, ask_price, paying_client, signer_entry
 
+OTHER_TOKEN = "0x" + "12" * 20
+
 
 def without(paid, *path):
     """Return a paid answer whose settlement lacks a field."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations.registries import block_time, latest_block
-from bilateral.core.errors import BilateralError
+from bilateral.core.errors import BilateralError, NodeError
 from bilateral.core.payments import PaymentKind, SignedPayment
 from bilateral.core.payments.contracts import (
     AUTHORIZATION_CANCELED,
@@ -45,7 +45,7 @@ class Settlement:
         transaction: The transaction that used it; None if it was not found.
         problem: The reason why nothing is known; empty otherwise.
         is_expired: True if the authorization is unused, and can never be used any more.
-        is_canceled: True if that is so because the payer canceled it.
+        is_canceled: True if the payer canceled it, so that nobody can use it any more.
         amount: The amount that a payment by Permit2 moved, if its transaction was found. Of `upto` it is unknown
             otherwise, from 1 to the ceiling.
         signed: The payment as its payer signed it; None if it is no such payment.
@@ -113,12 +113,14 @@ def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
         invalidated = answers.data(log.get("data"))
         is_same_word = int.from_bytes(invalidated[:WORD]) == word
         if is_same_word and int.from_bytes(invalidated[WORD : 2 * WORD]) >> bit & 1:
-            # An owner may also invalidate a nonce that is used already. If the node has forgotten that state, the
-            # missing transfer decides.
-            with suppress(BilateralError):
-                if (yield from _is_used(signed, hex(answers.quantity(log.get("blockNumber")) - 1))):
-                    break
-            return Settlement(False, is_expired=True, is_canceled=True)
+            # An owner may also invalidate a nonce that is used already.
+            before = hex(answers.quantity(log.get("blockNumber")) - 1)
+            try:
+                is_paid = yield from _is_used(signed, before)
+            except NodeError:
+                problem = "it was canceled, and the node does not know whether it had been used"
+                return Settlement(None, problem=problem, is_canceled=True)
+            return Settlement(is_paid, is_expired=not is_paid, is_canceled=not is_paid)
     return Settlement(True)
 
 
