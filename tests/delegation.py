@@ -10,7 +10,7 @@ def delegate(web3, account, code, sponsor):
 
     Args:
         web3: The node.
-        account: The account, which signs the authorisation.
+        account: The account, of Ape or eth-account, which signs the authorisation.
         code: The address of the contract; the zero address ends the delegation.
         sponsor: The account that sends the transaction and pays.
     """
@@ -20,7 +20,7 @@ def delegate(web3, account, code, sponsor):
             "address": str(code),
             "nonce": web3.eth.get_transaction_count(account.address),
         },
-        account.private_key,
+        _key(account),
     )
     transaction = {
         "chainId": web3.eth.chain_id,
@@ -32,8 +32,13 @@ def delegate(web3, account, code, sponsor):
         "maxPriorityFeePerGas": 0,
         "authorizationList": [authorization],
     }
-    signed = Account.sign_transaction(transaction, sponsor.private_key)
+    signed = Account.sign_transaction(transaction, _key(sponsor))
     receipt = web3.eth.wait_for_transaction_receipt(web3.eth.send_raw_transaction(signed.raw_transaction))
     assert receipt["status"] == 1
     designator = b"" if not int(str(code), 16) else bytes.fromhex("ef0100" + str(code)[2:])
     assert web3.eth.get_code(account.address) == designator
+
+
+def _key(account):
+    """Return the key of an account of Ape or eth-account."""
+    return getattr(account, "private_key", None) or account.key

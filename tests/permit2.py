@@ -74,6 +74,7 @@ EVENTS = {
         *("AuthorizationUsed(address,bytes32)", "UnorderedNonceInvalidation(address,uint256,uint256)"),
         *("Deposited(bytes32,address,uint128,uint128)", "Claimed(bytes32,address,uint128,uint128)"),
         *("Settled(address,address,address,uint128)", "Refunded(bytes32,address,uint128)"),
+        "UserOperationEvent(bytes32,address,address,uint256,bool,uint256,uint256)",
         *("WithdrawInitiated(bytes32,uint128,uint40)", "WithdrawFinalized(bytes32,address,uint128)"),
     )
 } | {contracts.CHANNEL_CREATED: "ChannelCreated"}

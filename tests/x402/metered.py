@@ -27,17 +27,18 @@ from tests.x402.world import NETWORK, SIGNING_KEY, ask_price
 PRICE, CEILING = 1000, 5000
 
 
-def every_facilitator(chain, account=FACILITATOR, factories=(), **options):
+def every_facilitator(chain, account=FACILITATOR, factories=(), kind=_LocalSigner, **options):
     """Make the SDK's facilitator with `exact` and `upto` on a `PaymentChain`.
 
     Args:
         chain: The `PaymentChain`.
         account: Sends the transactions.
         factories: The factories of smart wallets (ERC-6492) that it may call.
+        kind: A kind of the SDK's signer.
         **options: Settings of the SDK's signer.
     """
     chain.rpc("anvil_setBalance", account.address, hex(10**20))
-    signer = _LocalSigner("0x" + account.key.hex(), chain.url, **options)
+    signer = kind("0x" + account.key.hex(), chain.url, **options)
     facilitator = x402FacilitatorSync()
     register_exact_evm_facilitator(facilitator, signer, NETWORK, list(factories))
     return facilitator.register([NETWORK], UptoEvmFacilitatorScheme(signer))
