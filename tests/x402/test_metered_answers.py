@@ -12,7 +12,6 @@ import pytest
 from bilateral.client import Client
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.payments import PaymentKind
-from bilateral.core.payments.contracts import EXACT_PROXY, RETIRED_UPTO_PROXY
 from bilateral.x402 import (
     CheckName,
     DuplicateFeedbackError,
@@ -283,7 +282,6 @@ def test_unsettled_metered_payment_can_be_settled_until_its_deadline(
 
 
 EVM, OTHER = "eip155:8453", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
-EXACT_BY_PERMIT2 = ("exact", {"assetTransferMethod": "permit2"})
 
 
 @pytest.mark.parametrize(
@@ -311,26 +309,6 @@ EXACT_BY_PERMIT2 = ("exact", {"assetTransferMethod": "permit2"})
 )
 def test_terms_are_refused_by_their_kind(scheme, network, extra, code):
     assert unsupported_kind(scheme, network, extra) == code
-
-
-ELSEWHERE = "0x" + "12" * 20
-
-
-@pytest.mark.parametrize(
-    ("payload", "code"),
-    [
-        ({"permit2Authorization": {"spender": EXACT_PROXY}}, None),
-        ({"permit2Authorization": {"spender": ELSEWHERE}}, "spender_not_supported"),
-        ({"permit2Authorization": {"spender": RETIRED_UPTO_PROXY}}, "spender_not_supported"),
-        ({"permit2Authorization": {"spender": EXACT_PROXY}, "salt": "0x1"}, "auth-capture_not_supported"),
-        ({"authorization": {"to": ELSEWHERE}}, "payload_not_supported"),
-        ({"delegator": ELSEWHERE}, "payload_not_supported"),
-        ({}, "payload_not_supported"),
-    ],
-)
-def test_payments_are_refused_by_their_kind(payload, code):
-    scheme, extra = EXACT_BY_PERMIT2
-    assert unsupported_kind(scheme, EVM, extra, payload) == code
 
 
 def test_names_of_refusals_are_bounded():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from threading import Thread
 
 import pytest
 from eth_account import Account
@@ -14,11 +15,14 @@ from x402.schemas import PaymentPayload, PaymentRequired, PaymentRequirements
 
 from bilateral.client import Client
 from bilateral.core.contracts import Registry
+from bilateral.core.payments.contracts import EXACT_PROXY
 from bilateral.dev.servers import _LocalSettlingSigner
 from bilateral.x402.server.settling import SettlingSigner
 from scripts._payments import payment_message
+from tests.permit2 import RELAYER
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.conftest import account
+from tests.x402.metered import paying_by_all
 from tests.x402.world import NETWORK
 
 AMOUNT = 20_000
@@ -247,3 +251,82 @@ def test_token_that_is_not_listed_is_paid_without_a_record(
     assert settled.success, settled.error_message
     assert web3.eth.get_transaction(settled.transaction)["to"] == address
     assert settled_payments(rpc, deployment, buyer) == 0
+
+
+@pytest.fixture
+def permitted(payment_chain, payee):
+    """Makes a payment by Permit2 and its terms, as the SDK's unchanged client signs it."""
+
+    def make(payer, **signed):
+        terms = payment_chain.terms("exact", payee, AMOUNT)
+        payload = paying_by_all(payer).create_payment_payload(PaymentRequired(x402_version=2, accepts=[terms]))
+        if signed:
+            authorization = payload.payload["permit2Authorization"] | signed
+            payload.payload.update(payment_chain.sign(payer, authorization))
+        return payload, terms
+
+    return make
+
+
+def test_payment_by_permit2_goes_the_way_of_the_sdk(facilitator, payment_chain, permitted, web3):
+    settled = facilitator.settle(*permitted(payment_chain.buyer()))
+    assert settled.success, settled.error_message
+    assert web3.eth.get_transaction(settled.transaction)["to"] == EXACT_PROXY
+
+
+def test_payment_by_permit2_that_a_stranger_settled_is_reported_once(facilitator, payment_chain, permitted):
+    payload, terms = permitted(payment_chain.buyer())
+    receipt = payment_chain.settle(payload.payload)
+    settled = facilitator.settle(payload, terms)
+    assert (settled.success, settled.transaction) == (True, receipt["transactionHash"])
+    assert not facilitator.settle(payload, terms).success
+
+
+def test_payment_by_permit2_of_the_facilitator_itself_is_not_reported_again(facilitator, payment_chain, permitted):
+    payload, terms = permitted(payment_chain.buyer())
+    assert facilitator.settle(payload, terms).success
+    assert not facilitator.settle(payload, terms).success
+
+
+def test_payment_by_permit2_of_another_process_is_not_reported(rpc, operator, deployment, payment_chain, permitted):
+    facilitator = facilitator_of(signer_for(rpc, operator, deployment, own_accounts=[RELAYER.address]))
+    payload, terms = permitted(payment_chain.buyer())
+    payment_chain.settle(payload.payload, sender=RELAYER)
+    assert not facilitator.settle(payload, terms).success
+
+
+def test_cancelled_payment_by_permit2_is_not_paid(facilitator, payment_chain, permitted):
+    payer = payment_chain.buyer()
+    payload, terms = permitted(payer)
+    payment_chain.cancel(payer, payload.payload["permit2Authorization"]["nonce"])
+    assert not facilitator.settle(payload, terms).success
+
+
+def test_nonce_of_permit2_that_paid_for_other_terms_is_not_paid(facilitator, payment_chain, permitted):
+    """Both payments are between the same accounts, and of the same amount."""
+    payer = payment_chain.buyer()
+    payload, _ = permitted(payer)
+    nonce = payload.payload["permit2Authorization"]["nonce"]
+    payment_chain.settle(payload.payload)
+    assert not facilitator.settle(*permitted(payer, nonce=nonce, deadline=str(2**40))).success
+
+
+def test_payment_by_permit2_that_a_stranger_settles_while_it_is_sent_is_reported(
+    facilitator, payment_chain, permitted, web3
+):
+    """Both transactions are in one block, and the stranger's is the first."""
+    payload, terms = permitted(payment_chain.buyer())
+    web3.provider.make_request("evm_setAutomine", [False])
+    answers = []
+    try:
+        proxy, data = payment_chain.call(payload.payload)
+        first = payment_chain.broadcast(proxy, data)
+        thread = Thread(target=lambda: answers.append(facilitator.settle(payload, terms)))
+        thread.start()
+        while int(web3.provider.make_request("txpool_status", [])["result"]["pending"], 16) < 2:
+            time.sleep(0.01)
+        web3.provider.make_request("evm_mine", [])
+        thread.join()
+    finally:
+        web3.provider.make_request("evm_setAutomine", [True])
+    assert (answers[0].success, answers[0].transaction) == (True, first)

@@ -25,7 +25,7 @@ from bilateral.x402.clients.transports import PaidCall, outstanding_payments
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
 from bilateral.x402.proof.fields import decode_header
-from bilateral.x402.proof.payments import last_moment
+from bilateral.x402.proof.payments import expiry_of
 from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification
 from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
@@ -355,7 +355,7 @@ def _lost(call: PaidCall, reply: Reply | Exception, outcome: PaymentOutcome, set
             state += f" ({settlement.amount or 'an unknown part'} of at most {signed.amount})"
     else:
         kind = LostAnswerError
-        state = f"is not settled so far, but can be until {'it expires' if signed is None else last_moment(signed)}"
+        state = f"is not settled so far, but can be until {'it expires' if signed is None else expiry_of(signed)}"
         state = f"cannot be looked up: {settlement.problem}" if is_paid is None else state
         state = f"(the server names transaction {transaction}) {state}" if transaction else state
     problem = f"{came}, and the payment {state}{reason}"

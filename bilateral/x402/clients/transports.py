@@ -204,7 +204,7 @@ def outstanding_payments(client: Any) -> OutstandingPayments:
 def abandon_payment(client: Any, request: Any) -> bool:
     """Forget the payments for a request that have no answer, so that the next such request signs a new one.
 
-    The request may then be paid twice: a forgotten payment can still be settled until its `validBefore`.
+    The request may then be paid twice: a forgotten payment can still be settled until it expires.
 
     Args:
         client: The SDK's client that the transport uses.

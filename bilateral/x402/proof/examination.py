@@ -26,7 +26,7 @@ from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache, Terms, authent
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.fields import SLOW_BYTES
 from bilateral.x402.proof.keys import find_signer, is_key, is_signature_of_account
-from bilateral.x402.proof.payments import PaymentProblemError, last_moment, signed_payment
+from bilateral.x402.proof.payments import PaymentProblemError, expiry_of, signed_payment
 from bilateral.x402.proof.readers import GuardedReader, RegistryReader, for_one_check, is_same_account
 from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.types import AgentRegistration, InteractionData, SettlementReceipt
@@ -185,7 +185,7 @@ class Examination:
             raise _failed(f"the server reports that nothing was paid, and took {amount}", "amount_mismatch", "amount")
         problem = "nothing was paid, and nothing can be taken any more"
         if not settlement.is_expired:
-            until = last_moment(signed)
+            until = expiry_of(signed)
             problem = f"nothing was paid so far; the server may still take up to {signed.amount} until {until}"
         self._unpaid = _unchecked(problem, verdicts.NOTHING_PAID)
         raise self._unpaid

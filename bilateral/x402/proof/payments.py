@@ -20,14 +20,13 @@ from bilateral.core.payments import (
     ReceiptLog,
     SignedPayment,
     inner_calls,
-    kind_of,
     kind_of_terms,
     proxy_call,
     settled_calls,
     signed_part,
 )
 from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
-from bilateral.core.payments.kinds import PERMIT2, SIGNED_PARTS
+from bilateral.core.payments.kinds import SIGNED_PARTS
 from bilateral.core.payments.settling import address_topic, is_settlement
 from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
@@ -64,8 +63,8 @@ def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> S
         raise PaymentProblemError(str(error), error.code, is_final=True) from None
 
 
-def last_moment(signed: SignedPayment) -> str:
-    """Return the last time at which a payment can be settled, for people."""
+def expiry_of(signed: SignedPayment) -> str:
+    """Return the last time at which a payment can be settled, as text."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
@@ -182,29 +181,18 @@ def receipt_log(log: dict[str, Any]) -> ReceiptLog:
     return ReceiptLog(index, account, tuple(answers.data(topic) for topic in topics), data)
 
 
-def unsupported_kind(
-    scheme: object, network: str, extra: object, payload: Mapping[str, Any] | None = None
-) -> str | None:
-    """Return the code for terms or a payment that nobody here can judge, such as `upto_not_supported`; None if none.
+def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:
+    """Return the code for terms whose payments nobody here can judge, such as `erc7710_not_supported`; None if none.
 
-    Args:
-        scheme: The scheme of the terms.
-        network: The network of the terms (CAIP-2). On other chains than EVM ones, their own readers judge payments of
-            the scheme `exact`.
-        extra: `extra` of the terms.
-        payload: `payload` of the payment; None to judge the terms alone.
+    On other chains than EVM ones, their own readers judge payments of the scheme `exact`.
     """
-    terms = kind_of_terms(scheme, extra)
     method = extra.get("assetTransferMethod") if isinstance(extra, Mapping) else None
     if not network.startswith("eip155:"):
         name = scheme if scheme in _EVM_SCHEMES else method
         return _code(name) if name in (*_EVM_SCHEMES, "permit2") else None
-    if terms not in PROVABLE:
-        return _code(method if scheme in ("exact", "upto") else scheme)
-    kind = terms if payload is None else kind_of({"scheme": scheme, "extra": extra}, payload)
-    if kind in PROVABLE:
+    if kind_of_terms(scheme, extra) in PROVABLE:
         return None
-    return _code(kind if kind is PaymentKind.AUTH_CAPTURE else "spender" if PERMIT2 in (payload or {}) else "payload")
+    return _code(method if scheme in ("exact", "upto") else scheme)
 
 
 def _code(name: object) -> str:
