@@ -78,12 +78,16 @@ def deposit(chain, config, amount, signer, method="permit2", sender=RELAYER):
     return chain.send(*deposit_call(chain, config, amount, signer, method), sender)
 
 
-def sponsor_deposit(chain, config, amount, sponsor):
-    """Pay into a channel in the name of its payer, who signs nothing, with a sponsor's money. Return the receipt."""
+def sponsor_call(chain, config, amount, sponsor):
+    """Return (contract, calldata) of a deposit in the name of a payer who signs nothing, with a sponsor's money."""
     chain.put(SPONSOR_COLLECTOR, "MockSponsorCollector")
     chain.approve(sponsor, SPONSOR_COLLECTOR, token=config.token)
-    data = encode(["address"], [sponsor.address])
-    return chain.send(*_call("deposit", words_of(config), amount, SPONSOR_COLLECTOR, data), sponsor)
+    return _call("deposit", words_of(config), amount, SPONSOR_COLLECTOR, encode(["address"], [sponsor.address]))
+
+
+def sponsor_deposit(chain, config, amount, sponsor):
+    """Make such a deposit, and return the receipt."""
+    return chain.send(*sponsor_call(chain, config, amount, sponsor), sponsor)
 
 
 def claim_call(chain, *claims):

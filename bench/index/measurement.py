@@ -19,7 +19,16 @@ from sqlalchemy import JSON, BigInteger, Engine, Integer, LargeBinary, String, c
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from web3 import HTTPProvider, Web3
 
-from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
+from bench.index.runs import (
+    CHAIN_ID,
+    CountingEndpoint,
+    Run,
+    follower,
+    index_all,
+    measured,
+    read_all_payments,
+    read_payments,
+)
 from bench.report import options, print_table
 from bilateral.core.contracts import abi
 from bilateral.index.agents import tables as agent_tables
@@ -31,6 +40,8 @@ from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator
+from tests.index.payments.world import TOKEN, Payments, account
+from tests.permit2 import PaymentChain
 
 
 class _Base(DeclarativeBase):
@@ -261,10 +272,15 @@ def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
 
 def main() -> None:
     """Measure, and print the table."""
-    arguments = options(__doc__, events=50_000, blocks=500, latencies=100)
+    arguments = options(__doc__, events=50_000, blocks=500, latencies=100, payments=0, permit2=0.01)
     logger.set_level(LogLevel.WARNING)
     code, rows = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode, []
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.payments:
+            shares = (0.0, arguments.permit2)
+            rows = [row for share in shares for row in _payment_figures(folder, code, arguments, share)]
+            print_table("Payments, on this machine", "engine", "what", "figure", rows=rows)
+            return
         for engine, fresh in databases(folder):
             with running_anvil(*OPTIONS) as url:  # a chain for each: anvil cannot go back as far as they grow it
                 chain, generator = EventChain(url, code), Generator(seed=1)
@@ -272,6 +288,40 @@ def main() -> None:
                 grow(chain, generator, arguments.blocks, arguments.events // arguments.blocks)
                 rows += [(engine, *row) for row in _figures(engine, fresh, chain, generator, arguments)]
     print_table("Index, on this machine", "engine", "what", "figure", "bound", "verdict", rows=rows)
+
+
+_PAYMENTS_A_BLOCK: Final = 100
+_BUYERS: Final = 1_000
+
+
+def _payment_figures(
+    folder: str, code: str, arguments: argparse.Namespace, share: float
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the figures of reading payments, of which a share is by Permit2, on each engine."""
+    with running_anvil(*OPTIONS) as url:
+        chain = EventChain(url, code)
+        world, market = Payments(chain, code), PaymentChain(url, ape.project)
+        seller, buyer = account("seller"), market.buyer(10**12)
+        world.mine(world.register(1, seller))
+        by_permit2 = round(share * _PAYMENTS_A_BLOCK)
+        for block in range(arguments.payments // _PAYMENTS_A_BLOCK):
+            for number in range(by_permit2):
+                market.broadcast(*market.call(market.exact(buyer, seller, number + 1)))
+            first = block * _PAYMENTS_A_BLOCK
+            payers = [account(f"buyer {number % _BUYERS}") for number in range(first + by_permit2, first + 100)]
+            world.mine(*[world.pay(payer, seller, 1) for payer in payers])
+        for engine, fresh in databases(folder):
+            names = [f"payments_{share:g}_{number}".replace(".", "_") for number in range(_RUNS + 1)]
+            for name in names:
+                open_database(fresh(name)).dispose()
+                index_all(fresh(name), url, 0)
+            runs = [measured(read_all_payments, fresh(name), url, TOKEN, market.token) for name in names[1:]]
+            run, endpoint = sorted(runs, key=lambda run: run.rate)[_RUNS // 2], CountingEndpoint(url)
+            read_payments(fresh(names[0]), endpoint, TOKEN, market.token)
+            requests = ", ".join(f"{count} {method}" for method, count in sorted(endpoint.requests.items()))
+            work = f"{run.events:,} payments, {share:.0%} by Permit2, {run.cpu_seconds:.1f} s of CPU"
+            yield engine, work, f"{run.rate:,.0f}/s"
+            yield engine, f"requests, of {share:.0%} by Permit2", requests
 
 
 Row = tuple[str, str, str, str]

@@ -6,10 +6,13 @@ The memory of a process counts all that it imports, so the tools of the benchmar
 import multiprocessing
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from sqlalchemy import func, select
 
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
@@ -17,7 +20,11 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
+from bilateral.index.payments.tables import payment
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.worker import PaymentFollower, PaymentStore
 from bilateral.index.projections import PROJECTIONS
+from bilateral.node.json_rpc import Reply
 from simulation.events import ADDRESSES
 
 CHAIN_ID: Final = 31337
@@ -61,7 +68,35 @@ def index_all(database: str, url: str, first_block: int) -> int:
     return events
 
 
-def measured(work: Callable[[str, str, int], int], *arguments: Any) -> Run:
+class CountingEndpoint(Endpoint):
+    """An endpoint that counts its requests, a batch as one."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.requests = Counter[str]()
+
+    def _post(self, method: str, content: Any) -> Reply:
+        self.requests[method] += 1
+        return super()._post(method, content)
+
+
+def read_payments(database: str, endpoint: Endpoint, token: str, metered: str) -> int:
+    """Read the payments of an indexed chain in two tokens, and return their number."""
+    engine = open_database(database)
+    store = PaymentStore(engine, CHAIN_ID, PaymentTerms({token: 6, metered: 6}))
+    following = PaymentFollower(store, Pool(CHAIN_ID, [Source(endpoint, [])]))
+    while following.step():
+        pass
+    with engine.connect() as connection:
+        return int(connection.execute(select(func.count()).select_from(payment)).scalar_one())
+
+
+def read_all_payments(database: str, url: str, token: str, metered: str) -> int:
+    """Read the payments of an indexed chain. See `read_payments`."""
+    return read_payments(database, Endpoint(url), token, metered)
+
+
+def measured(work: Callable[..., int], *arguments: Any) -> Run:
     """Do some work in a process of its own, and measure it."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)

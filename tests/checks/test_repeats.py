@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import FindingsNotHeldError, PaymentsNotHeldError, Policy, stored_findings
+from bilateral.core.payments import PaymentKind
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import open_database
 from bilateral.index.log.store import ChainStore
@@ -50,7 +51,7 @@ class Payments:
             known = select(table.c.block_hash).where(table.c.block_number == block)
             hash_ = connection.execute(known).scalar_one_or_none() or bytes(16) + block.to_bytes(16)
         place = (block, 50, hash_, START + block, block.to_bytes(32))
-        return TokenTransfer(*place, TOKEN, BUYER, SELLER, 2_000_000, nonce=block.to_bytes(32))
+        return TokenTransfer(*place, TOKEN, BUYER, SELLER, 2_000_000, block.to_bytes(32), PaymentKind.EIP3009)
 
 
 def begun(ledger):

@@ -25,6 +25,7 @@ CREATE UNIQUE INDEX buyer_dispute_by_payment ON buyer_dispute (chain_id, transac
 CREATE INDEX buyer_feedback_by_buyer ON buyer_feedback (chain_id, buyer);
 CREATE UNIQUE INDEX buyer_feedback_by_payment ON buyer_feedback (chain_id, transaction_hash, payment_position, is_counted);
 CREATE INDEX change_step_by_block ON change_step (chain_id, kept_block);
+CREATE INDEX channel_by_id ON channel (chain_id, channel_id);
 CREATE INDEX channel_fund_by_channel ON channel_fund (chain_id, channel_id, funder, block_number, log_index);
 CREATE INDEX client_rated_by_server ON client_rated (chain_id, registry, server_id, client_id);
 CREATE INDEX client_rated_by_subject ON client_rated (chain_id, registry, client_id, server_id);
@@ -400,7 +401,7 @@ CREATE TABLE channel ( chain_id BIGINT NOT NULL,
   channel_id BLOB NOT NULL,
   payer VARCHAR(42) NOT NULL,
   receiver VARCHAR(42) NOT NULL,
-  PRIMARY KEY (chain_id, channel_id) );
+  PRIMARY KEY (chain_id, block_number, log_index) );
 CREATE TABLE channel_fund ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,
@@ -1628,7 +1629,8 @@ CREATE TABLE channel ( chain_id BIGINT NOT NULL,
   channel_id BYTEA NOT NULL,
   payer VARCHAR(42) COLLATE "C" NOT NULL,
   receiver VARCHAR(42) COLLATE "C" NOT NULL,
-  PRIMARY KEY (chain_id, channel_id) );
+  PRIMARY KEY (chain_id, block_number, log_index) );
+CREATE INDEX channel_by_id ON channel (chain_id, channel_id);
 CREATE TABLE channel_fund ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,

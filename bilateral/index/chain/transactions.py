@@ -57,7 +57,7 @@ class TransactionEntry(msgspec.Struct, gc=False):
 
         A transaction without a signature comes from another layer, or from the chain itself.
         """
-        return (optional_quantity(self.type) or 0) in _FIELDS and self.r not in (None, "0x0", "0x")
+        return (optional_quantity(self.type) or 0) in _FIELDS and bool(str(self.r or "").strip("0x"))
 
     def computed_hash(self) -> bytes:
         """Return the hash of a provable transaction."""
@@ -86,23 +86,21 @@ def _item(name: str, value: Any) -> Any:
 
 def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[TransactionEntry]:
     """Return the transaction of each log. The input of a provable one is what its hash says."""
-    # By block and place, because many nodes keep the list of hashes for the newest blocks alone.
-    calls = [
-        (log.blockHash, hex(place)) for log in logs if (place := optional_quantity(log.transactionIndex)) is not None
-    ]
-    method = "eth_getTransactionByBlockHashAndIndex"
-    if len(calls) < len(logs):
-        method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]  # type: ignore[misc]
-    entries: list[TransactionEntry] = []
+    # By block and place, because many nodes forget in which block an older hash is. Few nodes leave the place out.
+    places = [optional_quantity(log.transactionIndex) for log in logs]
+    method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]
+    if None not in places:
+        method = "eth_getTransactionByBlockHashAndIndex"
+        calls = [(log.blockHash, hex(place or 0)) for log, place in zip(logs, places, strict=True)]  # type: ignore[misc]
+    kind, entries = TransactionEntry | None, list[TransactionEntry]()
     for start in range(0, len(calls), _AT_ONCE):
-        kind = TransactionEntry | None
-        answers: list[TransactionEntry | None] = endpoint.each(method, calls[start : start + _AT_ONCE], kind)  # type: ignore[arg-type]
-        for log, entry in zip(logs[start:], answers, strict=False):
+        part = calls[start : start + _AT_ONCE]
+        answers: list[TransactionEntry | None] = endpoint.each(method, part, kind)  # type: ignore[arg-type]
+        for log, entry in zip(logs[start : start + _AT_ONCE], answers, strict=True):
             if entry is None:
                 raise MalformedNodeAnswerError(f"{endpoint.name} lacks transaction {log.transactionHash}")
             is_other = entry.hash.lower() != log.transactionHash.lower()
             if is_other or (entry.is_provable and entry.computed_hash() != bytes_of(log.transactionHash)):
-                problem = f"it gives another transaction in place of {log.transactionHash}"
-                raise EndpointLiesError(endpoint.name, problem)
+                raise EndpointLiesError(endpoint.name, f"it gives another transaction than {log.transactionHash}")
             entries.append(entry)
     return entries

@@ -5,9 +5,10 @@ look like all others. So each deposit belongs to the account whose transfer brou
 payer's money first, then that of its other funders, and last that of nobody known.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, literal, select
 
@@ -35,6 +36,10 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _WORDS: Final = {CHANNEL_CREATED: 8}
 """The words of events, the channel's id first. The others have the id, the caller and the amount at least."""
+
+
+_Step: TypeAlias = tuple[bytes, bytes, bytes]
+"""A transaction, a channel and the first topic of the events by which money left it."""
 
 
 class ChannelEvent(NamedTuple):
@@ -143,7 +148,8 @@ class _Ledger:
         self._channels: dict[bytes, _Channel] = dict(self._stored(ids))
         self._new: list[tuple[object, ...]] = []
         self._rows: list[tuple[object, ...]] = []
-        self._flows: dict[tuple[bytes, bytes, str, str, bool], tuple[int, ChannelEvent]] = {}
+        self._flows = Counter[tuple[_Step, str]]()
+        self._last: dict[_Step, ChannelEvent] = {}
 
     def apply(self, event: ChannelEvent, transfers: list[TokenTransfer]) -> None:
         """Apply an event, with the transfers before it in its transaction that were no deposit yet."""
@@ -158,19 +164,16 @@ class _Ledger:
             if funder is not None:
                 self._change(event, current, funder, event.amount)
         elif event.topic != CHANNEL_CREATED:
-            is_claim = event.topic == CLAIMED
-            self._spend(event, current, current.receiver if is_claim else current.payer, is_claim=is_claim)
+            self._spend(event, current)
 
-    def _spend(self, event: ChannelEvent, current: _Channel, receiver: str, *, is_claim: bool) -> None:
-        left = event.amount
+    def _spend(self, event: ChannelEvent, current: _Channel) -> None:
+        step, left = (event.transaction_hash, event.channel_id, event.topic), event.amount
+        self._last[step] = event  # the last event of several stands for them
         for funder in self._funders(event.channel_id, current, left):
-            spent = min(left, current.funds[funder])
-            if spent:
+            if spent := min(left, current.funds[funder]):
                 left -= spent
                 self._change(event, current, funder, -spent)
-                key = event.transaction_hash, event.channel_id, funder, receiver, is_claim
-                before, _ = self._flows.get(key, (0, event))
-                self._flows[key] = before + spent, event  # the last event of several stands for them
+                self._flows[step, funder] += spent
 
     def _funders(self, channel_id: bytes, current: _Channel, amount: int) -> list[str]:
         """Return the payer, and the other funders if the payer's money does not suffice."""
@@ -190,11 +193,13 @@ class _Ledger:
         rows.insert(channel, self._new)
         rows.insert(channel_fund, self._rows)
         flows = ChannelFlows()
-        for (_, channel_id, funder, receiver, is_claim), (amount, event) in self._flows.items():
-            current = self._channels[channel_id]
+        for (step, funder), amount in self._flows.items():
+            _, channel_id, topic = step
+            current, event = self._channels[channel_id], self._last[step]
+            receiver = current.receiver if topic == CLAIMED else current.payer
             accounts = current.token, funder, receiver
             moved = TokenTransfer(*event[:5], *accounts, amount, channel_id, PaymentKind.CHANNEL)
-            if is_claim and funder == current.payer:
+            if topic == CLAIMED and funder == current.payer:
                 flows.claims.append(moved)
             if funder != receiver:
                 flows.returns.append(moved)
@@ -220,7 +225,6 @@ class _Ledger:
         current.has_all_funds = True
 
     def _latest(self, channel_id: ColumnElement[bytes], funder: ColumnElement[str]) -> ScalarSelect[int]:
-        """Return the query of an account's money in a channel."""
         fund = channel_fund.c
         query = select(fund.remaining).where(
             fund.chain_id == self._chain_id, fund.channel_id == channel_id, fund.funder == funder
@@ -229,19 +233,15 @@ class _Ledger:
 
 
 def _take_funder(transfers: list[TokenTransfer], token: str, amount: int) -> str | None:
-    """Take the transfer that brought a deposit from those before it, and return whose money it was.
+    """Take the transfer that brought a deposit from those before it, and return whose money it was."""
+    funder, before = _take_sender(transfers, (BATCH, token, amount), len(transfers))
+    if funder == EIP3009_COLLECTOR:
+        funder, _ = _take_sender(transfers, (EIP3009_COLLECTOR, token, amount), before)
+    return None if funder in CANONICAL else funder
 
-    The collector of EIP-3009 gets the money first.
-    """
-    account, end = BATCH, len(transfers)
-    while account in {BATCH, EIP3009_COLLECTOR}:
-        matching = (
-            at
-            for at in range(end - 1, -1, -1)
-            if (transfers[at].receiver, transfers[at].token, transfers[at].amount) == (account, token, amount)
-        )
-        end = next(matching, -1)
-        if end < 0:
-            return None
-        account = transfers.pop(end).sender
-    return None if account in CANONICAL else account
+
+def _take_sender(transfers: list[TokenTransfer], moved: tuple[str, str, int], before: int) -> tuple[str | None, int]:
+    for at in reversed(range(before)):
+        if (transfers[at].receiver, transfers[at].token, transfers[at].amount) == moved:
+            return transfers.pop(at).sender, at
+    return None, 0

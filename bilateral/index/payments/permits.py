@@ -49,7 +49,7 @@ class PermitReader:
         if not candidates:
             return list(transfers)
         settlements = _settlements(source.proxies, candidates)
-        entries = read_transactions(source.endpoint, [of_one[0][1] for of_one in settlements.values()])
+        entries = read_transactions(source.endpoint, [events[0][1] for events in settlements.values()])
         calls = self._calls(source.endpoint, dict(zip(settlements, entries, strict=True)))
         paid: dict[tuple[int, int], ProxyCall] = {}
         for hash_, existing in calls.items():
@@ -59,7 +59,6 @@ class PermitReader:
         return [_marked(transfer, paid.get(transfer.place)) for transfer in transfers]
 
     def _calls(self, endpoint: Endpoint, entries: Mapping[bytes, TransactionEntry]) -> dict[bytes, list[ProxyCall]]:
-        """Return the payments that each transaction settled; none of those that nothing proves."""
         calls: dict[bytes, list[ProxyCall]] = {}
         problem: Exception | None = None
         for hash_, entry in entries.items():
@@ -81,10 +80,9 @@ class PermitReader:
 def _settlements(
     proxies: FilteredSource, candidates: Mapping[bytes, Sequence[TokenTransfer]]
 ) -> dict[bytes, list[tuple[ReceiptLog, LogEntry]]]:
-    """Return the events of the proxies in the transactions of some transfers."""
-    # The events name nobody, so those of the whole chain come. A block's are dropped before the next one's are read.
+    # The events name nobody, so those of the whole chain come.
     blocks = [transfers[0].block_number for transfers in candidates.values()]
-    found: dict[bytes, list[tuple[ReceiptLog, LogEntry]]] = defaultdict(list)
+    events: dict[bytes, list[tuple[ReceiptLog, LogEntry]]] = defaultdict(list)
     for block in proxies.read([_TOPICS], min(blocks), max(blocks)):
         for index, entry in zip(block.indices, block.entries, strict=True):
             hash_ = hash_of(entry.transactionHash)
@@ -94,8 +92,9 @@ def _settlements(
                 raise EndpointLiesError(proxies.name, f"it gives logs of two blocks with the number {block.number}")
             topics = tuple([bytes_of(topic) for topic in entry.topics])
             log = ReceiptLog(index, address_of(entry.address), topics, bytes_of(entry.data))
-            found[hash_] += [(log, entry)] if is_settlement(log) else []
-    return {hash_: logs for hash_, logs in found.items() if logs}
+            if is_settlement(log):
+                events[hash_].append((log, entry))
+    return events
 
 
 def _traced(endpoint: Endpoint, hash_: str) -> list[ProxyCall]:
@@ -111,13 +110,3 @@ def _marked(transfer: TokenTransfer, call: ProxyCall | None) -> TokenTransfer:
         return transfer
     ceiling = call.ceiling if call.kind is PaymentKind.PERMIT2_UPTO else None
     return transfer._replace(nonce=call.nonce, kind=call.kind, ceiling=ceiling)
-
-
-def uncounted_reason(to: str | None, data: bytes, logs: Sequence[ReceiptLog]) -> str:
-    """Return the code for a transaction whose transfer is no counted payment.
-
-    `payment_not_provable` says that a proxy settled something in it, which its calldata does not show: a contract
-    called the proxy. Else it is `payment_not_settled`.
-    """
-    is_hidden = any(map(is_settlement, logs)) and proxy_call(to, data) is None
-    return "payment_not_provable" if is_hidden else "payment_not_settled"

@@ -81,8 +81,9 @@ channel: Final = sa.Table(
     *place_columns("token"),
     *required(HASH, "channel_id"),
     *required(ADDRESS, "payer", "receiver"),
-    sa.PrimaryKeyConstraint("chain_id", "channel_id"),
+    sa.PrimaryKeyConstraint(*PLACE_KEY),  # by which rollbacks find its rows
 )
+sa.Index("channel_by_id", *(channel.c[name] for name in ("chain_id", "channel_id")))
 
 channel_fund: Final = sa.Table(
     "channel_fund",

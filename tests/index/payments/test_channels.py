@@ -18,8 +18,10 @@ from tests.channels import (
     claim,
     claim_call,
     deposit,
+    deposit_call,
     refund,
     settle_claims,
+    sponsor_call,
     sponsor_deposit,
     withdraw,
 )
@@ -104,16 +106,16 @@ def test_payer_counts_up_to_its_own_deposits_and_no_further(market, engine, catc
 
 
 @pytest.mark.one_engine
-def test_deposits_of_several_channels_in_one_transaction_take_their_own_transfers(market, engine, catch_up_payments):
-    buyer = market.buyer()
+@pytest.mark.parametrize("is_first", [False, True])
+def test_deposits_of_one_transaction_take_their_own_transfers(market, engine, catch_up_payments, is_first):
+    buyer, victim = market.buyer(), account("victim")
     market.fund(ATTACKER.address)
-    own, named = (channel(market, buyer, SELLER.address, authorizer=key, salt=key is None) for key in (None, ATTACKER))
-    sponsor_deposit(market, named, 500, ATTACKER)
-    deposit(market, own, 500, buyer)
+    own, foreign = channel(market, buyer, SELLER.address), channel(market, victim, SELLER.address, authorizer=ATTACKER)
+    calls = deposit_call(market, own, 500, buyer), sponsor_call(market, foreign, 500, ATTACKER)
+    market.multicall(*(calls if is_first else calls[::-1]))
+    claim(market, (own, 500, buyer), (foreign, 500, ATTACKER), sender=SELLER)
     catch_up_payments(TERMS)
-    claim(market, (own, 500, buyer), (named, 500, ATTACKER), sender=SELLER)
-    catch_up_payments(TERMS)
-    assert [amount for *_, amount in payments(engine)] == [500]
+    assert payments(engine) == [(buyer.address, SELLER.address, 500)]
 
 
 @pytest.mark.one_engine

@@ -11,7 +11,6 @@ from bilateral.buyers.metrics import read_dealings
 from bilateral.buyers.policies import BuyerSettings
 from bilateral.buyers.requests import ReviewBody
 from bilateral.core.payments.contracts import EXACT_PROXY, UPTO_PROXY
-from bilateral.index.payments.permits import uncounted_reason
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from tests.index.payments.test_messages import BUYER, CHAIN, review_of, signed
@@ -173,6 +172,16 @@ def test_only_transactions_with_a_settlement_and_a_transfer_to_an_agent_are_read
 
 
 @pytest.mark.one_engine
+@pytest.mark.parametrize(("decimals", "requests"), [(9, 1), (10, 0)])
+def test_transfer_below_a_millionth_of_a_dollar_is_not_looked_up(market, engine, catch_up_payments, decimals, requests):
+    market.settle(market.exact(market.buyer(), SELLER.address, 1000))
+    with Proxy(market.url) as proxy:
+        catch_up_payments(PaymentTerms({TOKEN: decimals}), proxy.url)
+        assert sum("ByBlockHashAndIndex" in method for method, _ in proxy.calls) == requests
+    assert len(kinds(engine)) == requests
+
+
+@pytest.mark.one_engine
 @pytest.mark.parametrize("falsify", [lambda entry: entry | {"input": entry["input"][:-2] + "00"}, lambda _: None])
 def test_endpoint_whose_transaction_is_not_that_of_its_hash_is_benched(market, engine, catch_up_payments, falsify):
     buyer = market.buyer()
@@ -237,15 +246,3 @@ def test_messages_stay_with_their_payment_when_kinds_are_added(market, engine, c
         ]
         assert position == int(before.counts_plain)
         assert read_dealings(connection, CHAIN, BUYER.address)[IDENTITY, 1].reviews == [70]
-
-
-@pytest.mark.one_engine
-def test_reason_tells_a_hidden_settlement_from_none(market):
-    buyer = market.buyer()
-    call = market.call(market.exact(buyer, SELLER.address, 5))
-    hidden = market.multicall(call)
-    entry = market.rpc("eth_getTransactionByHash", hidden["transactionHash"])
-    data = bytes.fromhex(entry["input"][2:])
-    assert uncounted_reason(entry["to"], data, logs_of(hidden)) == "payment_not_provable"
-    assert uncounted_reason(*call, logs_of(hidden)) == "payment_not_settled"
-    assert uncounted_reason(entry["to"], data, []) == "payment_not_settled"
