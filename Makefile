@@ -84,7 +84,7 @@ format: setup ## Rewrite the sources in the project's format.
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s
 
-test-interop: compile ## Ask the service through the published SDKs of ERC-8004, for Python and for Node.
+test-interop: compile ## Ask the service through the published SDKs of ERC-8004, and pay by the x402 client for Node.
 	@./interop/setup.sh
 	@INTEROP=1 $(BIN)/ape test tests/interop --numprocesses 0
 
