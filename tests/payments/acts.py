@@ -12,11 +12,11 @@ from tests.payments.flaws import flawed
 from tests.payments.stories import FLAWED
 
 DAY = 24 * 3600
-SHORT = 600
-LONG = 10 * DAY
+SHORT, LONG = 600, 10 * DAY
+"""The seconds for which authorizations are valid: those of a story that expires, and all others."""
+
 MAX_TIMEOUT = 600
 
-TRANSFER = keccak(text="Transfer(address,address,uint256)")
 USED = keccak(text="AuthorizationUsed(address,bytes32)")
 SETTLED = keccak(text="Settled()")
 
@@ -26,21 +26,13 @@ class Authorization:
     """What a buyer signed, and what became of it.
 
     Attributes:
-        kind: Its kind.
-        nonce: Its nonce.
-        amount: The signed amount; of `permit2-upto`, the ceiling.
-        deadline: The last second at which Permit2 takes it, or the first at which a token (EIP-3009) does not.
         state: `unused`, `used` or `cancelled`.
         transaction: The transaction that used it.
     """
 
     kind: str
-    payer: str
-    payee: str
     token: str
-    amount: int
     nonce: int
-    deadline: int
     state: str = "unused"
     transaction: str | None = None
 
@@ -51,9 +43,9 @@ class Payment:
 
     Attributes:
         amount: What arrived.
+        nonce: That of the authorization, or the channel's id.
         is_direct: True if the transaction calls the proxy itself; always of `eip3009`.
-        source: The authorization, or the channel's id.
-        transaction: The transaction.
+        ceiling: What was signed for `permit2-upto`.
     """
 
     kind: str
@@ -303,7 +295,7 @@ class Acts:
         nonce = self._nonce(story) if nonce is None else nonce
         name, token = token, self.chain.tokens[token]
         to, until = self.chain.wallets[story.seller], self.chain.time + lifetime
-        signed = Authorization(story.kind, buyer.address, to, token, amount, nonce, until)
+        signed = Authorization(story.kind, token, nonce)
         if story.kind == "eip3009":
             words = nonce.to_bytes(32)
             signature = wire.signed_transfer(buyer, token, to, amount, until, words)

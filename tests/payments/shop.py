@@ -77,13 +77,11 @@ class Facilitator:
     def __init__(self, acts):
         self._acts = acts
         self.deal = None
-        self.settlements = 0
 
     async def verify(self, _payload, _requirements):
         return schemas.VerifyResponse(is_valid=True, payer=self._acts.chain.buyers[self.deal.story.buyer].address)
 
     async def settle(self, _payload, requirements):
-        self.settlements += 1
         deal, story = self.deal, self.deal.story
         self._acts.happen(deal)
         answer = {"network": NETWORK, "payer": self._acts.chain.buyers[story.buyer].address}
