@@ -119,11 +119,11 @@ class Acts:
         deal = Deal(story, accepted, payload, signed, settle)
         if story.act == FLAWED:
             deal.payload, deal.authorization = flawed(payload, story.flaw, self.chain), None
-        elif story.act == "sends it again":
+        elif story.act in {"sends it again", "sends it twice at once"}:
             change = wire.twin if len(payload["signature"]) == 132 else bytes
             again = change(bytes.fromhex(payload["signature"][2:]))
             deal.second_payload = payload | {"signature": "0x" + again.hex(), "again": True}
-        elif story.act == "sends it for another token":
+        elif story.act == "sends it for another token at once":
             other = "taxed" if story.coin == "dollar" else "dollar"
             same = facilitator, lifetime, signed.nonce
             _, deal.second_payload, _ = self._signed(story, buyer, other, story.price, *same)
@@ -175,7 +175,7 @@ class Acts:
         self.chain.send(self.chain.relayer, wire.ROUTER, data, sent)
 
     def _settles_among_transfers(self, deal):
-        self._settles_by_router(deal, transfers=(deal.story.price, 1))
+        self._settles_by_router(deal, transfers=(deal.story.price // 2, 1, 2 * deal.story.price))
 
     def _is_overtaken(self, deal):
         self._settles(deal, self.chain.front_runner)
@@ -351,7 +351,8 @@ _ACTS = {
     "imitates the contract": Acts._imitates,
     "charges nothing and then all": Acts._charges_all_later,
     "sends it again": Acts._settles,
-    "sends it for another token": Acts._settles,
+    "sends it twice at once": Acts._settles,
+    "sends it for another token at once": Acts._settles,
 }
 
 

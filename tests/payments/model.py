@@ -90,10 +90,10 @@ def answer(story):
 def second_answer(story):
     """Return what it answers to the second message, which has the same authorization. The application ran once.
 
-    The nonces of payments by Permit2 are looked up before any other check.
+    The nonces of payments by Permit2 are looked up first, and are unused while the application runs.
     """
-    is_looked_up = story.kind != "eip3009"
-    return Answer(False, "nonce_used" if is_looked_up else "payment_in_progress", has_run=False)
+    is_used = story.kind != "eip3009" and not story.act.endswith("at once")
+    return Answer(False, "nonce_used" if is_used else "payment_in_progress", has_run=False)
 
 
 def verdict(story, *, can_trace=True):

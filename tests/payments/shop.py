@@ -26,8 +26,11 @@ from tests.payments.acts import MAX_TIMEOUT
 from tests.payments.stories import AGENTS, FREE_AGENTS, KINDS, PRICES
 from tests.x402.world import SIGNING_KEY
 
-_STATES = 5
+STATES = 5
 """The newest blocks whose states a plain node has: fewer than pass between a payment and the last look at it."""
+
+ROUTED = ("dollar", "taxed", "pretender")
+"""The names of the tokens that servers take."""
 
 NETWORK = f"eip155:{wire.CHAIN_ID}"
 
@@ -66,7 +69,7 @@ class PlainNode:
             return {"error": {"code": -32601, "message": f"the method {method} does not exist"}}
         if method == "eth_call" and parameters[1] != "latest":
             latest = int(self._node.rpc("eth_blockNumber"), 16)
-            if int(parameters[1], 16) < latest - _STATES:
+            if int(parameters[1], 16) < latest - STATES:
                 return {"error": {"code": -32000, "message": "missing trie node"}}
         return self._node.request(method, *parameters)
 
@@ -117,7 +120,7 @@ class Shop:
     """
 
     def __init__(self, acts, url):
-        self.acts, self.facilitator, self.runs = acts, Facilitator(acts), 0
+        self.acts, self.facilitator, self.runs, self._interrupt = acts, Facilitator(acts), 0, None
         network = Network(allow_private=True)
         loader = Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(), network=network)
         plain = PlainNode(Node(url))
@@ -135,28 +138,48 @@ class Shop:
         self.verifier.close()
         self.plain_verifier.close()
 
-    def send(self, deal, payload, token=None):
+    def send(self, deal, payload):
         """Send a paid request, and verify its answer."""
         self.facilitator.deal, ran = deal, self.runs
-        accepted = deal.accepted if token is None else deal.accepted | {"asset": self.acts.chain.tokens[token]}
-        name = next(name for name, address in self.acts.chain.tokens.items() if address == accepted["asset"])
-        path = _path(deal.story.kind, name, deal.story.price, deal.story.seller)
-        message = {
-            "x402Version": 2,
-            "accepted": accepted,
-            "payload": payload,
-            "extensions": {"8004-reputation": self._declared[deal.story.seller]["8004-reputation"]},
-        }
-        header = base64.b64encode(json.dumps(message).encode()).decode()
-        body = json.dumps({"charge": deal.story.charged}).encode()
-        response = self._loop.run_until_complete(
-            self._http.post(path, content=body, headers={"PAYMENT-SIGNATURE": header})
-        )
+        path, headers, body = request = self._request(deal, payload)
+        response = self._loop.run_until_complete(self._post(*request))
         verification = plain = None
+        header = headers["PAYMENT-SIGNATURE"]
         paid = paid_request(header, f"POST http://shop.example{path}", {}, body, response.headers, response.content)
         if response.status_code == 200:
             verification, plain = self.verifier.verify(paid), self.plain_verifier.verify(paid)
         return Reply(response.status_code, _reason(response), self.runs > ran, verification, plain)
+
+    def send_meanwhile(self, deal, payload):
+        """Send a paid request while the application runs for the next one, and return what returns its reply then."""
+        replies = []
+
+        async def interrupt():
+            ran = self.runs
+            response = await self._post(*self._request(deal, payload))
+            replies.append(Reply(response.status_code, _reason(response), self.runs > ran))
+
+        self._interrupt = interrupt
+        return replies.pop
+
+    async def _post(self, path, headers, body):
+        return await self._http.post(path, content=body, headers=headers)
+
+    def _request(self, deal, payload):
+        """Return path, headers and body of a request. A route has one token, which is the signed one."""
+        permitted = payload.get("permit2Authorization", {}).get("permitted", {})
+        signed = permitted.get("token") if isinstance(permitted, dict) else None
+        names = {address: name for name, address in self.acts.chain.tokens.items() if name in ROUTED}
+        asset = signed if signed in names else deal.accepted["asset"]
+        path = _path(deal.story.kind, names[asset], deal.story.price, deal.story.seller)
+        message = {
+            "x402Version": 2,
+            "accepted": deal.accepted | {"asset": asset},
+            "payload": payload,
+            "extensions": {"8004-reputation": self._declared[deal.story.seller]["8004-reputation"]},
+        }
+        header = base64.b64encode(json.dumps(message).encode()).decode()
+        return path, {"PAYMENT-SIGNATURE": header}, json.dumps({"charge": deal.story.charged}).encode()
 
     def _application(self):
         app = FastAPI()
@@ -164,6 +187,9 @@ class Shop:
         @app.post("/{path:path}")
         async def sell(request: Request):
             self.runs += 1
+            if self._interrupt is not None:
+                interrupt, self._interrupt = self._interrupt, None
+                await interrupt()
             response = Response(await request.body(), media_type="application/json")
             response.headers["Settlement-Overrides"] = json.dumps({"amount": str((await request.json())["charge"])})
             return response
@@ -182,7 +208,7 @@ class Shop:
         ]
         routes = {}
         for kind in KINDS:
-            for token in ("dollar", "taxed", "pretender"):
+            for token in ROUTED:
                 for price in PRICES:
                     for seller in range(AGENTS + 1):
                         option = self._option(kind, token, price, seller)

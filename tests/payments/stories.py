@@ -42,7 +42,8 @@ ACTS = {
     "charges too much": 3,
     FLAWED: 14,
     "sends it again": 5,
-    "sends it for another token": 3,
+    "sends it twice at once": 5,
+    "sends it for another token at once": 3,
 }
 """What sellers, buyers and strangers do, and how often."""
 
@@ -51,7 +52,7 @@ _PERMIT2_ONLY = {
     "settles a token that moves another one",
     "pays past the proxy",
     "pays by an allowance",
-    "sends it for another token",
+    "sends it for another token at once",
 }
 _UPTO_ONLY = {"charges nothing", "charges nothing and then all"}
 _WITHOUT_FACILITATOR = {"is overtaken"}
