@@ -91,7 +91,7 @@ def options(token, pay_to, *, ceiling=CEILING, **tokens):
 
 
 @contextmanager
-def permit2_shop(framework, facilitator_url, priced, extensions, *, kind=None, settings=None, **extension):
+def permit2_shop(framework, facilitator_url, priced, extensions, *, kind=None, others=(), settings=None, **extension):
     """Run a shop.
 
     Args:
@@ -100,6 +100,7 @@ def permit2_shop(framework, facilitator_url, priced, extensions, *, kind=None, s
         priced: The `options`.
         extensions: What its routes declare.
         kind: The class of the extension.
+        others: Further extensions of its server.
         settings: Further settings of the middleware.
         **extension: Settings of the extension.
     """
@@ -110,6 +111,8 @@ def permit2_shop(framework, facilitator_url, priced, extensions, *, kind=None, s
     server = resource_server(
         x402ResourceServerSync if is_flask else x402ResourceServer, facilitator_url, shop.extension
     ).register(NETWORK, UptoEvmServerScheme())
+    for other in others:
+        server.register_extension(other)
     app = _flask_app(shop, routes) if is_flask else _fastapi_app(shop, routes)
     if is_flask:
         protect_flask(app, routes, server, **(settings or {}))

@@ -169,7 +169,7 @@ def test_server_whose_payments_have_no_transaction_of_their_own_does_not_start(
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_server_on_a_chain_without_the_proxy_does_not_start(start, priced, verifier, remove, framework):
     remove(UPTO_PROXY)
-    with pytest.raises(PreflightError, match=f"payment: eip155:31337 has no contract at {UPTO_PROXY}, the proxy"):
+    with pytest.raises(PreflightError, match=f"payment: eip155:31337 has no contract at {UPTO_PROXY}, which settles"):
         start(framework, priced["GET /metered"], Preflight(verifier))
 
 

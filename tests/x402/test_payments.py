@@ -9,13 +9,13 @@ from eth_utils.crypto import keccak
 
 from bilateral.core.events.decoder import paired_nonces, unsure_groups
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments import PaymentKind, SignedPayment
+from bilateral.core.payments import PaymentKind, SignedPayment, authorization_identity
 from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
 from bilateral.core.payments.settling import address_topic
 from bilateral.index.payments.transfers import TokenTransfer, with_nonces
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
-from bilateral.x402.proof.payments import PaymentProblemError, find_payment
+from bilateral.x402.proof.payments import PaymentProblemError, find_payment, signed_payment
 from tests.sdk.client.helpers import abi_of, deploy, transact
 
 PAYER, PAYEE, OTHER = (checksummed("0x" + keccak(text=name)[-20:].hex()) for name in ("payer", "payee", "other"))
@@ -102,6 +102,15 @@ def test_plain_transfer_before_an_authorization_and_its_transfer_takes_neither(e
     with pytest.raises(PaymentProblemError, match="the price is 11") as raised:
         paid(receipt, A, 11)
     assert (raised.value.code, raised.value.is_final) == ("paid_less", True)
+
+
+@pytest.mark.parametrize("text", ["0x01", "01", "0x" + "ab" * 32, "0x0a 0b"])
+def test_nonce_is_the_one_that_reservations_have(text):
+    signed = {"from": PAYER, "to": PAYEE, "nonce": text, "value": "10", "validAfter": "0", "validBefore": "99"}
+    accepted = {"scheme": "exact", "asset": OTHER, "payTo": PAYEE, "amount": "10"}
+    identity = authorization_identity("eip155:1", OTHER, {"authorization": signed})
+    nonce = signed_payment(accepted, {"authorization": signed}).nonce
+    assert (len(nonce), nonce.hex()) == (32, identity[3])
 
 
 PAIRS = {

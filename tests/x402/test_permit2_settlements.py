@@ -113,6 +113,19 @@ def test_payment_before_the_searched_blocks_is_paid_without_a_transaction(paymen
     assert (state_of(settlement), settlement.transaction) == (PAID, None)
 
 
+@pytest.mark.parametrize(("later", "is_found"), [(1, True), (2, False)])
+def test_as_many_transfers_between_both_are_read_as_the_limit_says(
+    payment_chain, sign, look_up, monkeypatch, later, is_found
+):
+    monkeypatch.setattr(settlements, "_MOST_TRANSFERS", 2)
+    payload = sign()
+    receipt = payment_chain.settle(payload)
+    for _ in range(later):
+        payment_chain.settle(sign())
+    settlement = look_up(payload)
+    assert (state_of(settlement), settlement.transaction) == (PAID, receipt["transactionHash"] if is_found else None)
+
+
 def test_token_with_a_fee_names_the_smaller_amount(payment_chain, buyer, seller, sign, look_up, scheme):
     token = payment_chain.put("0x" + "fe" * 20, "TokenSplitsTransfers")
     payment_chain.fund(buyer.address, token=token)

@@ -294,3 +294,17 @@ def test_pending_settlement_is_not_retried_for_another_amount(
     with serving(facilitator_app_of(hasty)) as url:
         asyncio.run(talk(url))
     assert payment_chain.balance(payer.address) == WHOLE - 1234
+
+
+def test_free_answers_of_a_route_count_for_both_profiles(
+    every_facilitator_url, priced, generous, agent, deployment, payer
+):
+    """Both sign what is paid for, and neither refuses or signs what is free."""
+    both = {**generous, **declare_reputation_draft(agent, deployment)}
+    draft = ReputationDraftResourceServerExtension(SIGNING_KEY)
+    with permit2_shop("FastAPI", every_facilitator_url, priced, both, others=[draft]) as shop:
+        free = shop.get("/metered?charge=0", shop.pay("/metered", payer))
+        assert (free.status_code, settled(free).get("extensions")) == (200, None)
+        paid = shop.get("/metered?charge=1", shop.pay("/metered", payer))
+        assert {"8004-reputation", "reputation"} <= settled(paid)["extensions"].keys()
+        assert [extension.unsigned_responses for extension in (shop.extension, draft)] == [0, 0]

@@ -197,39 +197,35 @@ def _option_findings(
             yield Finding(*place, "token", code, problem)
 
 
-def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of each reason why payments on some terms would not be made or proven."""
-    scheme, network, listed = terms.get("scheme"), str(terms.get("network")), terms.get("extra")
-    extra: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
-    unsupported = unsupported_kind(scheme, network, extra)
+def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the code and the text of each reason why payments on some terms would not be made or proven."""
+    scheme, network, extra = terms.get("scheme"), str(terms.get("network")), terms.get("extra")
+    unsupported, extra = unsupported_kind(scheme, network, extra), extra if isinstance(extra, Mapping) else {}
     if unsupported is not None:
-        yield unsupported, UNSUPPORTED
-        return
-    problem, flow, seconds = terms.get("problem"), extra.get("paymentFlow"), terms.get("maxTimeoutSeconds")
+        return [(unsupported, UNSUPPORTED)]
+    problems, flow, seconds = [], extra.get("paymentFlow"), terms.get("maxTimeoutSeconds")
     if flow not in _FLOWS:
         text = "settles more than once, and a statement names one transaction: use authorization or upfront"
-        yield "payment_flow_not_supported", f"extra.paymentFlow: {quoted(printable(str(flow)[:80]))} {text}"
-        problem = None
+        problems.append(
+            ("payment_flow_not_supported", f"extra.paymentFlow: {quoted(printable(str(flow)[:80]))} {text}")
+        )
     if not isinstance(seconds, int) or seconds <= 0:
-        yield (
-            "timeout_invalid",
-            f"maxTimeoutSeconds: {str(seconds)[:80]} leaves no time to settle: it must be 1 or more",
-        )
-    if scheme == "upto" and ("asset" in terms or problem) and not _is_account(extra.get("facilitatorAddress")):
-        yield "facilitator_missing", "extra.facilitatorAddress: missing or zero, so that nobody could settle (upto)"
-        problem = None
-    if problem:
-        yield "terms_invalid", printable(str(problem))
+        text = f"maxTimeoutSeconds: {printable(str(seconds)[:80])} leaves no time to settle: it must be 1 or more"
+        problems.append(("timeout_invalid", text))
+    is_complete = "asset" in terms or "problem" in terms
+    if scheme == "upto" and is_complete and not _is_account(extra.get("facilitatorAddress")):
+        text = "missing or zero, so that nobody could settle a payment of upto"
+        problems.append(("facilitator_missing", f"extra.facilitatorAddress: {text}"))
+    if "problem" in terms and not problems:
+        problems.append(("terms_invalid", printable(terms["problem"])))
     try:
-        missing = verifier.missing_contracts(terms)
+        for contract in verifier.missing_contracts(terms):
+            name = "permit2" if contract == PERMIT2 else "proxy"
+            text = f"{network} has no contract at {contract}, which settles payments of {scheme} by Permit2"
+            problems.append((f"{name}_not_found", text))
     except PaymentRefusedError as error:
-        yield error.code, printable(str(error))
-        return
-    for contract in missing:
-        code, name = (
-            ("permit2_not_found", "Permit2") if contract == PERMIT2 else ("proxy_not_found", f"proxy of {scheme}")
-        )
-        yield code, f"{network} has no contract at {contract}, the {name}: payments cannot be settled"
+        problems.append((error.code, printable(str(error))))
+    return problems
 
 
 def _is_account(value: object) -> bool:

@@ -5,6 +5,7 @@ import re
 from typing import Any, Final, TypeAlias
 
 from x402.schemas import AbortResult, SettleResponse
+from x402.schemas.hooks import SkipSettleResult
 
 from bilateral.core.payments import PROVABLE, InvalidPaymentError, PaymentKind, SignedPayment, kind_of
 from bilateral.x402.proof.checking import UNSUPPORTED
@@ -89,7 +90,7 @@ def settlement_problem(context: Context, pending: str | None) -> str:
         problem = "settlement_amount_changed"
     elif scheme == "exact" and amount != agreed:
         problem = "settlement_amount_mismatch"
-    elif scheme == "upto" and not _AMOUNT.fullmatch(amount):
+    elif scheme == "upto" and not (_AMOUNT.fullmatch(amount) and _AMOUNT.fullmatch(agreed)):
         problem = "settlement_amount_invalid"
     elif scheme == "upto" and int(amount) > int(agreed):
         problem = "settlement_exceeds_ceiling"
@@ -104,27 +105,20 @@ def is_free(context: Context) -> bool:
     return context.requirements.scheme == "upto" and amount != "" and not amount.strip("0")
 
 
-def free_settlement(context: Context) -> SettleResponse:
-    """Return the settlement of an answer for which nothing is charged, as the SDK's facilitator writes it."""
-    payer = payer_of(context.payment_payload.payload)
-    return SettleResponse(
-        success=True, transaction="", amount="0", network=str(context.requirements.network), payer=payer
-    )
+def settlement(context: Context, transaction: str, amount: str | None) -> SkipSettleResult:
+    """Return a settlement without a facilitator, as the SDK's writes it: `0` and no transaction for a free answer."""
+    network, payer = str(context.requirements.network), payer_of(context.payment_payload.payload)
+    settled = SettleResponse(success=True, transaction=transaction, network=network, payer=payer, amount=amount)
+    return SkipSettleResult(settled)
 
 
-def settlement_on_chain(verifier: Verifier, context: Context) -> SettleResponse | None:
+def settlement_on_chain(verifier: Verifier, context: Context) -> SkipSettleResult | None:
     """Return the settlement that the chain shows of exactly this payment; None if it shows none."""
     transaction = verifier.find_settling_transaction(_agreed(context))
     if transaction is None:
         return None
     amount = find_settlement(verifier, context).amount
-    return SettleResponse(
-        success=True,
-        transaction=transaction,
-        network=str(context.requirements.network),
-        payer=payer_of(context.payment_payload.payload),
-        amount=None if amount is None else str(amount),
-    )
+    return settlement(context, transaction, None if amount is None else str(amount))
 
 
 def _terms(context: Context) -> dict[str, Any]:

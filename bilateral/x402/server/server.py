@@ -37,10 +37,10 @@ from bilateral.x402.server.payment_checks import (
     PERMIT2_KINDS,
     check_nonce,
     find_settlement,
-    free_settlement,
     is_free,
     payment_kind,
     payment_problem,
+    settlement,
     settlement_on_chain,
     settlement_problem,
 )
@@ -175,11 +175,11 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
             self._end(context, is_settled=True)
             return AbortResult(problem)
         if is_free(context):
-            return SkipSettleResult(free_settlement(context))
+            return settlement(context, "", "0")
         if exchange.unsettled is None or self.verifier is None:
             exchange.is_unsettled = True  # an exception of the facilitator reaches no hook
             return None
-        return _off_loop(context, partial(_skip_settled, self.verifier, context))
+        return _off_loop(context, partial(settlement_on_chain, self.verifier, context))
 
     def on_settle_failure(
         self, _declaration: Any, context: schemas.SettleFailureContext
@@ -215,7 +215,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         if verifier is None or not (is_exclusive and exchange.is_unused):
             return None
         settled = settlement_on_chain(verifier, context)
-        return None if settled is None else RecoveredSettleResult(settled)
+        return None if settled is None else RecoveredSettleResult(settled.result)
 
     def _release(self, context: schemas.SettleFailureContext) -> None:
         self._end(context, is_settled=False)
@@ -315,11 +315,6 @@ def claim_of(payload: Any) -> ClientAgent | None:
     extensions = getattr(payload, "extensions", None) or {}
     claims = (ClientAgent.of(extensions.get(key)) for key in PROFILES)
     return next((claim for claim in claims if claim is not None), None)
-
-
-def _skip_settled(verifier: Verifier, context: SettleContext) -> SkipSettleResult | None:
-    settled = settlement_on_chain(verifier, context)
-    return None if settled is None else SkipSettleResult(settled)
 
 
 def _off_loop(context: Any, work: Callable[[], T]) -> T | Awaitable[T]:

@@ -99,32 +99,23 @@ class SettlingSigner(FacilitatorWeb3Signer):
         contract = checksummed(address)
         if contract == EXACT_PROXY and function_name in _SETTLE_BY_PERMIT2:
             find = partial(self._settled_by_strangers, *args[-4:-1])
-            return self._submit(contract, abi, function_name, args, data_suffix, find)
+            return self._submit(find, data_suffix, contract, abi, function_name, *args)
         if function_name != _TRANSFER_BY_SIGNATURE or contract not in self._tokens:
             return super().write_contract(address, abi, function_name, *args, data_suffix=data_suffix)
-        terms, signature = args[:_TERMS], args[_TERMS:]
-        arguments = (*terms, contract, *signature)
+        arguments = (*args[:_TERMS], contract, *args[_TERMS:])
         find = partial(self._submitted_by_strangers, contract, args)
-        return self._submit(self._registry, _SETTLE[len(arguments)], "settle", arguments, data_suffix, find)
+        return self._submit(find, data_suffix, self._registry, _SETTLE[len(arguments)], "settle", *arguments)
 
-    def _submit(  # noqa: PLR0913, PLR0917  # a call, and what to do if it fails
-        self,
-        contract: str,
-        abi: list[dict[str, Any]],
-        name: str,
-        arguments: Sequence[Any],
-        data_suffix: str | None,
-        find: Callable[[], str | None],
-    ) -> str:
+    def _submit(self, find: Callable[[], str | None], data_suffix: str | None, *call: Any) -> str:
         """Send a transaction, unless somebody else has made the payment, or makes it before."""
         try:
-            self.read_contract(contract, abi, name, *arguments)
+            self.read_contract(*call)
         except ContractLogicError:
             submitted = find()
             if submitted is None:
                 raise
             return submitted
-        sent = super().write_contract(contract, abi, name, *arguments, data_suffix=data_suffix)
+        sent = super().write_contract(*call, data_suffix=data_suffix)
         self._deadlines[sent] = time.monotonic() + self._confirmation_timeout_seconds
         return self._overtaken(sent, find) or sent
 
@@ -180,7 +171,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         """Return the transaction of somebody else that made a payment by Permit2, as `_submitted_by_strangers`."""
         (token, amount), nonce, deadline = permit
         accepted = {"scheme": "exact", "asset": token, "payTo": witness[0], "amount": str(amount)}
-        signed = {"from": owner, "spender": EXACT_PROXY, "nonce": str(nonce), "deadline": str(deadline)}
+        signed: dict[str, Any] = {"from": owner, "spender": EXACT_PROXY, "nonce": str(nonce), "deadline": str(deadline)}
         signed |= {"permitted": {"token": token, "amount": str(amount)}}
         payload = {PERMIT2: signed | {"witness": {"to": witness[0], "validAfter": str(witness[1])}}}
         transaction = self._runner.run(find_settlement(accepted, payload)).transaction
@@ -189,7 +180,6 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return transaction if self._is_first(payment_key(f"eip155:{self._w3.eth.chain_id}", token, payload)) else None
 
     def _is_first(self, key: bytes) -> bool:
-        """Return True if the payment was not reported before."""
         holder = object()
         is_first = self._reservations.take(key, holder)
         if is_first:
