@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from eth_account import Account
 from eth_utils.crypto import keccak
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from bilateral.core.payments.contracts import CANONICAL
+from bilateral.index.payments.tables import CHAIN_TABLES, channel_fund, payment, payment_cursor, payment_return
 from bilateral.index.payments.tables import channel as channel_table
-from bilateral.index.payments.tables import channel_fund, payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from tests.channels import (
     batch,
@@ -244,3 +246,67 @@ def test_canonical_contracts_are_neither_payers_nor_sellers_nor_in_returns(marke
         send(SELLER.address, contract, 10)
     catch_up_payments(PLAIN)
     assert (payments(engine), returns(engine)) == ([], [])
+
+
+def rows(engine):
+    with engine.connect() as connection:
+        return [connection.execute(select(table).order_by(*table.primary_key)).all() for table in CHAIN_TABLES]
+
+
+class Ledger:
+    """A plain model of the money in channels."""
+
+    def __init__(self):
+        self.funds, self.payments, self.returns = {}, [], []
+
+    def fill(self, config, funder, amount):
+        funds = self.funds.setdefault(config.salt, {config.payer: 0})
+        funds[funder] = funds.get(funder, 0) + amount
+
+    def spend(self, config, receiver, amount, *, is_claim):
+        funds = self.funds[config.salt]
+        for funder in sorted(funds, key=lambda funder: (funder != config.payer, funder)):
+            spent = min(amount, funds[funder])
+            funds[funder] -= spent
+            amount -= spent
+            if spent and is_claim and funder == config.payer:
+                self.payments.append((funder, receiver, spent))
+            if spent and funder == SELLER.address != receiver:
+                self.returns.append((funder, receiver, spent))
+
+
+def test_rows_are_those_of_a_plain_model_however_the_chain_is_cut(market, engine, catch_up_payments, monkeypatch):
+    chance, ledger = random.Random(7), Ledger()  # noqa: S311  # reproducible, not secret
+    buyers = [market.buyer() for _ in range(4)]
+    configs = [channel(market, buyer, SELLER.address, salt=salt) for salt, buyer in enumerate(buyers)]
+    for sponsor in (SELLER, ATTACKER):
+        market.fund(sponsor.address)
+    totals = dict.fromkeys(range(4), 0)
+    for _ in range(60):
+        number, amount = chance.randrange(4), chance.randint(1, 100)
+        buyer, config = buyers[number], configs[number]
+        unclaimed = sum(ledger.funds.get(config.salt, {}).values())
+        if chance.random() < 0.3:
+            deposit(market, config, amount, buyer, chance.choice(["permit2", "eip3009"]))
+            ledger.fill(config, buyer.address, amount)
+        elif chance.random() < 0.4:
+            sponsor = chance.choice([SELLER, ATTACKER])
+            sponsor_deposit(market, config, amount, sponsor)
+            ledger.fill(config, sponsor.address, amount)
+        elif unclaimed and chance.random() < 0.7:
+            totals[number] += min(amount, unclaimed)
+            claim(market, (config, totals[number], buyer), sender=SELLER)
+            ledger.spend(config, SELLER.address, min(amount, unclaimed), is_claim=True)
+        elif unclaimed:
+            refund(market, config, unclaimed, SELLER)
+            ledger.spend(config, buyer.address, unclaimed, is_claim=False)
+    assert len(ledger.payments) > 9
+    assert ledger.returns
+    catch_up_payments(TERMS)
+    assert (payments(engine), returns(engine)) == (ledger.payments, ledger.returns)
+    at_once = rows(engine)
+    with engine.begin() as connection:
+        connection.execute(update(payment_cursor).values(terms='{"plain": false, "tokens": {}}'))
+    monkeypatch.setattr("bilateral.index.payments.worker._MOST_BLOCKS", 3)
+    catch_up_payments(TERMS)
+    assert rows(engine) == at_once
