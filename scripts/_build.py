@@ -284,7 +284,7 @@ def _take_from_whole(inputs: Sequence[tuple[str, dict[str, Any]]]) -> Sequence[t
 def _compile(inputs: Sequence[tuple[str, dict[str, Any]]]) -> None:
     """Compile contracts in one run, which costs less than half of a run for each, and keep their outputs.
 
-    The code of a contract without metadata does not depend on what is compiled beside it.
+    What is compiled beside a contract seldom changes its code. If it does, the code is not the locked one.
     """
     if not inputs:
         return

@@ -119,6 +119,7 @@ class PaymentChain:
 
     def __init__(self, url, project, token=None):
         self.url, self.project = url, project
+        self._abis = {}
         self.rpc = Node(url).rpc
         self.chain_id = int(self.rpc("eth_chainId"), 16)
         self.network = f"eip155:{self.chain_id}"
@@ -134,8 +135,10 @@ class PaymentChain:
 
     def code(self, name, function, *arguments):
         """Encode a call of a function of a compiled contract."""
-        abi = json.loads(getattr(self.project, name).contract_type.model_dump_json(by_alias=True))["abi"]
-        return encode_contract_call(abi, function, *arguments)
+        if name not in self._abis:
+            described = getattr(self.project, name).contract_type.model_dump_json(by_alias=True)
+            self._abis[name] = json.loads(described)["abi"]
+        return encode_contract_call(self._abis[name], function, *arguments)
 
     def deploy(self, name, *arguments, types=()):
         """Deploy a compiled contract, and return its address."""

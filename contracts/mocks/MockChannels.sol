@@ -2,7 +2,6 @@
 pragma solidity ^0.8.34;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
-import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 
@@ -86,7 +85,7 @@ contract MockChannels {
     event WithdrawInitiated(bytes32 indexed channelId, uint128 amount, uint40 finalizeAfter);
     event WithdrawFinalized(bytes32 indexed channelId, address indexed sender, uint128 amount);
 
-    /// @notice The caller, the signature, the amount or the time is invalid.
+    /// @notice The caller, the signature, the amount, the time or the token's transfer is invalid.
     /// @param reason Which of them.
     error Invalid(string reason);
 
@@ -150,7 +149,7 @@ contract MockChannels {
         uint128 amount = amounts.totalClaimed - amounts.totalSettled;
         if (amount == 0) return;
         amounts.totalSettled = amounts.totalClaimed;
-        SafeERC20.safeTransfer(IERC20(token), receiver, amount);
+        require(IERC20(token).transfer(receiver, amount), Invalid("transfer"));
         emit Settled(receiver, token, msg.sender, amount);
     }
 
@@ -162,7 +161,7 @@ contract MockChannels {
         bytes32 id = getChannelId(config);
         uint128 paid = _take(id, amount);
         emit Refunded(id, msg.sender, paid);
-        SafeERC20.safeTransfer(IERC20(config.token), config.payer, paid);
+        require(IERC20(config.token).transfer(config.payer, paid), Invalid("transfer"));
     }
 
     /// @notice Announces a withdrawal. For the payer.
@@ -185,7 +184,7 @@ contract MockChannels {
         delete pendingWithdrawals[id];
         uint128 paid = _take(id, pending.amount);
         emit WithdrawFinalized(id, msg.sender, paid);
-        SafeERC20.safeTransfer(IERC20(config.token), config.payer, paid);
+        require(IERC20(config.token).transfer(config.payer, paid), Invalid("transfer"));
     }
 
     /// @notice Returns the id of a channel.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-import {IAccount, PackedUserOperation} from "@openzeppelin/contracts/interfaces/IERC4337.sol";
+import {MockSmartAccount} from "./MockSmartAccount.sol";
 
 /// @title Entry point of the tests: runs the operations of many accounts in one transaction (ERC-4337)
 /// @notice Stands at the entry point's own address by `anvil_setCode`. It charges nothing and knows no paymasters.
@@ -33,13 +33,13 @@ contract MockEntryPoint {
 
     /// @notice Runs operations. Anybody may, as the bundler. A call that fails leaves the others as they are.
     /// @param ops The operations.
-    function handleOps(PackedUserOperation[] calldata ops, address payable) external {
+    function handleOps(MockSmartAccount.PackedUserOperation[] calldata ops, address payable) external {
         for (uint256 i = 0; i < ops.length; ++i) {
-            PackedUserOperation calldata op = ops[i];
+            MockSmartAccount.PackedUserOperation calldata op = ops[i];
             bytes32 hash = getUserOpHash(op);
             require(!_used[op.sender][op.nonce], FailedOp(i, "AA25 invalid account nonce"));
             _used[op.sender][op.nonce] = true;
-            require(IAccount(op.sender).validateUserOp(op, hash, 0) == 0, FailedOp(i, "AA24 signature error"));
+            require(MockSmartAccount(op.sender).validateUserOp(op, hash, 0) == 0, FailedOp(i, "AA24 signature error"));
             (bool success, ) = op.sender.call(op.callData); // solhint-disable-line avoid-low-level-calls
             emit UserOperationEvent(hash, op.sender, address(0), op.nonce, success, 0, 0);
         }
@@ -48,7 +48,7 @@ contract MockEntryPoint {
     /// @notice Returns what an account signs.
     /// @param op The operation.
     /// @return hash The hash of all but the signature.
-    function getUserOpHash(PackedUserOperation calldata op) public view returns (bytes32 hash) {
+    function getUserOpHash(MockSmartAccount.PackedUserOperation calldata op) public view returns (bytes32 hash) {
         bytes32 call = keccak256(op.callData);
         return keccak256(abi.encode(op.sender, op.nonce, call, block.chainid, address(this)));
     }

@@ -3,13 +3,10 @@ pragma solidity ^0.8.34;
 
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
-import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 
 /// @title Permit2 of the tests: transfers by signature, and the allowances of a spender
 /// @notice Stands at Permit2's own address by `anvil_setCode`, so it has no constructor and no immutables.
 contract MockPermit2 {
-    using SafeERC20 for IERC20;
-
     /// @notice A token, and the most of it that may be moved.
     struct TokenPermissions {
         address token;
@@ -65,6 +62,9 @@ contract MockPermit2 {
 
     /// @notice The owner, a contract, does not accept the signature.
     error InvalidContractSignature();
+
+    /// @notice The token returned false.
+    error TransferFailed();
 
     /// @notice Moves money by a signature that covers a witness. The caller is the signed spender.
     /// @param permit The signed terms.
@@ -123,7 +123,7 @@ contract MockPermit2 {
     /// @param token The token.
     function transferFrom(address from, address to, uint160 amount, address token) external {
         _allowances[from][token][msg.sender] -= amount;
-        IERC20(token).safeTransferFrom(from, to, amount);
+        require(IERC20(token).transferFrom(from, to, amount), TransferFailed());
     }
 
     /// @notice Returns the hash of the EIP-712 domain, which has no version.
@@ -148,7 +148,8 @@ contract MockPermit2 {
         require(bits & bit == 0, InvalidNonce());
         nonceBitmap[owner][permit.nonce >> 8] = bits | bit;
         _check(owner, keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), keccak256(message))), signature);
-        IERC20(permit.permitted.token).safeTransferFrom(owner, details.to, details.requestedAmount);
+        IERC20 token = IERC20(permit.permitted.token);
+        require(token.transferFrom(owner, details.to, details.requestedAmount), TransferFailed());
     }
 
     /// @dev Chooses by code, as Permit2 does: an account with code answers by ERC-1271 alone. Any `s` is valid.

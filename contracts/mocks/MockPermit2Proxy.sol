@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-import {IERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/IERC20Permit.sol";
-
+import {MockPaymentTokenWithPermit} from "./MockPaymentTokenWithPermit.sol";
 import {MockPermit2} from "./MockPermit2.sol";
 
 /// @title What both proxies of x402 have in common
@@ -47,7 +46,7 @@ abstract contract MockPermit2Proxy {
         address owner
     ) internal {
         require(permit2612.value == permit.permitted.amount, Permit2612AmountMismatch());
-        IERC20Permit token = IERC20Permit(permit.permitted.token);
+        MockPaymentTokenWithPermit token = MockPaymentTokenWithPermit(permit.permitted.token);
         (uint8 v, bytes32 r, bytes32 s) = (permit2612.v, permit2612.r, permit2612.s);
         // solhint-disable-next-line no-empty-blocks
         try token.permit(owner, address(PERMIT2), permit2612.value, permit2612.deadline, v, r, s) {} catch {}

@@ -2,12 +2,24 @@
 pragma solidity ^0.8.34;
 
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
-import {IAccount, PackedUserOperation} from "@openzeppelin/contracts/interfaces/IERC4337.sol";
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 /// @title Smart account with one owner, who signs for it (ERC-1271) and orders its calls (ERC-4337)
-contract MockSmartAccount is IERC1271, IAccount {
+contract MockSmartAccount is IERC1271 {
+    /// @notice An operation, as ERC-4337 has it.
+    struct PackedUserOperation {
+        address sender;
+        uint256 nonce;
+        bytes initCode;
+        bytes callData;
+        bytes32 accountGasLimits;
+        uint256 preVerificationGas;
+        bytes32 gasFees;
+        bytes paymasterAndData;
+        bytes signature;
+    }
+
     /// @notice The contract that brings operations.
     address public constant ENTRY_POINT = 0x0000000071727De22E5E9d8BAf0edAc6f37da032;
 
@@ -32,7 +44,10 @@ contract MockSmartAccount is IERC1271, IAccount {
         return Address.functionCall(target, data);
     }
 
-    /// @inheritdoc IAccount
+    /// @notice Tells the entry point if the owner signed an operation.
+    /// @param userOp The operation.
+    /// @param userOpHash What the owner signed.
+    /// @return validationData 0 if so, 1 if not.
     function validateUserOp(
         PackedUserOperation calldata userOp,
         bytes32 userOpHash,

@@ -1,4 +1,4 @@
-"""The mocks of Permit2, the proxies and channels behave as the deployed contracts, with the real SDK as counterpart."""
+"""The mocks of Permit2 and the proxies behave as the deployed contracts, with the real SDK as counterpart."""
 
 from __future__ import annotations
 
@@ -11,22 +11,9 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 from x402.schemas import PaymentPayload
 
-from bilateral.core.payments.contracts import BATCH, EIP3009_COLLECTOR, EXACT_PROXY, PERMIT2, UPTO_PROXY
+from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, UPTO_PROXY
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS
-from tests.channels import (
-    batch,
-    channel,
-    channel_id,
-    claim,
-    claim_call,
-    deposit,
-    refund,
-    settle_claims,
-    sponsor_deposit,
-    withdraw,
-    words_of,
-)
 from tests.permit2 import (
     FACILITATOR,
     MULTICALL,
@@ -188,6 +175,12 @@ def test_exact_refuses(payment_chain, payer, seller, stranger, amount, changes, 
     assert error_of(payment_chain, payment_chain.settle(payload)) == error
 
 
+def test_exact_refuses_an_owner_that_is_nobody(payment_chain, payer, seller):
+    payload = payment_chain.exact(payer, seller.address, 1000)
+    payload["permit2Authorization"]["from"] = "0x" + "00" * 20
+    assert error_of(payment_chain, payment_chain.settle(payload)) == "49e27cff"
+
+
 def test_a_permit_of_the_token_is_for_the_amount_of_the_payment(payment_chain, payer, seller):
     receipt = payment_chain.settle(
         payment_chain.exact(payer, seller.address, 600), permit=(601, 0, bytes(32), bytes(32), 27)
@@ -299,6 +292,38 @@ def test_a_hostile_token_lets_the_real_proxy_log_after_a_transfer_of_the_real_to
     assert [log.address for log in logs_of(receipt)] == [TOKEN, EXACT_PROXY]
 
 
+@pytest.fixture
+def permitted(payment_chain, payer, seller):
+    """Lets a spender move money by a permit without a witness, and returns the receipt."""
+
+    def move(amount):
+        domain = {"name": "Permit2", "chainId": payment_chain.chain_id, "verifyingContract": PERMIT2}
+        types = {
+            "PermitTransferFrom": [
+                {"name": "permitted", "type": "TokenPermissions"},
+                *({"name": "spender", "type": "address"}, {"name": "nonce", "type": "uint256"}),
+                {"name": "deadline", "type": "uint256"},
+            ],
+            "TokenPermissions": [{"name": "token", "type": "address"}, {"name": "amount", "type": "uint256"}],
+        }
+        nonce, deadline = int.from_bytes(Account.create().key), 2**40
+        limits = {"permitted": {"token": TOKEN, "amount": 1000}, "spender": RELAYER.address}
+        signed = payer.sign_typed_data(domain, types, {**limits, "nonce": nonce, "deadline": deadline})
+        terms, details = ((TOKEN, 1000), nonce, deadline), (seller.address, amount)
+        arguments = terms, details, payer.address, bytes(signed.signature)
+        return payment_chain.send(PERMIT2, payment_chain.code("MockPermit2", "permitTransferFrom", *arguments))
+
+    return move
+
+
+def test_a_permit_without_a_proxy_leaves_a_transfer_alone(permitted, payer, seller):
+    assert events(permitted(1000)) == [transfer(payer.address, seller.address, 1000)]
+
+
+def test_permit2_moves_no_more_than_was_signed(payment_chain, permitted):
+    assert error_of(payment_chain, permitted(1001)) == "3728b83d"
+
+
 def test_an_allowance_of_permit2_leaves_a_transfer_alone(payment_chain, payer, seller):
     payment_chain.send(
         PERMIT2,
@@ -312,98 +337,6 @@ def test_an_allowance_of_permit2_leaves_a_transfer_alone(payment_chain, payer, s
 def test_an_eip3009_payment_of_the_same_token_by_the_same_facilitator(payment_chain, buys, payer, seller):
     _, receipt = buys("/eip3009")
     assert events(receipt) == [("AuthorizationUsed",), transfer(payer.address, seller.address, 1000)]
-
-
-# Channels
-
-
-@pytest.fixture
-def config(payment_chain, payer, seller):
-    """A channel of its own."""
-    return channel(payment_chain, payer, seller.address, salt=int.from_bytes(Account.create().key))
-
-
-def test_the_sdk_and_the_contract_give_a_channel_one_id(payment_chain, config):
-    words = words_of(config)
-    assert payment_chain.read(BATCH, payment_chain.code("MockChannels", "getChannelId", words)) == channel_id(
-        payment_chain, config
-    )
-
-
-def test_a_deposit_by_permit2_is_one_transfer(payment_chain, config, payer):
-    receipt = deposit(payment_chain, config, 5000, payer)
-    assert events(receipt) == [transfer(payer.address, BATCH, 5000), ("ChannelCreated",), ("Deposited",)]
-    assert logs_of(receipt)[-1].topics[1] == channel_id(payment_chain, config)
-
-
-def test_a_deposit_by_eip3009_goes_through_its_collector(payment_chain, config, payer):
-    receipt = deposit(payment_chain, config, 5000, payer, "eip3009")
-    moved = [transfer(payer.address, EIP3009_COLLECTOR, 5000), transfer(EIP3009_COLLECTOR, BATCH, 5000)]
-    assert events(receipt) == [("AuthorizationUsed",), *moved, ("ChannelCreated",), ("Deposited",)]
-
-
-def test_a_claim_moves_no_token_and_its_replay_logs_nothing(payment_chain, config, payer, seller):
-    deposit(payment_chain, config, 5000, payer)
-    receipt = claim(payment_chain, (config, 700, payer), sender=seller)
-    assert events(receipt) == [("Claimed",)]
-    assert logs_of(receipt)[0].data == (700).to_bytes(32) * 2
-    replay = claim(payment_chain, (config, 700, payer), sender=seller)
-    assert (replay["status"], replay["logs"]) == ("0x1", [])
-
-
-def test_money_of_claims_arrives_in_one_transfer(payment_chain, payer):
-    receiver = Account.create()
-    for salt in (1, 2):
-        config = channel(payment_chain, payer, receiver.address, salt=salt)
-        deposit(payment_chain, config, 5000, payer)
-        claim(payment_chain, (config, 700, payer), sender=receiver)
-    receipt = settle_claims(payment_chain, receiver.address)
-    assert events(receipt) == [transfer(BATCH, receiver.address, 1400), SETTLED]
-    assert logs_of(receipt)[-1].data == (1400).to_bytes(32)
-
-
-def test_a_refund_and_a_withdrawal_pay_the_payer(payment_chain, config, payer, seller):
-    deposit(payment_chain, config, 5000, payer)
-    receipt = refund(payment_chain, config, 1000, seller)
-    assert events(receipt) == [("Refunded",), transfer(BATCH, payer.address, 1000)]
-    snapshot = payment_chain.rpc("evm_snapshot")
-    announced, withdrawn = withdraw(payment_chain, config, 4000, payer)
-    assert events(announced) == [("WithdrawInitiated",)]
-    assert events(withdrawn) == [("WithdrawFinalized",), transfer(BATCH, payer.address, 4000)]
-    payment_chain.rpc("evm_revert", snapshot)
-
-
-def test_a_stranger_opens_a_channel_in_the_name_of_a_victim(payment_chain, seller, payer):
-    victim, attacker = Account.create(), payer
-    config = channel(payment_chain, victim, seller.address, authorizer=attacker)
-    receipt = sponsor_deposit(payment_chain, config, 5000, attacker)
-    assert events(receipt) == [transfer(attacker.address, BATCH, 5000), ("ChannelCreated",), ("Deposited",)]
-    assert events(claim(payment_chain, (config, 700, attacker), sender=seller)) == [("Claimed",)]
-
-
-def test_a_refilled_channel_revives_old_vouchers(payment_chain, config, payer, seller):
-    deposit(payment_chain, config, 1000, payer)
-    claim(payment_chain, (config, 100, payer), sender=seller)
-    refund(payment_chain, config, 900, seller)
-    assert ("ChannelCreated",) in events(deposit(payment_chain, config, 900, payer))
-    receipt = claim(payment_chain, (config, 1000, payer), sender=seller)
-    assert logs_of(receipt)[0].data == (900).to_bytes(32) + (1000).to_bytes(32)
-
-
-def test_many_claims_of_one_unit_fit_into_one_transaction(payment_chain, config, payer, seller):
-    deposit(payment_chain, config, 5000, payer)
-    receipt = batch(
-        payment_chain, *[claim_call(payment_chain, (config, total, payer)) for total in range(1, 51)], sender=seller
-    )
-    assert events(receipt) == [("Claimed",)] * 50
-
-
-def test_a_claim_is_limited_by_the_voucher_and_the_balance(payment_chain, config, payer, seller, stranger):
-    deposit(payment_chain, config, 500, payer)
-    assert claim(payment_chain, (config, 501, payer), sender=seller)["status"] == "0x0"
-    assert claim(payment_chain, (config, 500, stranger), sender=seller)["status"] == "0x0"
-    assert claim(payment_chain, (config, 500, payer), sender=stranger)["status"] == "0x0"
-    assert claim(payment_chain, (config, 500, payer), sender=seller)["status"] == "0x1"
 
 
 # Other chains
