@@ -21,6 +21,7 @@ EXAMPLES := 2000
 CHAOS := 10000
 DATABASE := sqlite:///$(CURDIR)/.cache/world.sqlite
 PAID := 10000
+KINDS := 10000
 FUZZED := 100000
 MUTANTS := 200
 REQUESTS := 100
@@ -83,7 +84,7 @@ format: setup ## Rewrite the sources in the project's format.
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s
 
-test-interop: compile ## Ask the service through the published SDKs of ERC-8004, for Python and for Node.
+test-interop: compile ## Ask the service through the published SDKs of ERC-8004, and pay by the x402 client for Node.
 	@./interop/setup.sh
 	@INTEROP=1 $(BIN)/ape test tests/interop --numprocesses 0
 
@@ -123,12 +124,13 @@ audit: compile ## Search the contracts for known faults by static analysis.
 	@./assurance/setup.sh
 	@./assurance/audit.sh
 
-prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, pay evil servers, and read made-up bytes as Solana's.
+prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, pay by every kind, pay evil servers, and read made-up bytes as Solana's.
 	@./assurance/setup.sh
 	@./assurance/prove.sh
 	@$(BIN)/python -m tests.system $(EXAMPLES)
 	@$(BIN)/python -m tests.index.chaos $(CHAOS)
 	@$(BIN)/python -m bench.x402.proofs $(PAID)
+	@$(BIN)/python -m tests.payments $(KINDS)
 	@BILATERAL_EVIL=all $(BIN)/ape test tests/x402/test_evil_servers.py --numprocesses 0
 	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py tests/solana/test_attestations.py --numprocesses 0
 

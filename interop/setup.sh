@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the published SDKs of ERC-8004, for Python and for Node, into .cache/interop/. `make test-interop` uses them;
-# nothing else does. Does nothing when they are up to date.
+# Installs the published SDKs of ERC-8004 and x402, for Python and for Node, into .cache/interop/. `make test-interop`
+# uses them; nothing else does. Does nothing when they are up to date.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from bilateral.checks.verdicts import AsOf, BuyerRecord, Code, EventEvidence, FoundFindings, ProvenTier
-from bilateral.core.payments.failures import FailureCount
 from bilateral.core.values.bounds import SHARES, lower_bound
+from bilateral.core.values.failures import FailureCount
 from bilateral.core.values.standing import Side, Standing
 
 _HUNDREDTH: Final = Decimal("0.01")

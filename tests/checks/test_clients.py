@@ -21,7 +21,7 @@ from bilateral.checks import (
 )
 from bilateral.checks.verdicts import DAY
 from bilateral.core.errors import MalformedIdentifierError
-from bilateral.core.payments.failures import FailureCount, FailureReason
+from bilateral.core.values.failures import FailureCount, FailureReason
 from tests.checks.ledger import (
     CHAIN_ID,
     START,

@@ -1,16 +1,30 @@
-"""The examples of docs/x402.md run."""
+"""The examples of docs/x402.md run, and so do the lines of docs/for-sellers.md that make a route metered."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 
+import httpx
 import pytest
 from eth_account import Account
+from fastapi import FastAPI, Response
+from x402 import x402ResourceServer
+from x402.http import FacilitatorConfig, HTTPFacilitatorClient
+from x402.http.middleware.fastapi import set_settlement_overrides
+from x402.http.types import PaymentOption, RouteConfig
+from x402.mechanisms.evm.upto import UptoEvmServerScheme
 
+from bilateral.core.payments import PaymentKind
+from bilateral.dev.servers import serving
+from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
+from bilateral.x402.clients.transports import paid_request
+from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.failures import FailedSettlement
 from scripts._build import ROOT
 from tests.sdk.servers import HttpServer, respond
+from tests.x402.metered import CEILING, pay_headers
 from tests.x402.world import NETWORK, SIGNING_KEY
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/x402.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -42,3 +56,51 @@ def test_example_of_a_buyer_says_that_nothing_was_paid(names, rpc, deployment, s
         server.routes["/"] = lambda handler: respond(handler, b"{}", status)
         with pytest.raises(RuntimeError, match=f"the server answered {status}, and took no payment"):
             asyncio.run(names["buy"](server.url + "/", rpc, deployment, Account.create()))
+
+
+@pytest.fixture(scope="module")
+def metered_lines():
+    """The lines of the page for sellers that make a route metered."""
+    (lines,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs/for-sellers.md").read_text(encoding="utf-8"), re.DOTALL)
+    return lines
+
+
+@pytest.fixture(scope="module")
+def metered_page_url(metered_lines, payment_chain, every_facilitator_url, agent, seller, deployment):
+    """The URL of a shop with those lines."""
+    server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=every_facilitator_url)))
+    server.register_extension(Reputation8004ResourceServerExtension(SIGNING_KEY))
+    price = {"asset": payment_chain.token, "amount": str(CEILING), "extra": {"name": "Test Dollar", "version": "2"}}
+    option = PaymentOption(scheme="exact", network=NETWORK, pay_to=seller.address, price=price)
+    app, routes = FastAPI(), {}
+    names = {
+        "app": app,
+        "server": server,
+        "network": NETWORK,
+        "option": option,
+        "routes": routes,
+        "declared": declare_8004_reputation(agent, deployment),
+        "Response": Response,
+        "RouteConfig": RouteConfig,
+        "UptoEvmServerScheme": UptoEvmServerScheme,
+        "replace": replace,
+        "set_settlement_overrides": set_settlement_overrides,
+    }
+    exec(compile(metered_lines, "docs/for-sellers.md", "exec"), names)  # noqa: S102  # our own page
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    with serving(app) as url:
+        yield url
+
+
+def test_five_lines_make_a_route_metered(metered_lines, metered_page_url, payment_chain, verifier):
+    *lines, answer = filter(None, metered_lines.splitlines())
+    assert (len(lines), answer.strip()) == (5, 'return {"pages": pages}')
+    url, buyer = metered_page_url + "/report?pages=12", payment_chain.buyer()
+    headers = pay_headers(url, buyer)
+    response = httpx.get(url, headers=headers)
+    assert (response.status_code, response.text) == (200, '{"pages":12}')
+    paid = paid_request(headers["PAYMENT-SIGNATURE"], f"GET {url}", {}, b"", response.headers, response.content)
+    verification = verifier.verify(paid)
+    assert verification.is_verified, verification.problems
+    payment = verification.payment
+    assert (payment.kind, payment.amount, payment.ceiling) == (PaymentKind.PERMIT2_UPTO, 1200, CEILING)

@@ -14,7 +14,7 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 from x402.mechanisms.evm.upto import UptoEvmServerScheme
 
-from bilateral.core.payments.failures import FailureCount, FailureReason
+from bilateral.core.values.failures import FailureCount, FailureReason
 from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.proof.failures import check_failure

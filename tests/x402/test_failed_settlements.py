@@ -18,7 +18,7 @@ from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import ResourceConfig, SettleResponse
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.payments.failures import FailureCount, FailureReason
+from bilateral.core.values.failures import FailureCount, FailureReason
 from bilateral.dev.servers import facilitator_app_of, serving
 from bilateral.x402 import (
     Reputation8004ResourceServerExtension,

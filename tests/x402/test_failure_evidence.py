@@ -12,7 +12,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.payments import proxy_call
 from bilateral.core.payments.contracts import EXACT_PROXY, UPTO_PROXY
-from bilateral.core.payments.failures import FailureReason
+from bilateral.core.values.failures import FailureReason
 from bilateral.x402 import VerifiedClient
 from bilateral.x402.proof.errors import PaymentRefusedError, UnprovenFailureError
 from bilateral.x402.proof.failures import MOST_BLOCKS, MOST_SECONDS, FailedPayment, check_failure

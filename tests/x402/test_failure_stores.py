@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import create_engine, text
 
-from bilateral.core.payments.failures import FailureCount, FailureReason
+from bilateral.core.values.failures import FailureCount, FailureReason
 from bilateral.x402.proof.failures import FailureProof
 from bilateral.x402.server.failures import FailedSettlement, FailedSettlements
 from bilateral.x402.server.stored_failures import StoredFailures

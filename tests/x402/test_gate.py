@@ -18,7 +18,7 @@ from bilateral.client import Client
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import ClientRated
 from bilateral.core.identifiers import GlobalAgentId
-from bilateral.core.payments.failures import FailureReason
+from bilateral.core.values.failures import FailureReason
 from bilateral.index.log.database import open_database
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.operating.process import follow_chains

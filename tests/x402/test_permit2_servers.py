@@ -7,9 +7,10 @@ from threading import Event, Thread
 import pytest
 
 from bilateral.core.payments.contracts import ESCROW_COLLECTORS, RETIRED_UPTO_PROXY
-from bilateral.x402 import declare_8004_reputation
+from bilateral.x402 import Verifier, declare_8004_reputation
 from tests.permit2 import compact, with_high_s
 from tests.x402.metered import PRICE
+from tests.x402.nodes import node_with
 from tests.x402.permit2_shops import FRAMEWORKS, options, permit2_shop, problem_of
 from tests.x402.world import assert_proves
 
@@ -219,6 +220,29 @@ def test_cancelled_nonce_is_refused_before_the_application(careful, payment_chai
 
     assert problem_of(careful.buy("/exact", payer, change=cancel)) == "nonce_used"
     assert careful.runs == []
+
+
+def test_nonce_that_was_cancelled_before_the_states_of_a_node_is_refused_before_the_application(
+    every_facilitator_url, priced, declared, payment_chain, deployment, loader, payer
+):
+    blocks = []
+
+    def call(request):
+        is_old = request["params"][1] in [hex(block - 1) for block in blocks]
+        return {"error": {"code": -32000, "message": "missing trie node"}} if is_old else None
+
+    def cancel(payload):
+        receipt = payment_chain.cancel(payer, payload.payload["permit2Authorization"]["nonce"])
+        blocks.append(int(receipt["blockNumber"], 16))
+        return payload
+
+    with (
+        node_with(payment_chain.url, eth_call=call) as url,
+        Verifier({url: deployment}, loader=loader) as verifier,
+        permit2_shop(FRAMEWORKS[0], every_facilitator_url, priced, declared, verifier=verifier) as shop,
+    ):
+        assert problem_of(shop.buy("/exact", payer, change=cancel)) == "nonce_used"
+        assert shop.runs == []
 
 
 def test_expired_authorization_is_refused_before_the_application(careful, payment_chain, payer):

@@ -170,7 +170,7 @@ def test_cancellation_is_unsure_if_the_node_has_forgotten_what_was_before(paymen
     calls = lambda request: PRUNED if request["params"][1] == hex(block - 1) else None  # noqa: E731
     with node_with(payment_chain.url, eth_call=calls) as url:
         settlement = look_up(payload, url)
-    assert state_of(settlement) == UNKNOWN
+    assert state_of(settlement) == (None, False, True)
     assert "was canceled, and the node does not know whether it had been used" in settlement.problem
 
 

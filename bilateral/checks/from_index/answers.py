@@ -24,8 +24,8 @@ from bilateral.checks.verdicts import BuyerRecord, EventEvidence, ProvenTier
 from bilateral.core import events
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
-from bilateral.core.payments.failures import FailureCount
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
+from bilateral.core.values.failures import FailureCount
 from bilateral.core.values.standing import Side
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.log.unindexed import newest_first

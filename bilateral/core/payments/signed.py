@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments.kinds import EIP_3009, PROVABLE, SIGNED_PARTS, PaymentKind, kind_of
+from bilateral.core.payments.kinds import EIP_3009, PROVABLE, SIGNED_PARTS, PaymentKind, kind_of, kind_of_terms
 from bilateral.core.payments.kinds import PERMIT2 as PERMIT2_PART
 
 WORD: Final = 32  # bytes of a word of the contract ABI
@@ -73,9 +73,10 @@ class SignedPayment:
             is_ambiguous = sum(part in payload for part in SIGNED_PARTS) > 1
             code, problem = ("ambiguous_payment", "has two") if is_ambiguous else ("unsupported_payment", "has none")
             raise InvalidPaymentError(code, "", f"the payment {problem} of {' and '.join(SIGNED_PARTS)}")
-        if name == PERMIT2_PART:
-            _check_permit2(accepted, signed)
         kind = kind_of(accepted, payload)
+        terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
+        if name == PERMIT2_PART and terms in PROVABLE and kind is not PaymentKind.AUTH_CAPTURE:
+            _check_permit2(kind, str(accepted["scheme"]), signed)
         if kind not in PROVABLE:
             raise InvalidPaymentError("unsupported_payment", "", f"a payment of kind {kind} cannot be verified")
         asset, payee = _account(accepted, "asset"), _account(accepted, "payTo")
@@ -88,6 +89,7 @@ class SignedPayment:
             nonce = authorization_nonce(signed.get("nonce"))
             if nonce is None:
                 raise InvalidPaymentError("invalid_nonce", f"{name}.nonce", "not 32 bytes in hexadecimal digits")
+            _require(amount, _number(signed, f"{name}.value"), "amount_mismatch", f"{name}.value")
             times = _number(signed, f"{name}.validAfter"), _number(signed, f"{name}.validBefore")
             return cls(kind, asset, payer, payee, amount, nonce, *times)
         permitted, witness = signed["permitted"], signed["witness"]
@@ -102,21 +104,20 @@ class SignedPayment:
         return cls(kind, asset, payer, payee, amount, number.to_bytes(WORD), *times, facilitator)
 
 
-def _check_permit2(accepted: Mapping[str, Any], signed: Mapping[str, Any]) -> None:
+def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) -> None:
     """Check what tells a payment by a proxy from any other use of Permit2."""
     for part in ("permitted", "witness"):
         if not isinstance(signed.get(part), Mapping):
             raise InvalidPaymentError(f"missing_{part}", f"{PERMIT2_PART}.{part}", "missing, or not an object")
     if not isinstance(signed.get("spender"), str):
         raise InvalidPaymentError("missing_spender", f"{PERMIT2_PART}.spender", "missing, or not text")
-    payload = {PERMIT2_PART: signed}
-    if kind_of(accepted, payload) is PaymentKind.UNKNOWN and str(accepted.get("scheme")) in {"exact", "upto"}:
-        problem = f"{signed['spender'][:80]!r} is not the proxy of {accepted['scheme']}"
+    if kind is PaymentKind.UNKNOWN:
+        problem = f"{signed['spender'][:80]!r} is not the proxy of {scheme}"
         raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
     field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
-    if accepted.get("scheme") == "upto" and (facilitator is None or facilitator == _ZERO):
+    if scheme == "upto" and (facilitator is None or facilitator == _ZERO):
         raise InvalidPaymentError("missing_facilitator", field, "missing, so anybody or nobody could settle")
-    if accepted.get("scheme") == "exact" and facilitator is not None:
+    if scheme == "exact" and facilitator is not None:
         raise InvalidPaymentError("unexpected_facilitator", field, "the proxy of exact has none")
 
 

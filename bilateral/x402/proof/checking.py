@@ -28,9 +28,9 @@ from bilateral.core.errors import DocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, checksummed
 from bilateral.core.payments import PaymentKind, kind_of_terms
 from bilateral.core.payments.contracts import PERMIT2
-from bilateral.core.payments.failures import FailureCount
 from bilateral.core.payments.kinds import PROXIES
 from bilateral.core.text import printable, quoted
+from bilateral.core.values.failures import FailureCount
 from bilateral.documents import Document, Loader, RegistrationFile, Signer
 from bilateral.node import answers
 from bilateral.node.steps import Blocking, Operation, Rpc, together

@@ -16,8 +16,8 @@ from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import InvalidPaymentError, PaymentKind, SignedPayment
 from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, UPTO_PROXY
-from bilateral.core.payments.failures import FailureReason
 from bilateral.core.payments.signed import WORD
+from bilateral.core.values.failures import FailureReason
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.proof.errors import UnprovenFailureError

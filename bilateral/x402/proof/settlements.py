@@ -46,7 +46,7 @@ class Settlement:
         transaction: The transaction that used it; None if it was not found.
         problem: The reason why nothing is known; empty otherwise.
         is_expired: True if the authorization is unused, and can never be used any more.
-        is_canceled: True if that is so because the payer canceled it.
+        is_canceled: True if the payer canceled it, so that nobody can use it any more.
         amount: The amount that a payment by Permit2 moved, if its transaction was found. Of `upto` it is unknown
             otherwise, from 1 to the ceiling.
         signed: The payment as its payer signed it; None if it is no such payment.
@@ -119,7 +119,8 @@ def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
             try:
                 is_paid = yield from _is_used(signed, before)
             except NodeError:
-                return Settlement(None, problem="it was canceled, and the node does not know whether it had been used")
+                problem = "it was canceled, and the node does not know whether it had been used"
+                return Settlement(None, problem=problem, is_canceled=True)
             return Settlement(is_paid, is_expired=not is_paid, is_canceled=not is_paid)
     return Settlement(True)
 

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.payments import InvalidPaymentError
-from bilateral.core.payments.failures import FailureCount, FailureReason
 from bilateral.core.values import FeedbackValue
+from bilateral.core.values.failures import FailureCount, FailureReason
 from bilateral.documents import prepare_feedback_file
 from bilateral.x402.clients.feedback import Tags
 from bilateral.x402.proof.checking import VerifiedClient

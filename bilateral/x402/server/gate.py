@@ -23,7 +23,7 @@ from starlette.requests import Request
 from bilateral.client import Client, Handle, Rating
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId
-from bilateral.core.payments.failures import FailureCount
+from bilateral.core.values.failures import FailureCount
 from bilateral.x402.proof.checking import VerifiedClient
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.proof.payments import payer_of

@@ -35,7 +35,7 @@ def payment_kind(context: Context) -> PaymentKind:
 def payment_problem(context: Context) -> str | None:
     """Return the code of a payment that no transaction could settle as agreed, or that none would prove; None if fine.
 
-    The facilitator compares a payment by EIP-3009 with the terms.
+    Clients judge their own payments as strictly, so that an answer to any other one could never be verified.
     """
     if context.payment_payload.x402_version != X402_VERSION:
         return "unsupported_x402_version"
@@ -48,7 +48,7 @@ def payment_problem(context: Context) -> str | None:
         kind = payment_kind(context)
         if kind is PaymentKind.AUTH_CAPTURE:
             code = f"{kind}_not_supported"
-        elif kind is not PaymentKind.EIP3009:
+        else:
             try:
                 SignedPayment.of(_terms(context), payload)
             except InvalidPaymentError as error:
