@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import httpx
+from eth_abi import encode
 from eth_account import Account
+from eth_utils.crypto import keccak
 from web3 import HTTPProvider, Web3
 
 from bilateral.api.settings import ApiSettings
@@ -23,12 +26,15 @@ from bilateral.index.payments.terms import PaymentTerms
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from scripts._anvil import running_anvil
 from tests.api.world import ALICE, BOB, served
-from tests.sdk.client.helpers import send
+from tests.sdk.client.helpers import send, signed_payment
 from tests.waiting import until, wait_until
 
 IMAGE = "https://agent.example/image.png"
 FILES = "https://explorer.example/files"
 """The public URL of the files that the service keeps."""
+
+_TERMS = ("address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes")
+_PAY = keccak(text=f"transferWithAuthorization({','.join(_TERMS)})")[:4]
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,12 @@ class Market:
         return int(self.node("eth_blockNumber"), 16)
 
     def pay(self, payer, payee, amount):
-        """Transfer test dollars, wait until the index knows the payment, and return the transaction."""
+        """Pay in test dollars by EIP-3009, wait until the index has the payment, and return the transaction."""
         LocalChain(self.url).mint(self.token, payer.address, amount)
         web3 = Web3(HTTPProvider(self.url))
-        data = f"0xa9059cbb{payee[2:].rjust(64, '0')}{amount:064x}"
-        receipt = send(web3, payer, self.token, data)
+        payment = signed_payment(payer, payee, amount, secrets.token_bytes(32), self.token)
+        terms = encode(_TERMS, [getattr(payment, field.name) for field in fields(payment)][: len(_TERMS)])
+        receipt = send(web3, payer, self.token, _PAY + terms)
         block = receipt["blockNumber"]
         wait_until(lambda: any(paid["block"] == block for paid in self.page(f"/accounts/{payer.address}")["paid"]))
         return receipt["transactionHash"].to_0x_hex()
