@@ -109,7 +109,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
     """Return ratings of several agents on one axis from 0 to 100: a line between the bounds, a dot at the rating."""
     left, step, width = 14, 44, 400
     scale = (width - 2 * left) / 100
-    ranges = []
+    ranges: list[tuple[Any, ...]] = []
     for number, (name, words, *values) in enumerate(rows):
         places = (left + min(max(value, 0.0), 100.0) * scale for value in values)
         ranges.append((f"{plain(name, 30)}: {words}", number * step + 30, *places))
