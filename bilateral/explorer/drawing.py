@@ -13,15 +13,15 @@ from bilateral.explorer.text import figure, plain
 @cache
 def environment() -> Environment:
     """Return what compiles the templates of this package. Every text in them is escaped."""
-    made = Environment(
+    shared = Environment(
         loader=PackageLoader("bilateral.explorer"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"agent_path": agent_path, "figure": figure, "plain": plain}
-    return made
+    shared.globals |= {"agent_path": agent_path, "figure": figure, "plain": plain}
+    return shared
 
 
 def drawn(macro: str, *values: Any, **named: Any) -> Markup:
