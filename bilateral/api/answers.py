@@ -118,18 +118,12 @@ def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Forma
     return response
 
 
-def tagged(request: Request, body: bytes, media_type: str) -> Response:
+def tagged(request: Request, body: bytes, media_type: str = JSON) -> Response:
     """Answer with a body and its ETag; without the body if the client has it."""
-    return tagged_by(",".join(request.headers.getlist("if-none-match")) or None, body, media_type)
-
-
-def tagged_by(client_tags: str | None, body: bytes, media_type: str = JSON) -> Response:
-    """Answer with a body and its ETag; without the body if the client has it."""
+    client_tags = ",".join(request.headers.getlist("if-none-match"))
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
-    if client_tags is not None and (
-        client_tags.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in client_tags.split(","))
-    ):
+    if client_tags.strip() == "*" or tag in (part.strip().removeprefix("W/") for part in client_tags.split(",")):
         return Response(None, HTTPStatus.NOT_MODIFIED, headers)
     return Response(body, HTTPStatus.OK, headers, media_type)
 

@@ -7,11 +7,11 @@ from re import Match, Pattern
 from typing import Final
 from zlib import crc32
 
-from fastapi import Response
+from fastapi import Request, Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bilateral.api.answers import tagged_by
+from bilateral.api.answers import tagged
 from bilateral.api.guard import network_of
 from bilateral.api.problems import ProblemError, answer_to, problem_of
 from bilateral.api.service import Service
@@ -186,12 +186,7 @@ class Shortcuts:
             else:
                 if body is None:
                     return None
-                response = tagged_by(_tags_of_client(scope), body)
+                response = tagged(Request(scope), body)
             scope["route"] = shortcut
             return response
         return None
-
-
-def _tags_of_client(scope: Scope) -> str | None:
-    values = [value for name, value in scope["headers"] if name == b"if-none-match"]
-    return b",".join(values).decode("latin-1") if values else None

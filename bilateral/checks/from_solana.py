@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -79,15 +80,13 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         validations=Unknown(_RATINGS),
         unknown=(_RATINGS, _PAST, _ANALYSIS),
     )
-    transport = Transport(provider, request_timeout)
     try:
-        read = StepRunner(transport).run(registries[agent.registry.address](SolanaNode(chain), agent.agent))
+        with closing(Transport(provider, request_timeout)) as transport:
+            read = StepRunner(transport).run(registries[agent.registry.address](SolanaNode(chain), agent.agent))
     except AgentRefusedError as error:
         if error.code not in _DECLINED:
             raise
         return live_check(replace(facts, refusal=(_DECLINED[error.code], f"{error}.")), policy)
-    finally:
-        transport.close()
     account = read.wallet or None
     facts = replace(
         facts,

@@ -7,6 +7,7 @@ that changed beside a sight of the file that claims. So an answer about an earli
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -73,8 +74,7 @@ def prove_claims(
     at = int(time.time()) if now is None else now
     outcomes: Counter[bool | None] = Counter()
     for url in nodes:
-        transport = Transport(url, _REQUEST_SECONDS)
-        try:
+        with closing(Transport(url, _REQUEST_SECONDS)) as transport:
             run = StepRunner(transport).run
             network = ChainId("solana", _genesis(run)[:_REFERENCE])
             for claim in list(_due(engine, network, at - SECONDS)):
@@ -83,8 +83,6 @@ def prove_claims(
                 if names_back is not None:
                     _store(engine, claim, {"names_back": names_back, "problem": problem}, at)
                 progress(f"{claim.here}, {claim.there}: {'proven' if names_back else problem}")
-        finally:
-            transport.close()
     return ProvenClaims(outcomes[True], outcomes[False], outcomes[None])
 
 

@@ -25,23 +25,14 @@ def new(invocation: Invocation, alias: Alias) -> None:
 @command(app, "import", creates=True)
 def import_key(invocation: Invocation, alias: Alias) -> None:
     """Encrypt a private key into a keystore. The key comes from the terminal, the standard input or a variable."""
-    from eth_account import Account  # noqa: PLC0415  # slow to import
-
-    from bilateral.cli.secrets import KEY  # noqa: PLC0415
+    from bilateral.cli.keys import key_of  # noqa: PLC0415  # slow to import
 
     text = os.environ.get(KEY_VARIABLE, "").strip()
     if not text and sys.stdin.isatty():
         text = invocation.output.ask(f"Private key of {alias}: ").strip()
     elif not text:
         text = sys.stdin.readline(1024).strip()
-    problem = KeyUnavailableError("malformed_key", "that is not a private key (64 hexadecimal digits)")
-    if not KEY.fullmatch(text):
-        raise problem
-    try:
-        key = bytes(Account.from_key(text).key)
-    except ValueError:
-        raise problem from None
-    _create(invocation, alias, key, "Account imported")
+    _create(invocation, alias, bytes(key_of(text, "that is not a").key), "Account imported")
 
 
 @command(app, "list", is_local=True)

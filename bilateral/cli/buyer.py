@@ -288,7 +288,7 @@ buyer_service.add_commands(app)
 Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
 
 
-@command(app, "anchor-states", signs=True)
+@command(app, "anchor-states", signs=True, needs=require_extra)
 def anchor_stored(
     invocation: Invocation,
     policies: list[str] | None = optional(
@@ -297,7 +297,6 @@ def anchor_stored(
     database: Database = None,
 ) -> None:
     """Store the states of all buyers that the index knows, and post their root, as the anchorer. Safe to repeat."""
-    require_extra()
     from bilateral.buyers.anchoring import anchor_states  # noqa: PLC0415  # slow to import
     from bilateral.buyers.policies import BRP  # noqa: PLC0415
 
@@ -307,7 +306,7 @@ def anchor_stored(
     invocation.output.result({"epoch": epoch, "root": root}, title="States anchored")
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_extra)
 def decide(
     invocation: Invocation,
     dispute: Message,
@@ -315,7 +314,6 @@ def decide(
     database: Database = None,
 ) -> None:
     """Decide a dispute of a seller about a buyer, as the operator of the service."""
-    require_extra()
     from bilateral.buyers.acceptance import decide_dispute  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:
@@ -323,7 +321,7 @@ def decide(
     invocation.output.result({"dispute": dispute, "state": decision})
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_extra)
 def remove(
     invocation: Invocation,
     message: Message,
@@ -331,7 +329,6 @@ def remove(
     database: Database = None,
 ) -> None:
     """Remove the texts of a message about a buyer or a seller, and the reply to it."""
-    require_extra()
     from bilateral.buyers.acceptance import remove_message  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -110,7 +110,7 @@ Repeat = Annotated[
 ]
 
 
-@command(app, "server")
+@command(app, "server", needs=require_extra)
 def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check of nodes asks
     invocation: Invocation,
     question: ServerOptions,
@@ -121,7 +121,6 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     database: Database = None,
 ) -> None:
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
-    require_extra()
     if nodes.live or question.agent_id.startswith("solana:"):
         of_index = (question.model_fields_set | as_of.model_fields_set) - {"agent_id", "pay_to", "amount", "findings"}
         if of_index or repeat is not None or database is not None:
@@ -136,7 +135,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
     _answer(invocation, (question, as_of), policy, repeat, database)
 
 
-@command(app, "client", is_local=True)
+@command(app, "client", is_local=True, needs=require_extra)
 def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     invocation: Invocation,
     question: ClientOptions,
@@ -146,7 +145,6 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
     database: Database = None,
 ) -> None:
     """Check a client before serving it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
-    require_extra()
     from bilateral.api.stored_buyers import stored_buyers  # noqa: PLC0415  # slow to import
 
     _answer(invocation, (question, as_of), policy, repeat, database, buyers=stored_buyers)
@@ -199,11 +197,8 @@ def _answer(
 
     chosen = policy.chosen()
     question, as_of = subject if repeat is None else _repeated(*subject, repeat)
-    reader = Reader(database, seconds=_SECONDS)
-    try:
+    with closing(Reader(database, seconds=_SECONDS)) as reader:
         check = reader.read(question.check, policy=chosen, **as_of.snapshot_options(), **options)
-    finally:
-        reader.close()
     _conclude(invocation, check, f"Check of a {check.side}", _view(check, _CHECK))
 
 

@@ -48,7 +48,7 @@ class IndexGroup(ExampleGroup):
 app = make_group("index", cls=IndexGroup)
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def run(
     invocation: Invocation,
     chains: index_options.ChainOptions,
@@ -58,7 +58,6 @@ def run(
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     stop, signals = index_options.ended_by_signals()
-    index_options.require_extra()
     from bilateral.index.shards.process import follow, statuses_of_shards  # noqa: PLC0415  # slow to import
 
     settings = options.settings(chains)
@@ -75,12 +74,11 @@ def run(
         raise typer.Exit(index_options.SIGNAL_EXIT + signals[0])
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def status(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
     """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
-    index_options.require_extra()
     settings = index_options.settings_of(settings_file)
     if settings.shards:
         show_shards(invocation, settings)
@@ -89,7 +87,7 @@ def status(
         index_options.show_status(invocation, engine)
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: index_options.ChainOptions,
@@ -107,7 +105,6 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
 ) -> None:
     """Read blocks again, from each node in turn, and compare them with the rows."""
-    index_options.require_extra()
     from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
     from bilateral.index.shards.process import chain_of  # noqa: PLC0415
 
@@ -125,7 +122,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         raise typer.Exit(1)
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def rebuild(
     invocation: Invocation,
     chain_id: Annotated[int, typer.Option(help="The chain.")],
@@ -133,7 +130,6 @@ def rebuild(
     settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Recompute the derived tables of a chain from its events."""
-    index_options.require_extra()
     from bilateral.index.log.store import ChainStore  # noqa: PLC0415
     from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
     from bilateral.index.projections import PROJECTIONS  # noqa: PLC0415
@@ -147,7 +143,7 @@ def rebuild(
         index_options.show_status(invocation, engine)
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
@@ -161,7 +157,6 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
-    index_options.require_extra()
     import_module("bilateral.trust")  # it says what to install if its packages are missing
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
@@ -169,7 +164,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         analysis.analyse(invocation, engines, chain_id, rpc_urls or [], judged)
 
 
-@command(app, "prove-claims", is_local=True)
+@command(app, "prove-claims", is_local=True, needs=index_options.require_extra)
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
@@ -179,7 +174,6 @@ def prove(
     settings_file: index_options.SettingsFile = None,
 ) -> None:
     """Ask nodes of Solana whether agents there name the agents here that claim to be them. Each claim once a day."""
-    index_options.require_extra()
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -191,12 +185,11 @@ def prove(
     invocation.output.result(outcomes, title="Claims")
 
 
-@command(app, "schema", is_local=True)
+@command(app, "schema", is_local=True, needs=index_options.require_extra)
 def migrate(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
-    index_options.require_extra()
     from bilateral.index.log.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -211,14 +204,13 @@ def migrate(
 _Settings = Annotated[Path, option("FILE", "The TOML file with the table database.shards.", "--settings")]
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def shards(
     invocation: Invocation,
     settings_file: _Settings,
     adopt: bool = flag("--adopt", "Take shards over from another coordinator, which is gone."),
 ) -> None:
     """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
-    index_options.require_extra()
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
@@ -228,12 +220,11 @@ def shards(
     _show(invocation, placed)
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=index_options.require_extra)
 def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
     """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
-    index_options.require_extra()
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 

@@ -104,16 +104,21 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
 
 def key_of_variable(variable: str, option: str) -> LocalAccount:
     """Return the key in an environment variable."""
-    from eth_account import Account  # noqa: PLC0415  # slow to import
-
     value = os.environ.get(variable, "").strip()
     if not value:
         raise KeyUnavailableError("no_key", f"no key to sign with: name a keystore by {option}, or set {variable}")
-    problem = KeyUnavailableError("malformed_key", f"{variable} holds no private key (64 hexadecimal digits)")
-    if not KEY.fullmatch(value):
+    return key_of(value, f"{variable} holds no")
+
+
+def key_of(text: str, refusal: str) -> LocalAccount:
+    """Return the private key that a text is. The refusal of any other text begins with the words given."""
+    from eth_account import Account  # noqa: PLC0415  # slow to import
+
+    problem = KeyUnavailableError("malformed_key", f"{refusal} private key (64 hexadecimal digits)")
+    if not KEY.fullmatch(text):
         raise problem
     try:
-        account: LocalAccount = Account.from_key(value)
+        account: LocalAccount = Account.from_key(text)
     except ValueError:  # zero, or beyond the order of the curve
         raise problem from None
     return account

@@ -100,8 +100,9 @@ def command(  # noqa: PLR0913  # what commands differ in
     creates: bool = False,
     is_local: bool = False,
     takes_negative_numbers: bool = False,
+    needs: Callable[[], None] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function whose first parameter is an `Invocation`."""
+    """Make a command of a function whose first parameter is an `Invocation`, and that may need an extra's packages."""
     kinds = {
         settings.NodeOptions: not (creates or is_local),
         settings.KeyOptions: signs or writes,
@@ -120,6 +121,8 @@ def command(  # noqa: PLR0913  # what commands differ in
             try:
                 for agent in agents:
                     _require_agent(arguments[agent])
+                if needs is not None:
+                    needs()
                 function(Invocation(settings.Settings(**(_LEFT_OUT | common)), output), **gathered(function, arguments))
             except typer.Exit:  # the result is shown, and the exit code says more about it
                 raise

@@ -29,13 +29,13 @@ Holder = Annotated[str, argument("HOLDER", "The account that uses the proof; bes
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands to their group."""
-    command(app, "install-prover", is_local=True)(install)
-    command(app, "join-tiers", signs=True)(join)
-    command(app, "post-tiers", signs=True)(post)
+    command(app, "install-prover", is_local=True, needs=_require_private)(install)
+    command(app, "join-tiers", signs=True, needs=_require_private)(join)
+    command(app, "post-tiers", signs=True, needs=_require_private)(post)
     command(app, writes=True)(post_roots)
-    command(app, "audit-tiers")(audit)
-    command(app, "prove-tier", signs=True)(prove)
-    command(app, "verify-tier")(verify)
+    command(app, "audit-tiers", needs=_require_private)(audit)
+    command(app, "prove-tier", signs=True, needs=_require_private)(prove)
+    command(app, "verify-tier", needs=_require_private)(verify)
 
 
 def install(
@@ -43,7 +43,6 @@ def install(
     folder: Path | None = optional("FOLDER", "The folder; BILATERAL_PROVER names another default."),
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
-    _require_private()
     from bilateral.buyers.private.prover import default_folder, install_prover  # noqa: PLC0415  # slow to import
 
     install_prover(folder, progress=invocation.output.note)
@@ -58,7 +57,6 @@ def join(
     epoch: Day = None,
 ) -> None:
     """Become a member of the groups for private proofs, as the buyer. The service learns a commitment alone."""
-    _require_private()
     from bilateral.buyers.private.proving import identity_secret, join_tiers  # noqa: PLC0415  # slow to import
 
     signer = invocation.signer
@@ -73,7 +71,6 @@ def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database 
     Run `bilateral buyer anchor-states` before, on the same day.
     """
     require_extra()
-    _require_private()
     from bilateral.buyers.private.members import post_tiers  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
 
@@ -102,7 +99,6 @@ def post_roots(
 
 def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", epoch: Day = None) -> None:
     """Check a day's list of members against the chain: trees, anchored states, and the members' signatures."""
-    _require_private()
     from bilateral.buyers.private.lists import audit_list  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
@@ -138,7 +134,6 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     least: int = option(None, "The smallest group in which to prove.", "--least-members", default=20, min=1),
 ) -> None:
     """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
-    _require_private()
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.tiers import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
@@ -169,7 +164,6 @@ def verify(
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:
     """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
-    _require_private()
     from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import typer
@@ -46,7 +47,7 @@ class SearchOptions(AgentQuestion):
     }
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_extra)
 def search(
     invocation: Invocation,
     question: SearchOptions,
@@ -57,16 +58,12 @@ def search(
     database: Database = None,
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
-    require_extra()
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
     from bilateral.index.search.queries import search_indexed  # noqa: PLC0415
 
     query = question.search()
-    reader = Reader(database, seconds=_SECONDS)
-    try:
+    with closing(Reader(database, seconds=_SECONDS)) as reader:
         page = reader.read(search_indexed, query, limit=limit, cursor=cursor)
-    finally:
-        reader.close()
     if invocation.output.as_json:
         invocation.output.result(page)
         return

@@ -1,5 +1,6 @@
 """`bilateral serve` and `bilateral mcp`: the index for other programs."""
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,11 @@ _PACKAGES: Final = (
 )
 _PACKAGES_OF_INDEX: Final = ("libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy", "uvicorn")
 _PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
+
+
+def require_api() -> None:
+    """Check that the packages of the extra `api` are installed."""
+    require_modules("api", *_PACKAGES, *_PACKAGES_OF_INDEX)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class ServeOptions:
     )
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_api)
 def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside answering
     invocation: Invocation,
     chains: ChainOptions,
@@ -60,7 +66,6 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     ),
 ) -> None:
     """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
-    require_api()
     from bilateral.api.serve import serve as serve_api  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
@@ -77,14 +82,13 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
         serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_api)
 def mcp(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     settings_file: SettingsFile = None,
     database: Database = None,
 ) -> None:
     """Serve tools for models on the standard input and output (Model Context Protocol)."""
-    require_api()
     import anyio  # noqa: PLC0415  # slow to import
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
@@ -96,12 +100,10 @@ def mcp(
     settings = read_api_settings(settings_file, database=database)
     reader = ReplicatedReader(settings.database, settings.readers) if settings.readers else Reader(settings.database)
     log_safely()
-    try:
+    with closing(reader):
         network = Network(allow_private=settings.allow_private)
         server = make_server(reader, buyer_policy=settings.buyers.policy, nodes=settings.nodes, network=network)
         anyio.run(server.run_stdio_async)
-    finally:
-        reader.close()
 
 
 def _check_aggregator(path: str) -> None:
@@ -110,8 +112,3 @@ def _check_aggregator(path: str) -> None:
     from bilateral.x402.aggregator.settings import read_aggregator_settings  # noqa: PLC0415  # slow to import
 
     read_aggregator_settings(Path(path))
-
-
-def require_api() -> None:
-    """Check that the packages of the extra `api` are installed."""
-    require_modules("api", *_PACKAGES, *_PACKAGES_OF_INDEX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -48,12 +49,8 @@ def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet
     from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
     from bilateral.solana.sati import read_agent  # noqa: PLC0415
 
-    transport = Transport(node, _REQUEST_SECONDS)
-    try:
-        with invocation.output.waiting("Asking the node"):
-            agent = StepRunner(transport).run(read_agent(SolanaNode(_chain(chain)), mint))
-    finally:
-        transport.close()
+    with closing(Transport(node, _REQUEST_SECONDS)) as transport, invocation.output.waiting("Asking the node"):
+        agent = StepRunner(transport).run(read_agent(SolanaNode(_chain(chain)), mint))
     invocation.output.result(asdict(agent), title=agent.metadata.name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -83,8 +84,7 @@ def _watch(
     from bilateral.index.changes.queries import last_cursor, read_feed  # noqa: PLC0415  # slow to import
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
 
-    reader = Reader(options.database, seconds=_SECONDS, connections=1)
-    try:
+    with closing(Reader(options.database, seconds=_SECONDS, connections=1)) as reader:
         chosen = reader.read(options.filter, agents, accounts)
         cursor = reader.read(last_cursor) if options.since is None else options.since
         while True:
@@ -96,8 +96,6 @@ def _watch(
                 return
             if page.is_end:
                 time.sleep(_PAUSE)
-    finally:
-        reader.close()
 
 
 def _line(change: FeedChange, *, as_json: bool) -> str:

@@ -57,7 +57,7 @@ class WebhookOptions(ChangeOptions):
     allow_private: Private = False
 
 
-@command(app, "add", is_local=True)
+@command(app, "add", is_local=True, needs=require_api)
 def add_webhook(
     invocation: Invocation,
     url: Annotated[str, argument("URL", "The https URL that receives changes.")],
@@ -65,7 +65,6 @@ def add_webhook(
     database: Database = None,
 ) -> None:
     """Send the changes that pass every option to a URL, from now on."""
-    require_api()
     from bilateral.api.webhooks import subscribe  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
@@ -75,12 +74,11 @@ def add_webhook(
     invocation.output.result({"id": webhook_id, "url": url}, title="Webhook")
 
 
-@command(app, "list", is_local=True)
+@command(app, "list", is_local=True, needs=require_api)
 def list_webhooks(
     invocation: Invocation, owner: str | None = optional("NAME", "Those of this owner only."), database: Database = None
 ) -> None:
     """List webhooks, with their state and the last problem."""
-    require_api()
     from bilateral.index.changes.webhooks import stored_webhooks  # noqa: PLC0415
     from bilateral.index.log.database import snapshot  # noqa: PLC0415  # slow to import
 
@@ -96,14 +94,13 @@ def _row_of(row: Any) -> dict[str, Any]:
     return {**fields, "state": state, **counts}
 
 
-@command(app, "remove", is_local=True)
+@command(app, "remove", is_local=True, needs=require_api)
 def remove_webhook(
     invocation: Invocation,
     webhook_id: Annotated[str, argument("WEBHOOK", "The id of a webhook.")],
     database: Database = None,
 ) -> None:
     """Remove a webhook."""
-    require_api()
     from bilateral.index.changes.webhooks import remove_webhook as remove  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
@@ -112,19 +109,17 @@ def remove_webhook(
     invocation.output.result({"id": webhook_id}, title="Removed")
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_api)
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Make the key that signs deliveries, and show its public half for receivers."""
-    require_api()
     from bilateral.api.webhooks import write_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, write_key(key_file))
 
 
-@command(app, "key", is_local=True)
+@command(app, "key", is_local=True, needs=require_api)
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
     """Show the public half of the key, by which receivers check signatures."""
-    require_api()
     from bilateral.api.webhooks import read_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, read_key(key_file))
@@ -135,7 +130,7 @@ def _show_key(invocation: Invocation, key: Any) -> None:
     invocation.output.result(fields, title="Key")
 
 
-@command(app, is_local=True)
+@command(app, is_local=True, needs=require_api)
 def deliver(
     invocation: Invocation,  # noqa: ARG001  # every command has it
     key_file: KeyFile,
@@ -147,12 +142,7 @@ def deliver(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    require_api()
-    from bilateral.api.webhooks import (  # noqa: PLC0415
-        Deliverer,  # slow to import
-        Signer,
-        read_key,
-    )
+    from bilateral.api.webhooks import Deliverer, Signer, read_key  # noqa: PLC0415  # slow to import
     from bilateral.core.text.log_lines import log_safely  # noqa: PLC0415
     from bilateral.documents.http import Network  # noqa: PLC0415
 

@@ -277,45 +277,12 @@ _usual_context = cache(ssl.create_default_context)
 """Returns the context of all connections: to read the system's certificates takes longer than most files to load."""
 
 
-class _GuardedTransport(httpx.BaseTransport):
+class _GuardedTransport(httpx.HTTPTransport):
     """The transport by which `httpx` uses guarded connections."""
 
-    def __init__(self, deadline: Deadline, network: Network) -> None:
+    def __init__(self, deadline: Deadline, network: Network) -> None:  # the pool is all that the base class has
         context, backend = network.ssl_context or _usual_context(), _GuardedBackend(deadline, network)
         self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=backend)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
-        )
-        response = self._pool.handle_request(
-            httpcore.Request(
-                request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
-            )
-        )
-        return httpx.Response(
-            response.status, headers=response.headers, stream=_Body(response), extensions=response.extensions
-        )
-
-    def close(self) -> None:
-        self._pool.close()
-
-
-class _Body(httpx.SyncByteStream):
-    """The body of an answer, as `httpx` reads it."""
-
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._response.iter_stream()
-
-    def close(self) -> None:
-        """Stop reading."""
-        self._response.close()
-
-
-_FAILURES = (httpx.HTTPError, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError)
 
 
 @contextmanager
@@ -324,17 +291,17 @@ def _document_errors(url: str, limits: Limits) -> Iterator[None]:
         yield
     except errors.DocumentError:
         raise
-    except httpcore.TimeoutException:
+    except httpx.TimeoutException:
         raise errors.DocumentTimeoutError(limits.seconds) from None
-    except HostUnreachableError as error:
-        raise errors.UnreachableDocumentError(str(error)) from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise errors.UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
-    except httpcore.LocalProtocolError:  # which quotes the header
+    except httpx.LocalProtocolError:  # which quotes the header
         raise errors.UnreachableDocumentError(
             f"{quoted_url(url)} cannot be asked: the request is malformed, such as by a line break in a header"
         ) from None
-    except _FAILURES as error:
+    except (httpx.HTTPError, OSError) as error:
+        if isinstance(error.__cause__, HostUnreachableError):
+            raise errors.UnreachableDocumentError(str(error)) from None
         raise errors.UnreachableDocumentError(f"{quoted_url(url)} cannot be read: {quoted(str(error))}") from None
 
 

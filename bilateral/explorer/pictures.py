@@ -5,13 +5,12 @@ from functools import cache, lru_cache
 from io import BytesIO
 from typing import Final
 
-from markupsafe import Markup, escape
 from PIL import Image, ImageDraw, ImageFont
 
 from bilateral.core.values.standing import Side, Standing, Status
 from bilateral.explorer.assets import asset
 from bilateral.explorer.charts import cells
-from bilateral.explorer.networks import agent_path
+from bilateral.explorer.drawing import drawn
 from bilateral.explorer.text import plain, rounded
 from bilateral.index.profiles.queries import Agent
 
@@ -162,37 +161,9 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
         figure = f"{rounded(current.rating)} of 100" if status is Status.OK else status.replace("_", " ")
         words, colour = f"{figure}, {raters}", _COLOURS[status]
     left, right = (round(len(text) * _CHARACTER) + 16 for text in (label, words))
-    return str(
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="22" role="img" aria-label="{title}">'
-            '<title>{title}</title><a href="{path}#deal" target="_blank">'
-            '<rect width="{width}" height="22" rx="5" fill="{colour}"/>'
-            '<path fill="#16181d" d="M5 0h{edge}v22H5a5 5 0 0 1-5-5V5a5 5 0 0 1 5-5z"/>'
-            '<g transform="translate(8 5) scale(.5)"><path fill="#7da2ff" d="M12 1a11 11 0 0 0 0 22z"/>'
-            '<path fill="#ff9d66" d="M15 1a11 11 0 0 1 0 22z"/></g>'
-            '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-            '<text x="26" y="15" textLength="{first}">{label}</text>'
-            '<text x="{second}" y="15" textLength="{last}">{words}</text></g></a></svg>'
-        ).format(
-            width=left + right + 20,
-            title=f"Bilateral: {agent} {label}, {words}",
-            path=agent_path(agent),
-            colour=colour,
-            edge=left + 15,
-            first=left - 16,
-            second=left + 28,
-            last=right - 16,
-            label=label,
-            words=words,
-        )
-    )
+    return drawn("badge", agent, label, words, colour, left, right)
 
 
 def embedded_page(agent: str, side: str) -> str:
     """Return a page with nothing but the badge, for frames on other sites."""
-    path = agent_path(agent)
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Bilateral: {escape(agent)}</title>'
-        f'<a href="{escape(path)}#deal" target="_blank" rel="noopener"><img src="/embed{escape(path)}.svg?side={side}" '
-        f'alt="Standing of {escape(agent)} as a {side}, by Bilateral" height="22"></a></html>'
-    )
+    return drawn("embedded_page", agent, side)

@@ -6,20 +6,29 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.currency import dollars
 from bilateral.core.values.standing import Status
-from bilateral.explorer import charts, networks, text
+from bilateral.explorer import charts, text
 from bilateral.explorer.accounts import AccountPage
 from bilateral.explorer.agent_figures import Activity, neighbours
 from bilateral.explorer.assets import asset
-from bilateral.explorer.charts import identicon
 from bilateral.explorer.comparing import Compared, ComparePage
+from bilateral.explorer.drawing import environment
 from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.network import ROWS, NetworkPage
+from bilateral.explorer.networks import (
+    account_path,
+    agent_path,
+    rating_path,
+    ratings_path,
+    slug_of,
+    summary_path,
+    transaction_link,
+)
 from bilateral.explorer.searching import ENDS, GATE, SearchPage, evidence_path, narrowed
 from bilateral.explorer.views import AgentPage, HomePage
 from bilateral.index.operating.chains import ChainProgress
@@ -55,50 +64,31 @@ _PAGES: Final = (
 """The pages that every page links to."""
 
 
+_FUNCTIONS: Final = (
+    *(agent_path, account_path, rating_path, ratings_path, summary_path, transaction_link),
+    *(text.figure, text.iso, text.mixes_alphabets, text.plain, text.rounded, text.short, text.visible, text.web_link),
+    *(charts.bar, charts.identicon, charts.interval, charts.strip),
+    *(dollars, readings, reasons_of, scale_of_tag, verdict_of),
+)
+"""The functions that templates call by their names."""
+
+
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("bilateral.explorer"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
-        "agent_path": networks.agent_path,
-        "account_path": networks.account_path,
-        "bar": charts.bar,
+    shared = environment()
+    shared.globals |= {function.__name__: function for function in _FUNCTIONS}
+    shared.globals |= {
         "pages": _PAGES,
-        "figure": text.figure,
-        "rounded": text.rounded,
-        "identicon": identicon,
         "has_unseen": lambda text_: "<mark" in text.visible(text_),
-        "mixes_alphabets": text.mixes_alphabets,
         "moment": text.timestamp,
-        "iso": text.iso,
-        "network": networks.slug_of,
-        "plain": text.plain,
-        "dollars": dollars,
+        "network": slug_of,
         "gate_fields": lambda end: [f"{name}{end}" for name in GATE],
-        "rating_path": networks.rating_path,
-        "readings": readings,
-        "ratings_path": networks.ratings_path,
-        "summary_path": networks.summary_path,
         "share_anchor": _SHARE_ANCHORS.__getitem__,
-        "scale_of_tag": scale_of_tag,
-        "short": text.short,
-        "strip": charts.strip,
         "moments": charts.time_marks,
-        "interval": charts.interval,
-        "transaction_link": networks.transaction_link,
         "asset": lambda name: (file := asset(name)) and file.path,
-        "verdict_of": verdict_of,
-        "reasons_of": reasons_of,
         "version": version("bilateral"),
-        "visible": text.visible,
-        "web_link": text.web_link,
     }
-    return environment
+    return shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +186,7 @@ def render_search(frame: Frame, page: SearchPage) -> str:
     names = {agent.id: agent.name for agent in page.found} | {
         agent.name: agent.label for agent in page.direct if agent.kind == "agent"
     }
-    slugs = [networks.slug_of(chain.chain_id) for chain in page.chains]
+    slugs = [slug_of(chain.chain_id) for chain in page.chains]
     chosen = page.fields.get("chain", slugs[0] if slugs else "")
     options = [(slug, slug) for slug in (*slugs, *([] if chosen in slugs else [chosen]))]
     return render(

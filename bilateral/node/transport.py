@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Generator, Sequence
 from typing import Any, Final, NoReturn, Protocol
 
 from bilateral.core import errors
@@ -39,8 +39,7 @@ class Transport:
     """
 
     def __init__(self, rpc: str | Provider, timeout: float) -> None:
-        require_duration("request_timeout", timeout)
-        self._rpc = JsonRpc(timeout)
+        self._rpc = _conversation(rpc, timeout)
         self._connection = Connection(rpc) if isinstance(rpc, str) else None
         self._provider = None if isinstance(rpc, str) else rpc
 
@@ -50,14 +49,7 @@ class Transport:
         Returns:
             The `result`.
         """
-        if self._provider is None:
-            return run(self._rpc.request(method, parameters), self._perform)
-        try:
-            return result_of(method, self._provider.make_request(method, list(parameters)))
-        except errors.BilateralError:
-            raise
-        except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
-            _rethrow(method, failure)
+        return run(self._rpc.request(method, parameters), self._perform)
 
     def batch(self, requests: Sequence[Rpc]) -> list[Any]:
         """Send several requests at once; one by one to a provider, or to a node that refuses batches.
@@ -65,70 +57,80 @@ class Transport:
         Returns:
             For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
         """
-        if self._provider is None:
-            return run(self._rpc.batch(requests), self._perform)
-        results: list[Any] = []
-        for request in requests:
-            try:
-                results.append(self.request(request.method, request.parameters))
-            except (errors.NodeError, errors.MalformedNodeAnswerError) as error:
-                results.append(error)
-        return results
+        return run(self._rpc.batch(requests), self._perform)
 
     def close(self) -> None:
         """Close the connections. A provider stays open."""
         if self._connection is not None:
             self._connection.close()
 
-    def _perform(self, step: Post | Pause) -> Any:
+    def _perform(self, step: Post | Pause | Rpc) -> Any:
         if isinstance(step, Pause):
             return time.sleep(step.seconds)
-        assert self._connection is not None  # noqa: S101  # so are all callers
-        return self._connection.post(step)
+        if isinstance(step, Post):
+            assert self._connection is not None  # noqa: S101  # only JsonRpc posts
+            return self._connection.post(step)
+        assert self._provider is not None  # noqa: S101  # only _OfProvider asks so
+        return self._provider.make_request(step.method, list(step.parameters))
 
 
 class AsyncTransport:
     """Sends requests to a node without blocking the event loop. See `Transport`."""
 
     def __init__(self, rpc: str | AsyncProvider, timeout: float) -> None:
-        require_duration("request_timeout", timeout)
-        self._rpc = JsonRpc(timeout)
+        self._rpc = _conversation(rpc, timeout)
         self._connection = AsyncConnection(rpc) if isinstance(rpc, str) else None
         self._provider = None if isinstance(rpc, str) else rpc
 
     async def request(self, method: str, parameters: Sequence[Any]) -> Any:
         """Send a request. See `Transport.request`."""
-        if self._provider is None:
-            return await run_async(self._rpc.request(method, parameters), self._perform)
-        try:
-            return result_of(method, await self._provider.make_request(method, list(parameters)))
-        except errors.BilateralError:
-            raise
-        except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
-            _rethrow(method, failure)
+        return await run_async(self._rpc.request(method, parameters), self._perform)
 
     async def batch(self, requests: Sequence[Rpc]) -> list[Any]:
         """Send several requests at once. See `Transport.batch`."""
-        if self._provider is None:
-            return await run_async(self._rpc.batch(requests), self._perform)
-        results: list[Any] = []
-        for request in requests:
-            try:
-                results.append(await self.request(request.method, request.parameters))
-            except (errors.NodeError, errors.MalformedNodeAnswerError) as error:
-                results.append(error)
-        return results
+        return await run_async(self._rpc.batch(requests), self._perform)
 
     async def close(self) -> None:
         """Close the connections. A provider stays open."""
         if self._connection is not None:
             await self._connection.close()
 
-    async def _perform(self, step: Post | Pause) -> Any:
+    async def _perform(self, step: Post | Pause | Rpc) -> Any:
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
-        assert self._connection is not None  # noqa: S101  # so are all callers
-        return await self._connection.post(step)
+        if isinstance(step, Post):
+            assert self._connection is not None  # noqa: S101  # only JsonRpc posts
+            return await self._connection.post(step)
+        assert self._provider is not None  # noqa: S101  # only _OfProvider asks so
+        return await self._provider.make_request(step.method, list(step.parameters))
+
+
+class _OfProvider:
+    """The conversation with a provider, which has retries of its own. Each answer is that of one request."""
+
+    def request(self, method: str, parameters: Sequence[Any]) -> Generator[Rpc, Any, Any]:
+        """Send a request."""
+        try:
+            return result_of(method, (yield Rpc(method, tuple(parameters))))
+        except errors.BilateralError:
+            raise
+        except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
+            _rethrow(method, failure)
+
+    def batch(self, requests: Sequence[Rpc]) -> Generator[Rpc, Any, list[Any]]:
+        """Send requests one by one."""
+        results: list[Any] = []
+        for request in requests:
+            try:
+                results.append((yield from self.request(request.method, request.parameters)))
+            except (errors.NodeError, errors.MalformedNodeAnswerError) as error:
+                results.append(error)
+        return results
+
+
+def _conversation(rpc: object, timeout: float) -> JsonRpc | _OfProvider:
+    require_duration("request_timeout", timeout)
+    return JsonRpc(timeout) if isinstance(rpc, str) else _OfProvider()
 
 
 def require_duration(name: str, seconds: float) -> None:
