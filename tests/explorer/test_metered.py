@@ -95,6 +95,7 @@ def test_the_page_of_an_agent_shows_the_share_and_the_remark(tmp_path):
     stored = open_database(database)
     with stored.begin() as connection:
         rows = [paid(DOLLAR, DOLLAR, block=1), paid(25 * DOLLAR, 100 * DOLLAR, 2, RIVAL, BUYER, block=1)]
+        connection.execute(delete(payment))
         connection.execute(insert(payment), rows)
     stored.dispose()
     settings = ApiSettings(database=database, rate=None, query_seconds=60.0, max_silence=10**9)

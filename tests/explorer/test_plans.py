@@ -10,6 +10,9 @@ from bilateral.index.payments import queries as paid
 from bilateral.index.ratings import neighbourhood
 from bilateral.index.ratings import recent as answers
 
+TERMS_OF_CHAIN = "SEARCH payment_cursor USING INDEX sqlite_autoindex_payment_cursor_1 (chain_id=?)"
+"""The step that reads the decimals of tokens: one row a chain."""
+
 
 @pytest.mark.parametrize(
     ("statement", "index"),
@@ -27,8 +30,9 @@ def test_sqlite_reads_the_newest_entries_alone(statement, index, tmp_path):
         values = (None,) * len(compiled.positiontup)
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values).all()
     engine.dispose()
-    ((*_, step),) = plan
+    (_, *_, step), *further = plan
     assert f"USING INDEX {index} " in step
+    assert {row[-1] for row in further} <= {"CORRELATED SCALAR SUBQUERY 1", TERMS_OF_CHAIN}
 
 
 def test_sqlite_looks_counterparts_up_by_their_whole_key(tmp_path):
