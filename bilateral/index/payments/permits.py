@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bilateral.core.errors import NODE_FAILURES, MalformedNodeAnswerError
-from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, inner_calls, proxy_call, settled_calls
+from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, SignedPayment
 from bilateral.core.payments.contracts import CANONICAL, SETTLED
-from bilateral.core.payments.settling import is_settlement
+from bilateral.core.payments.settling import inner_calls, is_settlement, proxy_call, settled_calls
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.transactions import TransactionEntry, read_transactions
@@ -51,11 +51,11 @@ class PermitReader:
         settlements = _settlements(source.proxies, candidates)
         entries = read_transactions(source.endpoint, [events[0][1] for events in settlements.values()])
         calls = self._calls(source.endpoint, dict(zip(settlements, entries, strict=True)))
-        paid: dict[tuple[int, int], ProxyCall] = {}
+        paid: dict[tuple[int, int], SignedPayment] = {}
         for hash_, existing in calls.items():
             logs = [log for log, _ in settlements[hash_]] + [transfer.log() for transfer in candidates[hash_]]
             for call, log in settled_calls(existing, sorted(logs)):
-                paid[candidates[hash_][0].block_number, log.log_index] = call
+                paid[candidates[hash_][0].block_number, log.log_index] = call.payment
         return [_marked(transfer, paid.get(transfer.place)) for transfer in transfers]
 
     def _calls(self, endpoint: Endpoint, entries: Mapping[bytes, TransactionEntry]) -> dict[bytes, list[ProxyCall]]:
@@ -105,8 +105,8 @@ def _traced(endpoint: Endpoint, hash_: str) -> list[ProxyCall]:
         raise MalformedNodeAnswerError(f"{endpoint.name}: {problem}") from None
 
 
-def _marked(transfer: TokenTransfer, call: ProxyCall | None) -> TokenTransfer:
-    if call is None:
+def _marked(transfer: TokenTransfer, signed: SignedPayment | None) -> TokenTransfer:
+    if signed is None:
         return transfer
-    ceiling = call.ceiling if call.kind is PaymentKind.PERMIT2_UPTO else None
-    return transfer._replace(nonce=call.nonce, kind=call.kind, ceiling=ceiling)
+    ceiling = signed.amount if signed.kind is PaymentKind.PERMIT2_UPTO else None
+    return transfer._replace(nonce=signed.nonce, kind=signed.kind, ceiling=ceiling)
