@@ -14,6 +14,7 @@ from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.payments import PaymentKind
 from bilateral.core.payments.contracts import CANONICAL
+from bilateral.core.payments.kinds import PROXIES
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
 from bilateral.index.errors import ChainChangedError, CursorMovedError
@@ -32,11 +33,7 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource, un
 _MOST_BLOCKS: Final = 10_000
 """Blocks of one step: its rows are in memory."""
 
-_POSITIONS: Final = {
-    PaymentKind.PERMIT2_EXACT: 1 << 20,
-    PaymentKind.PERMIT2_UPTO: 1 << 20,
-    PaymentKind.CHANNEL: 1 << 21,
-}
+_POSITIONS: Final = {**dict.fromkeys(PROXIES, 1 << 20), PaymentKind.CHANNEL: 1 << 21}
 """The first position in a transaction of payments of kinds that count since version 1.1 of the tables.
 
 Messages of buyers name a payment by its position. Those of the other payments stay as they were: 0, 1, 2, …
