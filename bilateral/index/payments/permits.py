@@ -10,7 +10,7 @@ from bilateral.core.payments.contracts import CANONICAL, SETTLED
 from bilateral.core.payments.settling import inner_calls, is_settlement, proxy_call, settled_calls
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
-from bilateral.index.chain.transactions import TransactionEntry, read_transactions
+from bilateral.index.chain.transactions import Transaction, is_provable, read_transactions
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import FilteredSource, TokenTransfer, TransferSource
@@ -58,15 +58,15 @@ class PermitReader:
                 paid[candidates[hash_][0].block_number, log.log_index] = call.payment
         return [_marked(transfer, paid.get(transfer.place)) for transfer in transfers]
 
-    def _calls(self, endpoint: Endpoint, entries: Mapping[bytes, TransactionEntry]) -> dict[bytes, list[ProxyCall]]:
+    def _calls(self, endpoint: Endpoint, entries: Mapping[bytes, Transaction]) -> dict[bytes, list[ProxyCall]]:
         calls: dict[bytes, list[ProxyCall]] = {}
         problem: Exception | None = None
         for hash_, entry in entries.items():
-            call = proxy_call(entry.to, bytes_of(entry.input)) if entry.is_provable else None
+            call = proxy_call(entry.get("to"), bytes_of(entry["input"])) if is_provable(entry) else None
             calls[hash_] = [] if call is None else [call]
             if call is None and self._terms.traces and self._failures[hash_] < _TRACES:
                 try:
-                    calls[hash_] = _traced(endpoint, entry.hash)
+                    calls[hash_] = _traced(endpoint, entry["hash"])
                 except NODE_FAILURES as failure:
                     self._failures[hash_] += 1
                     problem = failure
