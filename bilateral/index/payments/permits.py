@@ -17,13 +17,6 @@ from bilateral.index.payments.transfers import FilteredSource, TokenTransfer, Tr
 
 _TOPICS: Final = ["0x" + topic.hex() for topic in sorted(SETTLED)]
 
-_LEAST: Final = 1
-"""The micros of a transfer whose transaction is read.
-
-Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a stranger causes
-costs him a settlement of 50,000 gas at least, because the proxy must have logged its event beside the transfer.
-"""
-
 _TRACES: Final = 3
 """The failures after which the trace of a transaction is given up: anybody can make one that no node can trace."""
 
@@ -43,7 +36,9 @@ class PermitReader:
         """Return transfers with the payments by Permit2 that they settled."""
         candidates: dict[bytes, list[TokenTransfer]] = defaultdict(list)
         for transfer in transfers:
-            is_money = self._terms.micros(transfer.token, transfer.amount) >= _LEAST
+            # Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a
+            # stranger causes costs him a settlement of 50,000 gas at least, as the proxy's event must be there too.
+            is_money = self._terms.micros(transfer.token, transfer.amount) > 0
             if transfer.nonce is None and is_money and transfer.sender not in CANONICAL:
                 candidates[transfer.transaction_hash].append(transfer)
         if not candidates:
@@ -90,8 +85,7 @@ def _settlements(
                 continue
             if block.hash != candidates[hash_][0].block_hash:
                 raise EndpointLiesError(proxies.name, f"it gives logs of two blocks with the number {block.number}")
-            topics = tuple([bytes_of(topic) for topic in entry.topics])
-            log = ReceiptLog(index, address_of(entry.address), topics, bytes_of(entry.data))
+            log = ReceiptLog(index, address_of(entry.address), tuple(map(bytes_of, entry.topics)), bytes_of(entry.data))
             if is_settlement(log):
                 events[hash_].append((log, entry))
     return events
