@@ -24,6 +24,7 @@ from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.reading.registries import AgentKey
+from bilateral.node import answers
 from bilateral.node.payments import NO_TRACE, NOT_SETTLED, read_transfers, receipt_log
 from bilateral.node.steps import run
 
@@ -157,11 +158,11 @@ def _look_up(  # noqa: PLR0911  # one a reason
         traces = indexed is not None and indexed.terms.traces
         reading = read_transfers(transaction, receipt, claim.payer, claim.payee, traces=traces)
         transfers = run(reading, partial(_perform, url))
-        has_claim = any(
-            log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in map(receipt_log, receipt["logs"])
-        )
+        logs = map(receipt_log, answers.records(receipt.get("logs")))
+        has_claim = any(log.topics[:1] == (CLAIMED,) and log.address == BATCH for log in logs)
+        block = answers.quantity(receipt.get("blockNumber"))
     except BilateralError:
-        return "payment_not_found", "the node does not answer"
+        return "payment_pending", "the node does not answer: try again"
     if claim.log_index is not None:
         transfers = [transfer for transfer in transfers if transfer.log.log_index == claim.log_index]
     tokens = {transfer.log.address for transfer in transfers}
@@ -174,7 +175,7 @@ def _look_up(  # noqa: PLR0911  # one a reason
         return "token_not_listed", problem
     if transfers and not indexed.terms.counts_plain and not kinds & PROVABLE:
         return ("payment_not_provable", NO_TRACE) if None in kinds else ("payment_not_settled", NOT_SETTLED)
-    if int(receipt["blockNumber"], 16) <= indexed.block:
+    if block <= indexed.block:
         problem = (
             "the index has its block, and counted no payment in it: the payee was no agent's wallet, or got nothing"
         )

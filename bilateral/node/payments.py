@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 from bilateral.core.errors import MalformedIdentifierError, NodeError
 from bilateral.core.events.decoder import paired_nonces
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, inner_calls, proxy_call, settled_calls
+from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, SignedPayment
 from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
-from bilateral.core.payments.settling import address_topic, is_settlement
+from bilateral.core.payments.settling import address_topic, inner_calls, is_settlement, proxy_call, settled_calls
 from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
@@ -24,12 +24,12 @@ class PaidTransfer(NamedTuple):
 
     Attributes:
         kind: `plain` without a payment; None if only a trace could tell, and the node has none.
-        call: The settlement by Permit2; None for other kinds.
+        payment: The settled payment by Permit2, or the nonce of one by EIP-3009; None without one.
     """
 
     log: ReceiptLog
     kind: PaymentKind | None
-    call: ProxyCall | None = None
+    payment: SignedPayment | bytes | None = None
 
     @property
     def amount(self) -> int:
@@ -47,27 +47,23 @@ def read_transfers(
     """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
-    transfers = [log for log in logs if len(log.topics) == _TOPICS and log.topics[0] == TRANSFER]
-    transfers = [log for log in transfers if log.topics[1] == accounts[1] and len(log.data) == WORD]
-    used = {
-        (log.address, log.log_index): log.topics[2]
-        for log in logs
-        if len(log.topics) == _TOPICS and log.topics[:2] == (AUTHORIZATION_USED, accounts[1])
-    }
+    of_payer = [log for log in logs if len(log.topics) == _TOPICS and log.topics[1] == accounts[1]]
+    used = {(log.address, log.log_index): log.topics[2] for log in of_payer if log.topics[0] == AUTHORIZATION_USED}
+    transfers = [log for log in of_payer if log.topics[0] == TRANSFER and len(log.data) == WORD]
     nonces = paired_nonces([(log.address, log.log_index) for log in transfers], used)
     ours = [log for log in transfers if log.topics == accounts]
     calls: list[ProxyCall] | None = []
     events = [log.log_index for log in logs if is_settlement(log)]
     if events and any((log.address, log.log_index) not in nonces for log in ours):
         calls = yield from settling_calls(transaction, len(events), traces=traces)
-    settled = {transfer.log_index: call for call, transfer in settled_calls(calls or (), logs)}
+    settled = {transfer.log_index: call.payment for call, transfer in settled_calls(calls or (), logs)}
     paid = []
     for log in ours:
-        call = settled.get(log.log_index)
-        if (log.address, log.log_index) in nonces:
-            paid.append(PaidTransfer(log, PaymentKind.EIP3009))
-        elif call is not None:
-            paid.append(PaidTransfer(log, call.kind, call))
+        nonce, payment = nonces.get((log.address, log.log_index)), settled.get(log.log_index)
+        if nonce is not None:
+            paid.append(PaidTransfer(log, PaymentKind.EIP3009, nonce))
+        elif payment is not None:
+            paid.append(PaidTransfer(log, payment.kind, payment))
         else:
             is_unclear = calls is None and log.log_index < events[-1]
             paid.append(PaidTransfer(log, None if is_unclear else PaymentKind.PLAIN))

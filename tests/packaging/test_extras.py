@@ -48,6 +48,7 @@ ELSEWHERE = {
         "bilateral.x402.server.asgi",
         "bilateral.x402.server.gate",
         "bilateral.x402.clients.service_check",
+        "bilateral.x402.server.stored_failures",
         "bilateral.x402.server.stores",
     ],
     "all": [],

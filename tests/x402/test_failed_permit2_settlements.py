@@ -17,7 +17,7 @@ from x402.mechanisms.evm.upto import UptoEvmServerScheme
 from bilateral.core.values.failures import FailureCount, FailureReason
 from bilateral.dev.servers import serving
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
-from bilateral.x402.proof.failures import check_failure
+from bilateral.x402.proof.failures import FailureProof, check_failure
 from bilateral.x402.server.asgi import ReputationMiddleware
 from bilateral.x402.server.failures import FailedSettlements
 from tests.permit2 import RELAYER
@@ -53,7 +53,8 @@ def shop(request, payment_chain, every_facilitator_url, agent, deployment, selle
     register_exact_evm_server(server, NETWORK)
     server.register(NETWORK, UptoEvmServerScheme())
     settings = {"verifier": verifier, "failures": made.failures}
-    server.register_extension(Reputation8004ResourceServerExtension(SIGNING_KEY, **settings))
+    made.extension = Reputation8004ResourceServerExtension(SIGNING_KEY, **settings)
+    server.register_extension(made.extension)
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
     with serving(app) as url:
         made.url = url + "/metered"
@@ -134,3 +135,22 @@ def test_seller_that_charges_an_amount_that_is_refused_undoes_its_work_and_blame
     failure = failed(shop)
     assert failure.code in {"settlement_exceeds_ceiling", "nothing_charged"}
     assert (failure.reason, failure.proof, count(shop, buyer)) == (None, None, FailureCount())
+
+
+@pytest.mark.parametrize("shop", ["exact"], indirect=True)
+def test_seller_without_a_node_undoes_its_work_too(shop, buyer, monkeypatch):
+    monkeypatch.setattr(shop.extension, "verifier", None)
+    shop.act = lambda _: spend(shop, buyer)
+    assert pay(shop, buyer)[0].status_code == 402
+    assert failed(shop).reason is FailureReason.INSUFFICIENT_BALANCE  # the facilitator's code is clear
+
+
+def test_allowance_that_the_chain_never_shows_is_not_revoked(shop, buyer, verifier, monkeypatch):
+    """A payment with a permit of the token (EIP-2612) needs no allowance before its settlement."""
+    proof = FailureProof(FailureReason.INSUFFICIENT_ALLOWANCE, 9, None)
+    monkeypatch.setattr(verifier, "run_on", lambda *_: proof)
+    shop.act = lambda _: shop.chain.approve(buyer, amount=0)
+    assert pay(shop, buyer)[0].status_code == 402
+    failure = failed(shop)
+    assert failure.reason is (None if failure.code.endswith("transaction_failed") else proof.reason)
+    assert count(shop, buyer).number == (failure.reason is not None)

@@ -10,7 +10,7 @@ import pytest
 from bilateral.client import Client
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId
-from bilateral.core.payments import proxy_call
+from bilateral.core.payments import SignedPayment, proxy_call
 from bilateral.core.payments.contracts import EXACT_PROXY, UPTO_PROXY
 from bilateral.core.values.failures import FailureReason
 from bilateral.x402 import VerifiedClient
@@ -79,6 +79,7 @@ def test_payment_that_can_still_be_settled_is_not_published(failure, standing, v
         ({"amount": "1001"}, "malformed_evidence"),
         ({"amount": "999"}, "malformed_evidence"),
         ({"amount": "0"}, "malformed_evidence"),
+        ({"amount": float("inf")}, "malformed_evidence"),  # as JSON reads 1e999
         ({"block": -1}, "malformed_evidence"),
         ({"reason": "poor"}, "malformed_evidence"),
         ({"payableBlock": None}, "malformed_evidence"),
@@ -257,7 +258,7 @@ def test_simulated_call_of_a_proxy_is_what_readers_take_for_this_payment(buyer, 
     payload = {"permit2Authorization": authorization, "signature": SIGNED}
     call = FailedPayment(accepted, payload, amount).settling_call()
     read = proxy_call(call["to"], bytes.fromhex(call["data"][2:]))
-    assert (read.token, read.owner, read.payee) == (token.address, buyer.address, seller.address)
-    assert (read.ceiling, read.amount, int.from_bytes(read.nonce), read.deadline) == (1000, amount, 77, 99)
-    assert read.facilitator == facilitator.get("facilitator")
+    signed = SignedPayment.of(accepted, payload)
+    assert read == (signed, amount)
+    assert (signed.amount, int.from_bytes(signed.nonce), signed.deadline) == (1000, 77, 99)
     assert call.get("from") == facilitator.get("facilitator")

@@ -19,6 +19,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import ClientRated
 from bilateral.core.identifiers import GlobalAgentId
 from bilateral.core.values.failures import FailureReason
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import open_database
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.operating.process import follow_chains
@@ -291,6 +292,19 @@ def test_payer_with_too_many_failed_settlements_is_declined_whoever_it_is(
             assert_declined(pay(server, "/wary", buyer, claim), "failed_settlements", buyer, token)
         else:
             assert pay(server, "/wary", buyer, claim).status_code == 200
+
+
+def test_failures_that_cannot_be_read_decline_where_they_have_a_limit(wary, buyer, client_agent, monkeypatch):
+    server, failures = wary
+
+    def count(*_):
+        raise DatabaseUnavailableError("the disk is full")
+
+    monkeypatch.setattr(failures, "count", count)
+    declined = pay(server, "/wary", buyer, claim_of(client_agent))
+    assert (declined.status_code, declined.json()["detail"]["error"]) == (403, "cannot_check")
+    assert pay(server, "/patient", buyer, claim_of(client_agent)).status_code == 200
+    assert server[2][-1].failures is None
 
 
 def test_limit_of_failures_needs_what_counts_them(rpc, deployment):

@@ -9,6 +9,7 @@ import pytest
 from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.signers import EthAccountSigner
 
+from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
 from bilateral.x402.proof import settlements
@@ -217,3 +218,18 @@ def test_payment_of_another_kind_cannot_be_looked_up(look_up):
     settlement = look_up({"type": "voucher"})
     assert (state_of(settlement), settlement.signed) == (UNKNOWN, None)
     assert "has none of authorization and permit2Authorization" in settlement.problem
+
+
+def test_node_that_knows_no_nonces_says_nothing_about_a_payment(sign, look_up, payment_chain):
+    with node_with(payment_chain.url, eth_call="0x") as url, pytest.raises(MalformedNodeAnswerError, match="no nonces"):
+        look_up(sign(), url)
+
+
+@pytest.mark.parametrize("state", [PRUNED, "0x"])
+def test_canceled_nonce_is_not_paid_because_an_old_state_is_missing(payment_chain, buyer, sign, look_up, state):
+    payload = sign()
+    payment_chain.cancel(buyer, payload["permit2Authorization"]["nonce"])
+    before = hex(int(payment_chain.rpc("eth_blockNumber"), 16) - 1)
+    missing = lambda request: state if request["params"][1] == before else None  # noqa: E731
+    with node_with(payment_chain.url, eth_call=missing) as url:
+        assert state_of(look_up(payload, url)) == UNKNOWN

@@ -112,7 +112,7 @@ def test_whole_settlement_of_another_payment_fails(verifier, bought, bought_befo
     verification = verifier.verify(replayed)
     assert verification.outcome(CheckName.PAYMENT) is Outcome.FAILED
     assert verification.outcome(CheckName.SIGNATURE) is Outcome.PASSED
-    assert "does not use this authorization" in verification.problems[0]
+    assert "by this authorization" in verification.problems[0]
 
 
 def test_key_that_is_not_listed_fails(verifier, bought):
@@ -134,9 +134,9 @@ def test_transaction_that_does_not_exist_fails(verifier, bought):
     [
         (("accepted", "amount"), str(PRICE + 1), "the price is 1001"),
         (("accepted", "payTo"), "0x" + "12" * 20, "was agreed"),
-        (("accepted", "asset"), "0x" + "12" * 20, "does not use this authorization"),
-        (("payload", "authorization", "nonce"), "0x" + "12" * 32, "does not use this authorization"),
-        (("payload", "authorization", "from"), "0x" + "12" * 20, "does not use this authorization"),
+        (("accepted", "asset"), "0x" + "12" * 20, "by this authorization"),
+        (("payload", "authorization", "nonce"), "0x" + "12" * 32, "by this authorization"),
+        (("payload", "authorization", "from"), "0x" + "12" * 20, "by this authorization"),
         (("payload", "authorization"), None, "has none of authorization and permit2Authorization"),
         (("payload",), None, "has none of authorization and permit2Authorization"),
         (("accepted", "amount"), "many", "'many' is not a number"),

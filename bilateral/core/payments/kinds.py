@@ -65,22 +65,31 @@ def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
     return _SCHEMES.get(scheme, PaymentKind.UNKNOWN)
 
 
+def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the name and the content of the part that a payer signs; an empty name and None without one.
+
+    A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
+    """
+    names = [name for name in SIGNED_PARTS if name in payload]
+    signed = payload[names[0]] if len(names) == 1 else None
+    return (names[0], signed) if isinstance(signed, Mapping) else ("", None)
+
+
 def kind_of(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> PaymentKind:
     """Return the kind of a payment.
 
     A payload of `auth-capture` looks like one of `exact`; its signed spender or payee is a collector, or it has a salt.
     """
     terms = kind_of_terms(accepted.get("scheme"), accepted.get("extra"))
-    parts = [name for name in SIGNED_PARTS if name in payload]
-    signed = payload[parts[0]] if len(parts) == 1 else None
+    name, signed = signed_part(payload)
     if terms in {PaymentKind.CHANNEL, PaymentKind.AUTH_CAPTURE}:
         return terms
-    if not isinstance(signed, Mapping):
+    if signed is None:
         return PaymentKind.UNKNOWN
-    spender = str(signed.get("to" if parts[0] == EIP_3009 else "spender")).lower()
+    spender = str(signed.get("to" if name == EIP_3009 else "spender")).lower()
     if "salt" in payload or spender in _COLLECTORS:
         return PaymentKind.AUTH_CAPTURE
-    if parts[0] == EIP_3009:
+    if name == EIP_3009:
         return terms if terms is PaymentKind.EIP3009 else PaymentKind.UNKNOWN
     # A payer may sign for Permit2 although the terms of `exact` name no method.
     kind = terms if terms is PaymentKind.PERMIT2_UPTO else PaymentKind.PERMIT2_EXACT

@@ -6,13 +6,12 @@ two readers differ. Bytes after the calldata are normal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from bilateral.core.identifiers import checksummed
 from bilateral.core.payments.contracts import EXACT_PROXY, SETTLED, TRANSFER, UPTO_PROXY
 from bilateral.core.payments.kinds import PaymentKind
-from bilateral.core.payments.signed import WORD
+from bilateral.core.payments.signed import WORD, SignedPayment
 
 _SELECTOR: Final = 4  # bytes
 _PERMIT: Final = 5  # words of a permit of the token (EIP-2612), which `settleWithPermit` has first
@@ -44,31 +43,16 @@ class ReceiptLog(NamedTuple):
     data: bytes
 
 
-@dataclass(frozen=True)
-class ProxyCall:
+class ProxyCall(NamedTuple):
     """A call that settles a payment by Permit2.
 
     Attributes:
-        kind: `permit2-exact` or `permit2-upto`.
-        token: The token. All accounts are in checksum form.
-        ceiling: The amount that the owner signed.
-        nonce: The nonce in 32 bytes.
-        deadline: The last second at which the payment could be settled.
+        payment: The payment. Its kind is `permit2-exact` or `permit2-upto`.
         amount: The amount to be moved. A token with a fee moves less.
-        owner: The account that pays.
-        payee: The account to be paid.
-        facilitator: The account that may settle (`upto`); None if anybody may.
     """
 
-    kind: PaymentKind
-    token: str
-    ceiling: int
-    nonce: bytes
-    deadline: int
+    payment: SignedPayment
     amount: int
-    owner: str
-    payee: str
-    facilitator: str | None
 
 
 def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
@@ -83,12 +67,12 @@ def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
         return None
     token, ceiling, nonce, deadline, *rest = words
     amount = rest.pop(0) if kind is PaymentKind.PERMIT2_UPTO else ceiling
-    accounts = [token, *rest[:-1]]  # the last word is validAfter
+    *accounts, valid_after = token, *rest
     if any(any(account[: WORD - 20]) for account in accounts):
         return None  # the proxy reverts
     asset, owner, payee, *facilitator = (checksummed("0x" + account[-20:].hex()) for account in accounts)
-    numbers = int.from_bytes(ceiling), nonce, int.from_bytes(deadline), int.from_bytes(amount)
-    return ProxyCall(kind, asset, *numbers, owner, payee, facilitator[0] if facilitator else None)
+    terms = int.from_bytes(ceiling), nonce, int.from_bytes(valid_after), int.from_bytes(deadline)
+    return ProxyCall(SignedPayment(kind, asset, owner, payee, *terms, *facilitator), int.from_bytes(amount))
 
 
 def inner_calls(trace: Any) -> list[ProxyCall]:
@@ -134,10 +118,10 @@ def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Ite
     for log in logs:
         if is_settlement(log):
             call = next(left)
-            parties = TRANSFER, address_topic(call.owner), address_topic(call.payee)
+            parties = TRANSFER, address_topic(call.payment.payer), address_topic(call.payment.payee)
             for transfer in reversed(transfers):
                 moved = int.from_bytes(transfer.data)
-                if transfer.address == call.token and transfer.topics == parties and 0 < moved <= call.amount:
+                if transfer.address == call.payment.asset and transfer.topics == parties and 0 < moved <= call.amount:
                     transfers.remove(transfer)
                     yield call, transfer
                     break

@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments.kinds import EIP_3009, PROVABLE, SIGNED_PARTS, PaymentKind, kind_of, kind_of_terms
+from bilateral.core.payments.kinds import (
+    EIP_3009,
+    PROVABLE,
+    SIGNED_PARTS,
+    PaymentKind,
+    kind_of,
+    kind_of_terms,
+    signed_part,
+)
 from bilateral.core.payments.kinds import PERMIT2 as PERMIT2_PART
 
 WORD: Final = 32  # bytes of a word of the contract ABI
@@ -98,19 +106,17 @@ class SignedPayment:
         _require(amount, _number(permitted, f"{name}.permitted.amount"), "amount_mismatch", f"{name}.permitted.amount")
         number = _number(signed, f"{name}.nonce", "invalid_nonce")
         times = _number(witness, f"{name}.witness.validAfter"), _number(signed, f"{name}.deadline")
-        facilitator = None
-        if kind is PaymentKind.PERMIT2_UPTO:
-            facilitator = _account(witness, f"{name}.witness.facilitator")
+        path = f"{name}.witness.facilitator"
+        facilitator = _account(witness, path) if kind is PaymentKind.PERMIT2_UPTO else None
         return cls(kind, asset, payer, payee, amount, number.to_bytes(WORD), *times, facilitator)
 
 
 def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) -> None:
     """Check what tells a payment by a proxy from any other use of Permit2."""
-    for part in ("permitted", "witness"):
-        if not isinstance(signed.get(part), Mapping):
-            raise InvalidPaymentError(f"missing_{part}", f"{PERMIT2_PART}.{part}", "missing, or not an object")
-    if not isinstance(signed.get("spender"), str):
-        raise InvalidPaymentError("missing_spender", f"{PERMIT2_PART}.spender", "missing, or not text")
+    for part, form in {"permitted": Mapping, "witness": Mapping, "spender": str}.items():
+        if not isinstance(signed.get(part), form):
+            problem = f"missing, or not {'text' if form is str else 'an object'}"
+            raise InvalidPaymentError(f"missing_{part}", f"{PERMIT2_PART}.{part}", problem)
     if kind is PaymentKind.UNKNOWN:
         problem = f"{signed['spender'][:80]!r} is not the proxy of {scheme}"
         raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
@@ -141,16 +147,6 @@ def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment")
         problem = f"{str(value)[:80]!r} is not a number from 0 to 2^256 - 1 in decimal digits"
         raise InvalidPaymentError(code, path, problem)
     return int(value)
-
-
-def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the name and the content of the part that a payer signs; an empty name and None without one.
-
-    A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
-    """
-    names = [name for name in SIGNED_PARTS if name in payload]
-    signed = payload[names[0]] if len(names) == 1 else None
-    return (names[0], signed) if isinstance(signed, Mapping) else ("", None)
 
 
 def authorization_nonce(text: object) -> bytes | None:

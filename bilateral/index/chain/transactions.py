@@ -1,9 +1,8 @@
 """Transactions as an endpoint gives them, and what their hashes prove (EIP-2718 and the types of Ethereum)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-import msgspec
 import rlp
 from eth_utils.crypto import keccak
 
@@ -29,45 +28,31 @@ _AUTHORIZATION: Final = ("chainId", "address", "nonce", "yParity", "r", "s")
 _SIGNATURE: Final = ("v", "r", "s")
 
 
-class TransactionEntry(msgspec.Struct, gc=False):
-    """A transaction in the form of JSON-RPC, as far as its hash covers it."""
+Transaction: TypeAlias = dict[str, Any]
+"""A transaction in the form of JSON-RPC."""
 
-    hash: str
-    input: str
-    type: Any = None
-    to: str | None = None
-    nonce: Any = None
-    gasPrice: Any = None  # noqa: N815  # the node's names
-    maxPriorityFeePerGas: Any = None  # noqa: N815
-    maxFeePerGas: Any = None  # noqa: N815
-    gas: Any = None
-    value: Any = None
-    chainId: Any = None  # noqa: N815
-    accessList: Any = None  # noqa: N815
-    maxFeePerBlobGas: Any = None  # noqa: N815
-    blobVersionedHashes: Any = None  # noqa: N815
-    authorizationList: Any = None  # noqa: N815
-    v: Any = None
-    r: Any = None
-    s: Any = None
 
-    @property
-    def is_provable(self) -> bool:
-        """True if the hash covers the calldata in a way that is known here. Chains have types of their own.
+def is_provable(transaction: Transaction) -> bool:
+    """Return True if the hash covers the calldata in a way that is known here. Chains have types of their own.
 
-        A transaction without a signature comes from another layer, or from the chain itself.
-        """
-        return (optional_quantity(self.type) or 0) in _FIELDS and bool(str(self.r or "").strip("0x"))
+    A transaction without a signature comes from another layer, or from the chain itself.
+    """
+    return _type_of(transaction) in _FIELDS and bool(str(transaction.get("r") or "").strip("0x"))
 
-    def computed_hash(self) -> bytes:
-        """Return the hash of a provable transaction."""
-        kind = optional_quantity(self.type) or 0
-        try:
-            items = [_item(name, getattr(self, name)) for name in (*_FIELDS[kind], *_SIGNATURE)]
-        except (TypeError, KeyError) as problem:
-            text = f"transaction {self.hash[:80]} of type {kind} cannot be read: {problem}"
-            raise MalformedNodeAnswerError(text) from None
-        return bytes(keccak((bytes([kind]) if kind else b"") + rlp.encode(items)))
+
+def computed_hash(transaction: Transaction) -> bytes:
+    """Return the hash of a provable transaction."""
+    kind = _type_of(transaction)
+    try:
+        items = [_item(name, transaction.get(name)) for name in (*_FIELDS[kind], *_SIGNATURE)]
+    except (TypeError, KeyError) as problem:
+        text = f"transaction {str(transaction.get('hash'))[:80]} of type {kind} cannot be read: {problem}"
+        raise MalformedNodeAnswerError(text) from None
+    return bytes(keccak((bytes([kind]) if kind else b"") + rlp.encode(items)))
+
+
+def _type_of(transaction: Transaction) -> int:
+    return optional_quantity(transaction.get("type")) or 0
 
 
 def _item(name: str, value: Any) -> Any:
@@ -84,7 +69,7 @@ def _item(name: str, value: Any) -> Any:
     return amount(hex(value) if isinstance(value, int) else value)
 
 
-def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[TransactionEntry]:
+def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Transaction]:
     """Return the transaction of each log. The input of a provable one is what its hash says."""
     # By block and place, because many nodes forget in which block an older hash is. Few nodes leave the place out.
     places = [optional_quantity(log.transactionIndex) for log in logs]
@@ -92,15 +77,15 @@ def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Tran
     if None not in places:
         method = "eth_getTransactionByBlockHashAndIndex"
         calls = [(log.blockHash, hex(place or 0)) for log, place in zip(logs, places, strict=True)]  # type: ignore[misc]
-    kind, entries = TransactionEntry | None, list[TransactionEntry]()
+    entries = list[Transaction]()
     for start in range(0, len(calls), _AT_ONCE):
         part = calls[start : start + _AT_ONCE]
-        answers: list[TransactionEntry | None] = endpoint.each(method, part, kind)  # type: ignore[arg-type]
+        answers: list[Transaction | None] = endpoint.each(method, part, dict[str, Any] | None)  # type: ignore[arg-type]
         for log, entry in zip(logs[start : start + _AT_ONCE], answers, strict=True):
             if entry is None:
                 raise MalformedNodeAnswerError(f"{endpoint.name} lacks transaction {log.transactionHash}")
-            is_other = entry.hash.lower() != log.transactionHash.lower()
-            if is_other or (entry.is_provable and entry.computed_hash() != bytes_of(log.transactionHash)):
+            is_other = str(entry.get("hash")).lower() != log.transactionHash.lower()
+            if is_other or (is_provable(entry) and computed_hash(entry) != bytes_of(log.transactionHash)):
                 raise EndpointLiesError(endpoint.name, f"it gives another transaction than {log.transactionHash}")
             entries.append(entry)
     return entries

@@ -34,8 +34,8 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
-_WORDS: Final = {CHANNEL_CREATED: 8}
-"""The words of events, the channel's id first. The others have the id, the caller and the amount at least."""
+_CREATED_WORDS: Final = 8
+"""The words of a new channel, its id first. Other events have the id, the caller and the amount at least."""
 
 
 _Step: TypeAlias = tuple[bytes, bytes, bytes]
@@ -85,20 +85,16 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
                 continue
             content = b"".join([*map(bytes_of, entry.topics[1:]), bytes_of(entry.data)])
             words = [content[at : at + _WORD] for at in range(0, len(content), _WORD)]
-            if len(words) < _WORDS.get(topic, 3):
+            if len(words) < (_CREATED_WORDS if topic == CHANNEL_CREATED else 3):
                 raise MalformedNodeAnswerError(f"{source.name}: log {index} of block {block.number} is cut")
             place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
-            parties = tuple([_account(words[at]) for at in (1, 3, 5)]) if topic == CHANNEL_CREATED else ()
-            amount = 0 if parties else int.from_bytes(words[2])
+            accounts = ["0x" + words[at][-20:].hex() for at in (1, 3, 5)] if topic == CHANNEL_CREATED else []
+            parties, amount = tuple(map(checksummed, accounts)), 0 if accounts else int.from_bytes(words[2])
             events.append(ChannelEvent(*place, topic, words[0], amount, parties))
     deposits = [event.block_number for event in events if event.topic == DEPOSITED]
     if not deposits:
         return ChannelLogs(events)
     return ChannelLogs(events, source.transfers("receiver", [BATCH, EIP3009_COLLECTOR], deposits[0], deposits[-1]))
-
-
-def _account(word: bytes) -> str:
-    return checksummed("0x" + word[-20:].hex())
 
 
 @dataclass
@@ -169,17 +165,13 @@ class _Ledger:
     def _spend(self, event: ChannelEvent, current: _Channel) -> None:
         step, left = (event.transaction_hash, event.channel_id, event.topic), event.amount
         self._last[step] = event  # the last event of several stands for them
-        for funder in self._funders(event.channel_id, current, left):
+        if current.funds[current.payer] < left:
+            self._read_funds(event.channel_id, current)
+        for funder in [current.payer, *sorted(current.funds.keys() - {current.payer})]:
             if spent := min(left, current.funds[funder]):
                 left -= spent
                 self._change(event, current, funder, -spent)
                 self._flows[step, funder] += spent
-
-    def _funders(self, channel_id: bytes, current: _Channel, amount: int) -> list[str]:
-        """Return the payer, and the other funders if the payer's money does not suffice."""
-        if current.funds[current.payer] < amount:
-            self._read_funds(channel_id, current)
-        return [current.payer, *sorted(current.funds.keys() - {current.payer})]
 
     def _change(self, event: ChannelEvent, current: _Channel, funder: str, amount: int) -> None:
         if funder not in current.funds:
@@ -197,8 +189,7 @@ class _Ledger:
             _, channel_id, topic = step
             current, event = self._channels[channel_id], self._last[step]
             receiver = current.receiver if topic == CLAIMED else current.payer
-            accounts = current.token, funder, receiver
-            moved = TokenTransfer(*event[:5], *accounts, amount, channel_id, PaymentKind.CHANNEL)
+            moved = TokenTransfer(*event[:5], current.token, funder, receiver, amount, channel_id, PaymentKind.CHANNEL)
             if topic == CLAIMED and funder == current.payer:
                 flows.claims.append(moved)
             if funder != receiver:

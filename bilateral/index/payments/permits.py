@@ -5,24 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bilateral.core.errors import NODE_FAILURES, MalformedNodeAnswerError
-from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, inner_calls, proxy_call, settled_calls
+from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, SignedPayment
 from bilateral.core.payments.contracts import CANONICAL, SETTLED
-from bilateral.core.payments.settling import is_settlement
+from bilateral.core.payments.settling import inner_calls, is_settlement, proxy_call, settled_calls
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, hash_of
-from bilateral.index.chain.transactions import TransactionEntry, read_transactions
+from bilateral.index.chain.transactions import Transaction, is_provable, read_transactions
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import FilteredSource, TokenTransfer, TransferSource
 
 _TOPICS: Final = ["0x" + topic.hex() for topic in sorted(SETTLED)]
-
-_LEAST: Final = 1
-"""The micros of a transfer whose transaction is read.
-
-Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a stranger causes
-costs him a settlement of 50,000 gas at least, because the proxy must have logged its event beside the transfer.
-"""
 
 _TRACES: Final = 3
 """The failures after which the trace of a transaction is given up: anybody can make one that no node can trace."""
@@ -43,7 +36,9 @@ class PermitReader:
         """Return transfers with the payments by Permit2 that they settled."""
         candidates: dict[bytes, list[TokenTransfer]] = defaultdict(list)
         for transfer in transfers:
-            is_money = self._terms.micros(transfer.token, transfer.amount) >= _LEAST
+            # Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a
+            # stranger causes costs him a settlement of 50,000 gas at least, as the proxy's event must be there too.
+            is_money = self._terms.micros(transfer.token, transfer.amount) > 0
             if transfer.nonce is None and is_money and transfer.sender not in CANONICAL:
                 candidates[transfer.transaction_hash].append(transfer)
         if not candidates:
@@ -51,22 +46,22 @@ class PermitReader:
         settlements = _settlements(source.proxies, candidates)
         entries = read_transactions(source.endpoint, [events[0][1] for events in settlements.values()])
         calls = self._calls(source.endpoint, dict(zip(settlements, entries, strict=True)))
-        paid: dict[tuple[int, int], ProxyCall] = {}
+        paid: dict[tuple[int, int], SignedPayment] = {}
         for hash_, existing in calls.items():
             logs = [log for log, _ in settlements[hash_]] + [transfer.log() for transfer in candidates[hash_]]
             for call, log in settled_calls(existing, sorted(logs)):
-                paid[candidates[hash_][0].block_number, log.log_index] = call
+                paid[candidates[hash_][0].block_number, log.log_index] = call.payment
         return [_marked(transfer, paid.get(transfer.place)) for transfer in transfers]
 
-    def _calls(self, endpoint: Endpoint, entries: Mapping[bytes, TransactionEntry]) -> dict[bytes, list[ProxyCall]]:
+    def _calls(self, endpoint: Endpoint, entries: Mapping[bytes, Transaction]) -> dict[bytes, list[ProxyCall]]:
         calls: dict[bytes, list[ProxyCall]] = {}
         problem: Exception | None = None
         for hash_, entry in entries.items():
-            call = proxy_call(entry.to, bytes_of(entry.input)) if entry.is_provable else None
+            call = proxy_call(entry.get("to"), bytes_of(entry["input"])) if is_provable(entry) else None
             calls[hash_] = [] if call is None else [call]
             if call is None and self._terms.traces and self._failures[hash_] < _TRACES:
                 try:
-                    calls[hash_] = _traced(endpoint, entry.hash)
+                    calls[hash_] = _traced(endpoint, entry["hash"])
                 except NODE_FAILURES as failure:
                     self._failures[hash_] += 1
                     problem = failure
@@ -90,8 +85,7 @@ def _settlements(
                 continue
             if block.hash != candidates[hash_][0].block_hash:
                 raise EndpointLiesError(proxies.name, f"it gives logs of two blocks with the number {block.number}")
-            topics = tuple([bytes_of(topic) for topic in entry.topics])
-            log = ReceiptLog(index, address_of(entry.address), topics, bytes_of(entry.data))
+            log = ReceiptLog(index, address_of(entry.address), tuple(map(bytes_of, entry.topics)), bytes_of(entry.data))
             if is_settlement(log):
                 events[hash_].append((log, entry))
     return events
@@ -105,8 +99,8 @@ def _traced(endpoint: Endpoint, hash_: str) -> list[ProxyCall]:
         raise MalformedNodeAnswerError(f"{endpoint.name}: {problem}") from None
 
 
-def _marked(transfer: TokenTransfer, call: ProxyCall | None) -> TokenTransfer:
-    if call is None:
+def _marked(transfer: TokenTransfer, signed: SignedPayment | None) -> TokenTransfer:
+    if signed is None:
         return transfer
-    ceiling = call.ceiling if call.kind is PaymentKind.PERMIT2_UPTO else None
-    return transfer._replace(nonce=call.nonce, kind=call.kind, ceiling=ceiling)
+    ceiling = signed.amount if signed.kind is PaymentKind.PERMIT2_UPTO else None
+    return transfer._replace(nonce=signed.nonce, kind=signed.kind, ceiling=ceiling)

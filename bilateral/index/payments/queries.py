@@ -200,8 +200,8 @@ def proofs_of(
     """Compare the payments that feedback claims with those in the index."""
     claims = []
     for entry in entries:
-        rated = entry.client, identities.get(entry.registry), entry.registry, entry.agent_id
-        claims.append(_Claim(entry.file.payment_transaction if entry.file else None, *rated, _place(entry)))
+        transaction = entry.file.payment_transaction if entry.file else None
+        claims.append(_claim(entry, transaction, identities.get(entry.registry), entry.agent_id))
     return _proofs(connection, chain_id, claims)
 
 
@@ -210,21 +210,19 @@ def proof_of(
 ) -> PaymentProof:
     """Compare the payment that one authorised feedback claims with those in the index."""
     chain_id, agent_id = map(int, entry.agent.split(":"))
-    claim = _Claim(transaction, entry.client, identity, entry.registry, agent_id, _place(entry))
-    return _proofs(connection, chain_id, [claim])[0]
+    return _proofs(connection, chain_id, [_claim(entry, transaction, identity, agent_id)])[0]
 
 
 def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
     """Return the state of the payment of each of an agent's newest feedback."""
-    claims = []
-    for entry in newest:
-        rated = entry.client, key.identity_registry, entry.registry, key.agent_id
-        claims.append(_Claim(entry.payment_transaction, *rated, _place(entry)))
+    claims = [_claim(entry, entry.payment_transaction, key.identity_registry, key.agent_id) for entry in newest]
     return tuple(proof.state for proof in _proofs(connection, key.chain_id, claims))
 
 
-def _place(entry: Feedback | AuthorizedFeedback | RecentFeedback) -> tuple[int, int]:
-    return entry.block, entry.log_index
+def _claim(
+    entry: Feedback | AuthorizedFeedback | RecentFeedback, transaction: str | None, identity: str | None, agent_id: int
+) -> _Claim:
+    return _Claim(transaction, entry.client, identity, entry.registry, agent_id, (entry.block, entry.log_index))
 
 
 def payments_of(connection: Connection, chain_id: int, account: str, side: str, limit: int = 12) -> tuple[Payment, ...]:

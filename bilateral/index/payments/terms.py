@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments import PaymentKind
+from bilateral.core.payments import PROVABLE, PaymentKind
 
 MICROS: Final = 6
 """The decimals in which volumes are kept: millionths of a dollar."""
@@ -15,12 +15,7 @@ MICROS: Final = 6
 _RETURNS: Final = "owners"
 """The senders whose transfers count as returns. Payments that were stored by another rule are read again."""
 
-_KINDS: Final = (
-    PaymentKind.EIP3009,
-    PaymentKind.PERMIT2_EXACT,
-    PaymentKind.PERMIT2_UPTO,
-    PaymentKind.CHANNEL,
-)
+_KINDS: Final = [kind for kind in PaymentKind if kind in PROVABLE or kind is PaymentKind.CHANNEL]
 """The kinds of payments that count. Payments that were stored by fewer of them are read again."""
 
 _MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18

@@ -14,6 +14,7 @@ from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.events import ApprovalForAll
 from bilateral.core.payments import PaymentKind
 from bilateral.core.payments.contracts import CANONICAL
+from bilateral.core.payments.kinds import PROXIES
 from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
 from bilateral.index.errors import ChainChangedError, CursorMovedError
@@ -32,18 +33,13 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource, un
 _MOST_BLOCKS: Final = 10_000
 """Blocks of one step: its rows are in memory."""
 
-_POSITIONS: Final = {
-    PaymentKind.PERMIT2_EXACT: 1 << 20,
-    PaymentKind.PERMIT2_UPTO: 1 << 20,
-    PaymentKind.CHANNEL: 1 << 21,
-}
+_POSITIONS: Final = {**dict.fromkeys(PROXIES, 1 << 20), PaymentKind.CHANNEL: 1 << 21}
 """The first position in a transaction of payments of kinds that count since version 1.1 of the tables.
 
 Messages of buyers name a payment by its position. Those of the other payments stay as they were: 0, 1, 2, …
 """
 
 _NO_CHANNELS: Final = ChannelLogs()
-_PLACE: Final = itemgetter(0, 1)
 
 
 @dataclass(frozen=True)
@@ -120,8 +116,8 @@ class PaymentStore:
             blocks |= {event.block_number: event.block_hash for event in channels.events}
             self._require_blocks(connection, due, blocks)
             flows = store_channels(connection, self.chain_id, self.terms.tokens, channels)
-            paid = sorted((transfer for transfer in (*paid, *flows.claims) if transfer.amount > 0), key=_PLACE)
-            payments = self._payments(connection, paid)
+            ordered = sorted((*paid, *flows.claims), key=itemgetter(0, 1))
+            payments = self._payments(connection, [transfer for transfer in ordered if transfer.amount > 0])
             # A range ends at any block, so that an account may be a seller only after its transfer.
             returned = (*returned, *flows.returns)
             sellers = first_blocks(connection, self.chain_id, {transfer.sender for transfer in returned})
@@ -147,9 +143,10 @@ class PaymentStore:
             if (agents := wallets.agents_at(transfer.receiver, transfer.place))
         ]
         operators = _Operators(connection, self.chain_id, {transfer.sender for transfer, _ in sellers})
+        new_kinds = {PaymentKind.CHANNEL} if self.terms.counts_plain else _POSITIONS.keys()
         rows, positions = [], Counter[tuple[bytes, int]]()
         for transfer, agents in sellers:
-            start = 0 if self._has_old_position(transfer) else _POSITIONS[transfer.kind]
+            start = _POSITIONS[transfer.kind] if transfer.kind in new_kinds else 0
             position = start + positions[transfer.transaction_hash, start]
             positions[transfer.transaction_hash, start] += 1
             if {transfer.sender, transfer.receiver} & CANONICAL:
@@ -159,11 +156,6 @@ class PaymentStore:
             of_seller = registry, agent_id, owner, _relation(transfer, agents, operators)
             rows.append((*row, *of_seller, position, transfer.kind, transfer.ceiling))
         return rows
-
-    def _has_old_position(self, transfer: TokenTransfer) -> bool:
-        """Return True if a transfer counted before there were kinds."""
-        is_transfer = transfer.kind is not PaymentKind.CHANNEL
-        return transfer.kind is PaymentKind.EIP3009 or (self.terms.counts_plain and is_transfer)
 
     def _index_cursor(self, connection: Connection) -> Any:
         table = schema.chain

@@ -9,7 +9,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
+from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, optional, required
 
 metadata: Final = sa.MetaData()
 
@@ -93,17 +93,12 @@ sponsored_feedback: Final = sa.Table(
     sa.Column("client", ADDRESS, nullable=False),
     sa.Column("agent_id", WideInteger, nullable=False),
     sa.Column("task_ref", sa.String(200), nullable=False),
-    sa.Column("interaction_hash", HASH, nullable=False),
-    sa.Column("content_hash", HASH, nullable=False),
+    *required(HASH, "interaction_hash", "content_hash"),
     sa.Column("proof", sa.String(7), nullable=False),
     sa.Column("file", sa.String(9), nullable=False),
-    sa.Column("feedback_index", WideInteger, nullable=False),
-    sa.Column("value", WideInteger, nullable=False),
+    *required(WideInteger, "feedback_index", "value"),
     sa.Column("value_decimals", sa.Integer, nullable=False),
-    sa.Column("tag1", sa.Text, nullable=False),
-    sa.Column("tag2", sa.Text, nullable=False),
-    sa.Column("endpoint", sa.Text, nullable=False),
-    sa.Column("feedback_uri", sa.Text, nullable=False),
+    *required(sa.Text, "tag1", "tag2", "endpoint", "feedback_uri"),
     sa.Column("feedback_hash", HASH, nullable=False),
     sa.Column("deadline", WideInteger, nullable=False),
     sa.Column("signature", sa.LargeBinary, nullable=False),
@@ -114,13 +109,10 @@ sponsored_feedback: Final = sa.Table(
     sa.Column("cost", WideInteger, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("next_at", _UNIX_SECONDS, nullable=False),
-    sa.Column("problem", sa.Text),
-    sa.Column("failure", sa.Text),
+    *optional(sa.Text, "problem", "failure"),
     sa.Column("transaction_hash", HASH),
-    sa.Column("block_number", sa.BigInteger),
-    sa.Column("gas_used", sa.BigInteger),
-    sa.Column("accepted_at", sa.BigInteger, nullable=False),
-    sa.Column("changed_at", sa.BigInteger, nullable=False),
+    *optional(sa.BigInteger, "block_number", "gas_used"),
+    *required(sa.BigInteger, "accepted_at", "changed_at"),
     sa.UniqueConstraint("chain_id", "account", "nonce"),
     sqlite_autoincrement=True,
 )
@@ -168,10 +160,7 @@ blind_pair: Final = sa.Table(
     sa.Column("server_id", WideInteger, nullable=False),
     sa.Column("server", ADDRESS, nullable=False),
     sa.Column("interaction", HASH, nullable=False),
-    sa.Column("client_envelope", sa.Text),
-    sa.Column("client_opening", sa.Text),
-    sa.Column("server_envelope", sa.Text),
-    sa.Column("server_opening", sa.Text),
+    *optional(sa.Text, "client_envelope", "client_opening", "server_envelope", "server_opening"),
     sa.Column("state", sa.String(9), nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("next_at", _UNIX_SECONDS, nullable=False),

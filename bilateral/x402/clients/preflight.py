@@ -150,15 +150,9 @@ def examine(
 def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str, Any]]:
     """Yield the terms of options as clients get them, without an `asset` if a function or a facilitator sets them."""
     for option in options:
-        price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
-        of_token = price.get("extra") if isinstance(price, Mapping) else getattr(price, "extra", None)
-        terms: dict[str, Any] = {
-            "scheme": option.scheme,
-            "network": str(option.network),
-            "extra": {**(of_token or {}), **(option.extra or {})},
-            "maxTimeoutSeconds": option.max_timeout_seconds or _DEFAULT_SECONDS,
-        }
-        if server is None or callable(price) or callable(option.pay_to):
+        terms: dict[str, Any] = {"scheme": option.scheme, "network": str(option.network), "extra": extra_of(option)}
+        terms["maxTimeoutSeconds"] = option.max_timeout_seconds or _DEFAULT_SECONDS
+        if server is None or callable(option.price) or callable(option.pay_to):
             yield terms
             continue
         names = ("scheme", "network", "pay_to", "price", "max_timeout_seconds", "extra")
@@ -173,6 +167,13 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str,
         else:
             for requirement in requirements:
                 yield requirement.model_dump(mode="json", by_alias=True)
+
+
+def extra_of(option: PaymentOption) -> dict[str, Any]:
+    """Return `extra` of an option's terms, as far as its seller sets it."""
+    price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
+    of_token = price.get("extra") if isinstance(price, Mapping) else getattr(price, "extra", None)
+    return {**(of_token or {}), **(option.extra or {})}
 
 
 def _option_findings(

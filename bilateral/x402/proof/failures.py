@@ -21,7 +21,7 @@ from bilateral.core.values.failures import FailureReason
 from bilateral.node import answers
 from bilateral.node.steps import Batch, Operation, Rpc
 from bilateral.x402.proof.errors import UnprovenFailureError
-from bilateral.x402.proof.settlements import find_settlement
+from bilateral.x402.proof.settlements import look_up, nonce_call
 from bilateral.x402.proof.verifier import Verifier
 
 MOST_BLOCKS: Final = 64
@@ -91,7 +91,7 @@ class FailedPayment:
         if (yield from block_time(payable)).timestamp() < self.signed.deadline - MOST_SECONDS:
             problem = f"block {payable} is more than {MOST_SECONDS} seconds before the payment's deadline"
             raise UnprovenFailureError("too_early", problem)
-        settlement = yield from find_settlement(self.accepted, self.payload)
+        settlement = yield from look_up(self.signed)
         if settlement.is_paid is not False:
             raise UnprovenFailureError("payment_made", "the payment was made later, or that is unknown")
         if not settlement.is_expired:
@@ -100,13 +100,9 @@ class FailedPayment:
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
         """Return the reason why the payment could not be settled at a block; None if its payer gave none by then."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
-        word, bit = divmod(int.from_bytes(signed.nonce), 256)
-        calls = [_call(signed.asset, "balanceOf", payer)]
-        if signed.kind is PaymentKind.EIP3009:
-            calls.append(_call(signed.asset, "authorizationState", payer, ("bytes32", signed.nonce)))
-            bit = 0
-        else:
-            calls.append(_call(PERMIT2, "nonceBitmap", payer, ("uint256", word)))
+        nonces_call, bit = nonce_call(signed)
+        calls = [_call(signed.asset, "balanceOf", payer), nonces_call]
+        if signed.kind is not PaymentKind.EIP3009:
             calls.append(_call(signed.asset, "allowance", payer, ("address", PERMIT2)))
         replies = yield Batch(tuple(Rpc("eth_call", (call, at)) for call in calls))
         for reply in replies:
@@ -119,7 +115,7 @@ class FailedPayment:
             return None
         balance, nonces, *allowance = map(int.from_bytes, states)
         if nonces >> bit & 1:
-            settlement = yield from find_settlement(self.accepted, self.payload)
+            settlement = yield from look_up(signed)
             return FailureReason.AUTHORIZATION_CANCELED if settlement.is_canceled else None
         if balance < self.amount:
             return FailureReason.INSUFFICIENT_BALANCE
@@ -190,7 +186,7 @@ def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str])
         if min(blocks) < 0 or not least <= payment.amount <= signed.amount:
             raise ValueError(f"amount {payment.amount} is not the signed one, or a block is negative")  # noqa: TRY301
         _signature(payment.payload)
-    except (KeyError, TypeError, ValueError, AttributeError, InvalidPaymentError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidPaymentError) as error:
         raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None
     if signed.asset not in {checksummed(listed) for listed in tokens}:
         raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not one that counts")

@@ -9,32 +9,26 @@ from typing import Any, Final
 
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.core.errors import MalformedIdentifierError
-from bilateral.core.events.decoder import paired_nonces
 from bilateral.core.identifiers import checksummed
 from bilateral.core.identifiers.caip import is_foreign
 from bilateral.core.payments import (
     PROVABLE,
     InvalidPaymentError,
     PaymentKind,
-    ProxyCall,
     ReceiptLog,
     SignedPayment,
     kind_of_terms,
-    settled_calls,
     signed_part,
 )
-from bilateral.core.payments.contracts import AUTHORIZATION_USED, TRANSFER
+from bilateral.core.payments.contracts import TRANSFER
 from bilateral.core.payments.kinds import SIGNED_PARTS
-from bilateral.core.payments.settling import address_topic, is_settlement
+from bilateral.core.payments.settling import address_topic
 from bilateral.core.payments.signed import WORD
 from bilateral.node import answers
-from bilateral.node.payments import NO_TRACE, receipt_log, settling_calls
+from bilateral.node.payments import NO_TRACE, read_transfers
 from bilateral.node.steps import Operation, Rpc
 from bilateral.solana.payments import message_key
 from bilateral.x402.proof.verdicts import NOT_PROVABLE, Payment
-
-_TOPICS: Final = 3
-"""The topics of a transfer, and of the use of an authorization."""
 
 _EVM_SCHEMES: Final = ("upto", "batch-settlement", "auth-capture")
 
@@ -93,50 +87,18 @@ def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[in
     receipt = answers.record(reply)
     if answers.quantity(receipt.get("status")) != 1:
         raise PaymentProblemError("the transaction failed", "payment_not_found", is_final=True)
-    logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
-    if signed.kind is PaymentKind.EIP3009:
-        transfer = _authorized_transfer(signed, logs)
-    else:
-        transfer = yield from _permitted_transfer(signed, transaction, logs)
-    return answers.quantity(receipt.get("blockNumber")), transfer
-
-
-def _authorized_transfer(signed: SignedPayment, logs: list[ReceiptLog]) -> ReceiptLog:
-    """Return the transfer that an authorization (EIP-3009) made."""
-    payer = address_topic(signed.payer)
-    of_asset = (log for log in logs if log.address == signed.asset and len(log.topics) == _TOPICS)
-    ours = [log for log in of_asset if log.topics[1] == payer]
-    used = {("", log.log_index): log.topics[2] for log in ours if log.topics[0] == AUTHORIZATION_USED}
-    if signed.nonce not in used.values():
-        raise PaymentProblemError("the transaction does not use this authorization")
-    transfers = {("", log.log_index): log for log in ours if log.topics[0] == TRANSFER and len(log.data) == WORD}
-    for place, nonce in paired_nonces(transfers, used).items():
-        if nonce == signed.nonce and may_settle(signed, transfers[place]):
-            return transfers[place]
-    raise _no_transfer(signed)
-
-
-def _permitted_transfer(signed: SignedPayment, transaction: str, logs: list[ReceiptLog]) -> Operation[ReceiptLog]:
-    """Return the transfer that a proxy made by Permit2."""
-    events = [log.log_index for log in logs if is_settlement(log)]
-    transfers = [log.log_index for log in logs if may_settle(signed, log)]
-    if not transfers:
-        raise _no_transfer(signed)
-    calls: list[ProxyCall] | None = []
-    if events and transfers[0] < events[-1]:
-        calls = yield from settling_calls(transaction, len(events))
-    if calls is None:
-        raise PaymentProblemError(NO_TRACE, NOT_PROVABLE, is_final=True)
-    for call, transfer in settled_calls(calls, logs):
-        if _settles(call, signed):
-            return transfer
-    raise PaymentProblemError("the transaction does not use this authorization")
-
-
-def _settles(call: ProxyCall, signed: SignedPayment) -> bool:
-    settled = call.kind, call.token, call.owner, call.payee, call.ceiling, call.nonce, call.deadline, call.facilitator
-    terms = signed.kind, signed.asset, signed.payer, signed.payee, signed.amount, signed.nonce
-    return settled == (*terms, signed.deadline, signed.facilitator)
+    transfers = yield from read_transfers(transaction, receipt, signed.payer, signed.payee)
+    expected = signed.nonce if signed.kind is PaymentKind.EIP3009 else signed
+    for log, kind, payment in transfers:
+        if not may_settle(signed, log):
+            continue
+        if payment == expected:
+            return answers.quantity(receipt.get("blockNumber")), log
+        if kind is None and signed.kind is not PaymentKind.EIP3009:
+            raise PaymentProblemError(NO_TRACE, NOT_PROVABLE, is_final=True)
+    amount = f"{'at most ' if signed.kind is PaymentKind.PERMIT2_UPTO else ''}{signed.amount} of {signed.asset}"
+    problem = f"the transaction does not transfer {amount} from {signed.payer} to {signed.payee} by this authorization"
+    raise PaymentProblemError(problem)
 
 
 def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
@@ -145,11 +107,6 @@ def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
     is_possible = log.address == signed.asset and log.topics == sides and len(log.data) == WORD
     moved = int.from_bytes(log.data)
     return is_possible and moved > 0 and (moved <= signed.amount or signed.kind is PaymentKind.EIP3009)
-
-
-def _no_transfer(signed: SignedPayment) -> PaymentProblemError:
-    amount = f"{'at most ' if signed.kind is PaymentKind.PERMIT2_UPTO else ''}{signed.amount} of {signed.asset}"
-    return PaymentProblemError(f"the transaction does not transfer {amount} from {signed.payer} to {signed.payee}")
 
 
 def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:

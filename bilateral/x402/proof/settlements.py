@@ -10,7 +10,7 @@ from typing import Any, Final
 from eth_utils.crypto import keccak
 
 from bilateral.client.operations.registries import block_time, latest_block
-from bilateral.core.errors import BilateralError, NodeError
+from bilateral.core.errors import NODE_FAILURES, BilateralError
 from bilateral.core.payments import PaymentKind, SignedPayment
 from bilateral.core.payments.contracts import (
     AUTHORIZATION_CANCELED,
@@ -69,6 +69,11 @@ def find_settlement(
         signed = signed_payment(accepted, payload)
     except PaymentProblemError as error:
         return Settlement(None, problem=str(error))
+    return (yield from look_up(signed, confirmations))
+
+
+def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int | None = None) -> Operation[Settlement]:
+    """Look up whether a payment was made, and by which of the latest transactions."""
     latest = yield from latest_block()
     block = max(0, latest - confirmations + 1)
     is_over = (yield from block_time(block)).timestamp() > signed.last_second
@@ -76,41 +81,49 @@ def find_settlement(
     if not (yield from _is_used(signed, hex(block) if is_over else "latest")):
         return Settlement(False, is_expired=is_over, signed=signed)
     search = _used_authorization if signed.kind is PaymentKind.EIP3009 else _used_nonce
+    first = max(0, latest - (SEARCHED_BLOCKS if searched_blocks is None else searched_blocks))
     try:
-        return replace((yield from search(signed, latest)), signed=signed)
+        return replace((yield from search(signed, first)), signed=signed)
     except BilateralError:
         return Settlement(True, signed=signed)  # it is used, so it is paid even if the node gives no logs
 
 
-def _is_used(signed: SignedPayment, at: str) -> Operation[bool]:
-    """Read whether the nonce is used or canceled."""
+def nonce_call(signed: SignedPayment) -> tuple[dict[str, str], int]:
+    """Return the call that reads if a payment's nonce is used or canceled, and its bit in the answer."""
     contract, data, bit = signed.asset, _AUTHORIZATION_STATE + address_topic(signed.payer) + signed.nonce, 0
     if signed.kind is not PaymentKind.EIP3009:
         word, bit = divmod(int.from_bytes(signed.nonce), _WORD_BITS)
         contract, data = PERMIT2, _NONCE_BITMAP + address_topic(signed.payer) + word.to_bytes(WORD)
-    state = answers.data((yield Rpc("eth_call", ({"to": contract, "data": "0x" + data.hex()}, at))))
+    return {"to": contract, "data": "0x" + data.hex()}, bit
+
+
+def _is_used(signed: SignedPayment, at: str) -> Operation[bool]:
+    call, bit = nonce_call(signed)
+    state = answers.data((yield Rpc("eth_call", (call, at))))
+    if len(state) != WORD:
+        answers.malformed(f"a word: {call['to']} has no nonces of payments there")
     return bool(int.from_bytes(state) >> bit & 1)
 
 
-def _used_authorization(signed: SignedPayment, latest: int) -> Operation[Settlement]:
+def _used_authorization(signed: SignedPayment, first: int) -> Operation[Settlement]:
     events = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED]
-    logs = yield from _logs(latest, signed.asset, events, address_topic(signed.payer), signed.nonce)
+    logs = yield from _logs(first, signed.asset, events, address_topic(signed.payer), signed.nonce)
     if any(receipt_log(log).topics[0] == AUTHORIZATION_CANCELED for log in logs):
         return Settlement(False, is_expired=True, is_canceled=True)
     return Settlement(True, _transaction_of(logs[0]) if logs else None)
 
 
-def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
+def _used_nonce(signed: SignedPayment, first: int) -> Operation[Settlement]:
     """Find the transaction that used a nonce of Permit2: no log names it, so transfers between both are read."""
     payer = address_topic(signed.payer)
-    transfers = yield from _logs(latest, signed.asset, [TRANSFER], payer, address_topic(signed.payee))
+    transfers = yield from _logs(first, signed.asset, [TRANSFER], payer, address_topic(signed.payee))
     possible = [_transaction_of(log) for log in reversed(transfers) if may_settle(signed, receipt_log(log))]
     for transaction in list(dict.fromkeys(possible))[:_MOST_TRANSFERS]:
         with suppress(PaymentProblemError):
             _, transfer = yield from find_transfer(signed, transaction)
             return Settlement(True, transaction, amount=int.from_bytes(transfer.data))
     word, bit = divmod(int.from_bytes(signed.nonce), _WORD_BITS)
-    for log in (yield from _logs(latest, PERMIT2, [NONCE_INVALIDATED], payer)):
+    for log in (yield from _logs(first, PERMIT2, [NONCE_INVALIDATED], payer)):
         invalidated = answers.data(log.get("data"))
         is_same_word = int.from_bytes(invalidated[:WORD]) == word
         if is_same_word and int.from_bytes(invalidated[WORD : 2 * WORD]) >> bit & 1:
@@ -118,18 +131,18 @@ def _used_nonce(signed: SignedPayment, latest: int) -> Operation[Settlement]:
             before = hex(answers.quantity(log.get("blockNumber")) - 1)
             try:
                 is_paid = yield from _is_used(signed, before)
-            except NodeError:
+            except NODE_FAILURES:
                 problem = "it was canceled, and the node does not know whether it had been used"
                 return Settlement(None, problem=problem, is_canceled=True)
             return Settlement(is_paid, is_expired=not is_paid, is_canceled=not is_paid)
     return Settlement(True)
 
 
-def _logs(latest: int, contract: str, events: list[bytes], *topics: bytes) -> Operation[list[dict[str, Any]]]:
+def _logs(first: int, contract: str, events: list[bytes], *topics: bytes) -> Operation[list[dict[str, Any]]]:
     query = {
         "address": contract,
         "topics": [["0x" + event.hex() for event in events], *("0x" + topic.hex() for topic in topics)],
-        "fromBlock": hex(max(0, latest - SEARCHED_BLOCKS)),
+        "fromBlock": hex(first),
         "toBlock": "latest",
     }
     return answers.records((yield Rpc("eth_getLogs", (query,))))

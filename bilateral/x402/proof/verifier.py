@@ -138,27 +138,18 @@ class Chains:
         identity = self.identity_network(info, network)
         with _refusals():
             reader = self.reader(identity)
-            keys: list[Signer] = yield (
-                identity,
-                checking.listed_keys(reader, self.files, reader.trusted_registration(info)),
-            )
+            registration = reader.trusted_registration(info)
+            keys: list[Signer] = yield identity, checking.listed_keys(reader, self.files, registration)
         return keys
 
-    def check_token(self, terms: Mapping[str, Any]) -> Plan[None]:
-        """Check the token of a price on an EVM chain."""
-        network = str(terms.get("network"))
-        if network in self.states:
-            with _refusals():
-                yield network, checking.check_token(terms)
-
-    def missing_contracts(self, terms: Mapping[str, Any]) -> Plan[list[str]]:
-        """Find out which contracts of Permit2 an EVM chain lacks."""
+    def on_evm(self, terms: Mapping[str, Any], check: Operation[_T]) -> Plan[_T | None]:
+        """Make a check on the chain of a price; None if that is no EVM chain."""
         network = str(terms.get("network"))
         if network not in self.states:
-            return []
+            return None
         with _refusals():
-            missing: list[str] = yield network, checking.missing_contracts(terms)
-        return missing
+            checked: _T = yield network, check
+        return checked
 
     def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
         """Look up whether a payment was taken, and wait for it."""
@@ -321,7 +312,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Raises:
             PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
         """
-        self._run(self._chains.check_token(terms))
+        self._run(self._chains.on_evm(terms, checking.check_token(terms)))
 
     def missing_contracts(self, terms: Mapping[str, Any]) -> list[str]:
         """Return those of the contracts that payments by Permit2 need which the chain of a price lacks.
@@ -332,7 +323,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Raises:
             PaymentRefusedError: The chain cannot be read.
         """
-        return self._run(self._chains.missing_contracts(terms))
+        return self._run(self._chains.on_evm(terms, checking.missing_contracts(terms))) or []
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.

@@ -20,7 +20,7 @@ from x402.http.x402_http_server_base import x402HTTPServerBase
 from x402.schemas import PaymentPayload
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.x402.clients.preflight import Preflight
+from bilateral.x402.clients.preflight import Preflight, extra_of
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
 from bilateral.x402.proof.checking import UNSUPPORTED
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError
@@ -78,10 +78,7 @@ class HttpAdapter:
             raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
         for pattern, route in self._declaring.items():
             for option in route.accepts if isinstance(route.accepts, list) else [route.accepts]:
-                price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
-                of_token = price.get("extra") if isinstance(price, dict) else getattr(price, "extra", None)
-                extra = {**(of_token or {}), **(option.extra or {})}
-                code = unsupported_kind(option.scheme, str(option.network), extra)
+                code = unsupported_kind(option.scheme, str(option.network), extra_of(option))
                 if code is not None:
                     raise InvalidArgumentError(f"{pattern} asks for payments that are refused ({code}): {UNSUPPORTED}")
 

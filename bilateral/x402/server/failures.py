@@ -48,11 +48,12 @@ SECONDS: Final = 90 * 86_400.0
 
 _TOOL_EXCHANGE: Final = "bilateral.x402.server.failures"
 
+_ALLOWANCE: Final = FailureReason.INSUFFICIENT_ALLOWANCE
 _BUYERS_ACTS: Final = {
     "insufficient_funds": FailureReason.INSUFFICIENT_BALANCE,  # the specification's code, which other SDKs use
     "invalid_exact_evm_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
     "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
-    "permit2_allowance_required": FailureReason.INSUFFICIENT_ALLOWANCE,
+    "permit2_allowance_required": _ALLOWANCE,
 }
 """The facilitators' codes that name an act of the buyer. The seller chose its facilitator, and counts by its word."""
 
@@ -202,11 +203,15 @@ class FailedSettlements:
         place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
         failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
-        is_unclear = proof is None and code in _AMBIGUOUS
+        is_unclear = proof is None and (
+            code in _AMBIGUOUS or code in _BUYERS_ACTS
+        )  # the money may be gone to the seller
         if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
             logger.warning("somebody else settled the payment of %s: it is paid, and its answer was refused", place[2])
             return
-        reason = _BUYERS_ACTS.get(code) if proof is None else proof.reason
+        # A payment with a permit of the token (EIP-2612) needs no allowance before: the lack of one is no act.
+        is_act = proof is not None and (proof.payable_block is not None or proof.reason is not _ALLOWANCE)
+        reason = proof.reason if proof is not None and is_act else _BUYERS_ACTS.get(code)
         failure = replace(failure, reason=reason, proof=proof)
         try:
             if reason is not None and failure.payer:

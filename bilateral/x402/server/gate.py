@@ -93,10 +93,10 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         payload = getattr(request.state, "payment_payload", None)
         payer = "" if payload is None else payer_of(payload.payload) or ""
         count = None
-        if failures is not None and payload is not None:
-            network = str(payload.accepted.network)
-            count = await asyncio.to_thread(_count, failures, network, payer, max_failed_settlements)
         try:
+            if failures is not None and payload is not None:
+                network = str(payload.accepted.network)
+                count = await asyncio.to_thread(_count, failures, network, payer, max_failed_settlements)
             claim = claim_of(payload)
             if claim is None:
                 if anonymous:
@@ -124,8 +124,14 @@ def _require(standing: VerifiedClient, minimum: int, *, newcomers: bool) -> None
         raise _declined(standing.check.reasons[0].code.value, standing.check.reasons[0].sentence)
 
 
-def _count(failures: FailedSettlements, network: str, payer: str, limit: int | None) -> FailureCount:
-    count = failures.count(network, payer)
+def _count(failures: FailedSettlements, network: str, payer: str, limit: int | None) -> FailureCount | None:
+    try:
+        count = failures.count(network, payer)
+    except BilateralError as error:
+        if limit is not None:
+            raise PaymentRefusedError("cannot_check", f"the failed settlements cannot be counted: {error}") from error
+        logger.warning("the failed settlements of %s cannot be counted", payer, exc_info=True)
+        return None
     if limit is not None and count.number > limit:
         problem = f"{count.number} payments of {payer} failed after they were served; the limit is {limit}"
         raise _declined("failed_settlements", problem)

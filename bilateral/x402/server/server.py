@@ -32,7 +32,7 @@ from bilateral.x402.proof.payments import payer_of
 from bilateral.x402.proof.profiles import PROFILE_DRAFT, PROFILES
 from bilateral.x402.proof.types import ClientAgent
 from bilateral.x402.proof.verifier import Verifier
-from bilateral.x402.server.exchange import CURRENT, Reservations, exchange_of, is_tool_call, payment_key
+from bilateral.x402.server.exchange import CURRENT, Exchange, Reservations, exchange_of, is_tool_call, payment_key
 from bilateral.x402.server.failures import FailedSettlements
 from bilateral.x402.server.payment_checks import (
     PERMIT2_KINDS,
@@ -130,7 +130,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         """Reserve a verified authorization, so that it pays for one run of the application."""
         if not context.result.is_valid:
             return None
-        exchange = None if is_tool_call(context.transport_context) else exchange_of(None, self._limit)
+        exchange = _http_exchange(context)
         if exchange is not None and exchange.unsettled is not None:
             exchange.is_paid = True
             return None
@@ -202,29 +202,24 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
             return None
         if payment_kind(context) is PaymentKind.PERMIT2_EXACT:
             return _off_loop(context, partial(self._recover, context))
-        self._release(context)
+        self._fail(context, is_paid=False)
         return None
 
     def _recover(self, context: schemas.SettleFailureContext) -> RecoveredSettleResult | None:
         """Return the settlement by somebody else, once. Without one, the authorization is released if it is unused."""
-        exchange, verifier = CURRENT.get(), self.verifier
-        if verifier is not None and find_settlement(verifier, context).is_paid is False:
-            self._release(context)
-            return None
-        self._end(context, is_settled=True)
-        if exchange is None:
-            return None
-        exchange.is_unsettled = False
+        exchange, verifier, settled = CURRENT.get(), self.verifier, None
+        is_paid = None if verifier is None else find_settlement(verifier, context).is_paid
         # Other processes may run the application for the same payment, unless all reserve it in one place.
         is_exclusive = self._reservations.is_shared and context.phase != BEFORE_HANDLER
-        if verifier is None or not (is_exclusive and exchange.is_unused):
-            return None
-        settled = settlement_on_chain(verifier, context)
+        if verifier is not None and is_paid is not False and is_exclusive and getattr(exchange, "is_unused", False):
+            settled = settlement_on_chain(verifier, context)
+        self._fail(context, is_paid=is_paid if settled is None else True)
         return None if settled is None else RecoveredSettleResult(settled.result)
 
-    def _release(self, context: schemas.SettleFailureContext) -> None:
-        self._end(context, is_settled=False)
-        self._failures.note(context, _payment_key(context), str(context.error), self.verifier)
+    def _fail(self, context: schemas.SettleFailureContext, *, is_paid: bool | None) -> None:
+        self._end(context, is_settled=is_paid is not False)
+        if not is_paid:
+            self._failures.note(context, _payment_key(context), str(context.error), self.verifier)
         exchange = CURRENT.get()
         if exchange is not None:
             exchange.is_unsettled = False
@@ -326,13 +321,16 @@ def claim_of(payload: Any) -> ClientAgent | None:
 
 def _off_loop(context: Any, work: Callable[[], T]) -> T | Awaitable[T]:
     """Do work that waits for a node: in a thread if an event loop serves the request."""
-    exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
+    exchange = _http_exchange(context)
     return asyncio.to_thread(work) if exchange is not None and exchange.is_on_loop else work()
 
 
+def _http_exchange(context: Any) -> Exchange | None:
+    return None if is_tool_call(context.transport_context) else CURRENT.get()
+
+
 def _unsettled(context: Any) -> PaidAnswer | None:
-    exchange = None if is_tool_call(context.transport_context) else CURRENT.get()
-    return None if exchange is None else exchange.unsettled
+    return getattr(_http_exchange(context), "unsettled", None)
 
 
 def _payment_key(context: Any) -> bytes:

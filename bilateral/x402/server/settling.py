@@ -8,7 +8,7 @@ registry submits the payment to its token and records it in the same transaction
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, Final
 
@@ -19,13 +19,14 @@ from x402.mechanisms.evm.types import TransactionReceipt
 
 from bilateral.core.contracts import Registry, abi
 from bilateral.core.identifiers import checksummed
-from bilateral.core.payments.contracts import AUTHORIZATION_USED, EXACT_PROXY, TRANSFER
-from bilateral.core.payments.kinds import PERMIT2
-from bilateral.core.payments.settling import address_topic
+from bilateral.core.payments import PaymentKind, SignedPayment
+from bilateral.core.payments.contracts import EXACT_PROXY
+from bilateral.core.payments.signed import WORD
 from bilateral.node.running import StepRunner
 from bilateral.node.transport import Transport
-from bilateral.x402.proof.settlements import SEARCHED_BLOCKS, find_settlement
-from bilateral.x402.server.exchange import Reservations, payment_key
+from bilateral.x402.proof.payments import PaymentProblemError, find_payment
+from bilateral.x402.proof.settlements import SEARCHED_BLOCKS, look_up
+from bilateral.x402.server.exchange import Reservations
 
 _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _SETTLE: Final = {
@@ -55,7 +56,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         own_accounts: The accounts of the facilitator's other processes. Their payments are not those of others.
         reservations: The payments of others that were reported. Signers of one process may share it. By default one of
             the signer's own.
-        searched_blocks: The latest blocks in which a payment by EIP-3009 of others is looked for.
+        searched_blocks: The latest blocks in which a payment of others is looked for.
         **options: The SDK's own options, such as `gas_limit`.
     """
 
@@ -98,12 +99,18 @@ class SettlingSigner(FacilitatorWeb3Signer):
         """
         contract = checksummed(address)
         if contract == EXACT_PROXY and function_name in _SETTLE_BY_PERMIT2:
-            find = partial(self._settled_by_strangers, *args[-4:-1])
+            ((token, amount), nonce, deadline), owner, (payee, valid_after), _ = args[-4:]
+            sides = checksummed(token), checksummed(owner), checksummed(payee)
+            terms = amount, nonce.to_bytes(WORD), valid_after, deadline
+            find = partial(self._settled_by_strangers, SignedPayment(PaymentKind.PERMIT2_EXACT, *sides, *terms))
             return self._submit(find, data_suffix, contract, abi, function_name, *args)
         if function_name != _TRANSFER_BY_SIGNATURE or contract not in self._tokens:
             return super().write_contract(address, abi, function_name, *args, data_suffix=data_suffix)
+        payer, payee, amount, valid_after, valid_before, nonce = args[:_TERMS]
+        sides = contract, checksummed(payer), checksummed(payee)
+        authorized: tuple[Any, ...] = amount, bytes(nonce), valid_after, valid_before
+        find = partial(self._settled_by_strangers, SignedPayment(PaymentKind.EIP3009, *sides, *authorized))
         arguments = (*args[:_TERMS], contract, *args[_TERMS:])
-        find = partial(self._submitted_by_strangers, contract, args)
         return self._submit(find, data_suffix, self._registry, _SETTLE[len(arguments)], "settle", *arguments)
 
     def _submit(self, find: Callable[[], str | None], data_suffix: str | None, *call: Any) -> str:
@@ -142,52 +149,17 @@ class SettlingSigner(FacilitatorWeb3Signer):
         del self._deadlines[sent]
         return None if receipt["status"] == 1 else find()
 
-    def _submitted_by_strangers(self, token: str, terms: Sequence[Any]) -> str | None:
+    def _settled_by_strangers(self, signed: SignedPayment) -> str | None:
         """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
-        payer, payee, amount, nonce = checksummed(terms[0]), checksummed(terms[1]), int(terms[2]), bytes(terms[5])
-        latest = self._w3.eth.block_number
-        used = self._w3.eth.get_logs(
-            {
-                "address": token,  # type: ignore[typeddict-item]
-                "topics": ["0x" + AUTHORIZATION_USED.hex(), "0x" + address_topic(payer).hex(), "0x" + nonce.hex()],
-                "fromBlock": max(0, latest - self._searched_blocks),
-                "toBlock": latest,
-            }
-        )
-        for log in used:
-            receipt = self._w3.eth.get_transaction_receipt(log["transactionHash"])
-            if checksummed(receipt["from"]) in self._own:
-                continue
-            # A token logs the transfer right after the use of the nonce. Any other transfer of the transaction may
-            # belong to another payment.
-            following = (entry for entry in receipt["logs"] if entry["logIndex"] == log["logIndex"] + 1)
-            if not any(_is_transfer(transfer, token, payer, payee, amount) for transfer in following):
-                continue
-            if self._is_first(keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce)):
-                return "0x" + bytes(log["transactionHash"]).hex()
-        return None
-
-    def _settled_by_strangers(self, permit: Any, owner: str, witness: Any) -> str | None:
-        """Return the transaction of somebody else that made a payment by Permit2, as `_submitted_by_strangers`."""
-        (token, amount), nonce, deadline = permit
-        accepted = {"scheme": "exact", "asset": token, "payTo": witness[0], "amount": str(amount)}
-        signed: dict[str, Any] = {"from": owner, "spender": EXACT_PROXY, "nonce": str(nonce), "deadline": str(deadline)}
-        signed |= {"permitted": {"token": token, "amount": str(amount)}}
-        payload = {PERMIT2: signed | {"witness": {"to": witness[0], "validAfter": str(witness[1])}}}
-        transaction = self._runner.run(find_settlement(accepted, payload)).transaction
+        transaction = self._runner.run(look_up(signed, searched_blocks=self._searched_blocks)).transaction
         if transaction is None or checksummed(self._w3.eth.get_transaction(transaction)["from"]) in self._own:  # type: ignore[arg-type]
             return None
-        return transaction if self._is_first(payment_key(f"eip155:{self._w3.eth.chain_id}", token, payload)) else None
-
-    def _is_first(self, key: bytes) -> bool:
-        holder = object()
+        try:
+            self._runner.run(find_payment(signed, transaction, 1))  # a nonce may have been used for other terms
+        except PaymentProblemError:
+            return None
+        key, holder = keccak(bytes.fromhex(signed.asset[2:] + signed.payer[2:]) + signed.nonce), object()
         is_first = self._reservations.take(key, holder)
         if is_first:
             self._reservations.settle(key, holder)
-        return is_first
-
-
-def _is_transfer(log: Any, token: str, payer: str, payee: str, amount: int) -> bool:
-    topics = [TRANSFER, address_topic(payer), address_topic(payee)]
-    is_between_both = checksummed(log["address"]) == token and [bytes(topic) for topic in log["topics"]] == topics
-    return is_between_both and int.from_bytes(bytes(log["data"])) == amount
+        return transaction if is_first else None

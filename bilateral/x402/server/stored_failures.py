@@ -18,15 +18,15 @@ require_modules("index", "platformdirs", "sqlalchemy")
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bilateral.index.log.database import connect_engine, named_database_errors
+from bilateral.index.log.database import named_database_errors
 from bilateral.index.log.dialects import insert_into
 from bilateral.x402.server.exchange import Exchange
 from bilateral.x402.server.failures import FailedSettlement, FailedSettlements
+from bilateral.x402.server.stores import METADATA, opened
 
-_METADATA: Final = sa.MetaData()
 _FAILURE: Final = sa.Table(
     "x402_failed_settlement",
-    _METADATA,
+    METADATA,
     sa.Column("authorization_key", sa.LargeBinary(32), primary_key=True),
     sa.Column("payer", sa.String(255), nullable=False),
     sa.Column("time", sa.Double, nullable=False),
@@ -47,9 +47,7 @@ class StoredFailures(FailedSettlements):
 
     def __init__(self, url: str, **options: Any) -> None:
         super().__init__(**options)
-        self._engine = connect_engine(url)
-        with named_database_errors():
-            _METADATA.create_all(self._engine)
+        self._engine = opened(url)
 
     def add(self, failure: FailedSettlement) -> None:
         """Remember a failure. See `FailedSettlements.add`.

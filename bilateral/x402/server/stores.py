@@ -28,11 +28,11 @@ from bilateral.x402.proof.errors import TooManyPaymentsError
 from bilateral.x402.server.exchange import MAX_RESERVATIONS, Reservations
 from bilateral.x402.server.exchange import SECONDS as RESERVED_SECONDS
 
-_METADATA: Final = sa.MetaData()
+METADATA: Final = sa.MetaData()
 
 _ANSWER: Final = sa.Table(
     "x402_kept_answer",
-    _METADATA,
+    METADATA,
     sa.Column("payment", sa.LargeBinary(32), primary_key=True),
     sa.Column("request", sa.LargeBinary(32), nullable=False),
     sa.Column("status", sa.BigInteger, nullable=False),
@@ -44,7 +44,7 @@ _ANSWER: Final = sa.Table(
 )
 _RESERVATION: Final = sa.Table(
     "x402_reserved_payment",
-    _METADATA,
+    METADATA,
     sa.Column("authorization_key", sa.LargeBinary(32), primary_key=True),
     sa.Column("expires", sa.Double, nullable=False),
     sa.Column("is_settled", sa.Boolean, nullable=False),
@@ -77,7 +77,7 @@ class StoredAnswers(PaidAnswers):
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(max_bytes, seconds, clock)
-        self._engine = _opened(url)
+        self._engine = opened(url)
 
     def keep(self, payment: bytes, answer: PaidAnswer) -> None:
         """Keep an answer; only its proof if its body exceeds 1 MiB.
@@ -146,7 +146,7 @@ class StoredReservations(Reservations):
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(limit, seconds, clock)
-        self._engine = _opened(url)
+        self._engine = opened(url)
         self._own: dict[bytes, object] = {}
         self._own_lock = threading.Lock()
 
@@ -207,8 +207,9 @@ class StoredReservations(Reservations):
         self._engine.dispose()
 
 
-def _opened(url: str) -> sa.Engine:
+def opened(url: str) -> sa.Engine:
+    """Open a database, and make the tables that it lacks."""
     engine = connect_engine(url)
     with named_database_errors():
-        _METADATA.create_all(engine)
+        METADATA.create_all(engine)
     return engine

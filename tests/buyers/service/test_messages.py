@@ -10,11 +10,13 @@ import httpx
 import pytest
 from sqlalchemy import update
 
+from bilateral.buyers import proofs
 from bilateral.buyers.acceptance import BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.sellers import read_offers
 from bilateral.buyers.tables import agent_enrichment
+from bilateral.core.errors import NodeTimeoutError
 from bilateral.index.log.database import open_database
 from bilateral.index.reading.registries import agent_key, read_registries
 from tests.buyers.service.world import (
@@ -406,3 +408,13 @@ def test_percentage_above_the_cap_of_its_tier_is_accepted_with_a_warning(buyers)
 def test_figures_of_messages_are_shown(buyers):
     buyers.post("/api/buyer/feedback", json=feedback("0x" + "ab" * 32))
     assert 'bilateral_buyer_messages_total{kind="feedback",outcome="payment_not_found"}' in buyers.get("/metrics").text
+
+
+def test_payment_is_pending_while_the_node_does_not_answer(buyers, monkeypatch):
+    def ask(*_):
+        raise NodeTimeoutError("the node takes longer than 5 s")
+
+    monkeypatch.setattr(proofs, "_ask", ask)
+    response = buyers.post("/api/buyer/feedback", json=feedback("0x" + "ab" * 32))
+    assert (response.status_code, response.json()["code"]) == (409, "payment_pending")
+    assert response.headers["retry-after"] == "5"

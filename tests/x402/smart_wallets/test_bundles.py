@@ -117,7 +117,7 @@ def test_a_bundle_settles_payments_of_several_accounts(bundled, seller):
 def test_payers_of_a_bundle_are_the_accounts_that_held_the_money(payment_chain, bundled):
     receipt, (exact, upto, eip3009, _), facilitator = bundled
     _, payments = transaction_of(payment_chain, receipt["transactionHash"])
-    assert [(call.kind, call.owner, call.amount) for call, _ in payments] == [
+    assert [(call.payment.kind, call.payment.payer, call.amount) for call, _ in payments] == [
         (PaymentKind.PERMIT2_EXACT, exact.address, 1000),
         (PaymentKind.PERMIT2_UPTO, upto.address, 1234),
     ]
@@ -159,4 +159,4 @@ def test_an_account_settles_its_own_payment_by_an_operation(payment_chain, walle
     assert call[0] == (UPTO_PROXY if more else EXACT_PROXY)
     receipt = wallets.bundle(wallets.operation(account.address, owner, *call, nonce=0))
     _, ((settled_call, _),) = transaction_of(payment_chain, receipt["transactionHash"])
-    assert settled_call.owner == account.address
+    assert settled_call.payment.payer == account.address

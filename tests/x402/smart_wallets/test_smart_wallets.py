@@ -42,12 +42,7 @@ def test_a_wallet_pays_and_is_the_payer(payment_chain, pay, verify, wallet, sell
         data = bytes.fromhex(payment_chain.rpc("eth_getTransactionByHash", answer["transaction"])["input"][2:])
         ((call, _),) = payments
         assert call == proxy_call(receipt["to"], data)
-        assert (call.owner, call.payee, call.nonce, call.amount) == (
-            signed.payer,
-            signed.payee,
-            signed.nonce,
-            amount,
-        )
+        assert (call.payment, call.amount) == (signed, amount)
 
 
 @pytest.mark.parametrize("path", PATHS)
