@@ -9,7 +9,16 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.core.payments import PaymentKind, ProxyCall, ReceiptLog, inner_calls, proxy_call, settled_calls, settling
+from bilateral.core.payments import (
+    PaymentKind,
+    ProxyCall,
+    ReceiptLog,
+    SignedPayment,
+    inner_calls,
+    proxy_call,
+    settled_calls,
+    settling,
+)
 from bilateral.core.payments.contracts import EXACT_PROXY, PERMIT2, RETIRED_UPTO_PROXY, TRANSFER, UPTO_PROXY
 from bilateral.core.payments.settling import address_topic, is_settlement
 
@@ -52,12 +61,11 @@ def calldata(kind, *, ceiling=5000, amount=1234, nonce=NONCE, token=TOKEN, owner
 
 
 def settlement(kind, amount=1234, ceiling=5000, **fields):
-    proxied = {"token": TOKEN, "nonce": NONCE, "owner": OWNER, "payee": PAYEE} | fields
+    signed = {"token": TOKEN, "nonce": NONCE, "owner": OWNER, "payee": PAYEE} | fields
     is_upto = kind is PaymentKind.PERMIT2_UPTO
     moved, facilitator = (amount, FACILITATOR) if is_upto else (ceiling, None)
-    return ProxyCall(
-        kind=kind, ceiling=ceiling, deadline=2_000_000_000, amount=moved, facilitator=facilitator, **proxied
-    )
+    accounts, times = (signed["token"], signed["owner"], signed["payee"]), (7, 2_000_000_000)
+    return ProxyCall(SignedPayment(kind, *accounts, ceiling, signed["nonce"], *times, facilitator), moved)
 
 
 PROXIES = {PaymentKind.PERMIT2_EXACT: EXACT_PROXY, PaymentKind.PERMIT2_UPTO: UPTO_PROXY}
@@ -134,7 +142,7 @@ def test_every_call_is_read_as_it_was_encoded(kind, permit, ceiling, amount, non
 @given(st.sampled_from([*PROXIES.values(), None]), st.binary(max_size=600))
 def test_any_bytes_are_a_payment_or_none(to, data):
     call = proxy_call(to, data)
-    assert call is None or call.token.startswith("0x")
+    assert call is None or call.payment.asset.startswith("0x")
 
 
 def frame(kind=None, calls=(), **fields):
@@ -148,7 +156,7 @@ EXACT, UPTO = PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO
 
 
 def kinds_in(trace):
-    return [call.kind for call in inner_calls(trace)]
+    return [call.payment.kind for call in inner_calls(trace)]
 
 
 def test_calls_come_in_the_order_of_their_events():
@@ -227,7 +235,7 @@ def numbered(*logs):
 
 def pairs(calls, *logs):
     """Return the index of the log of each call that has one, with the nonce's first byte."""
-    return [(call.nonce[0], log.log_index) for call, log in settled_calls(calls, numbered(*logs))]
+    return [(call.payment.nonce[0], log.log_index) for call, log in settled_calls(calls, numbered(*logs))]
 
 
 def uptos(*amounts):
@@ -332,7 +340,7 @@ def test_each_transfer_proves_one_payment_at_most(acts):
             logs.append(transfer(amount, sender=OTHER if act == "stranger" else OWNER))
         if act in {"settle", "broken"}:
             logs.append(event())
-    found = [(int.from_bytes(call.nonce), log.log_index) for call, log in settled_calls(calls, numbered(*logs))]
+    found = [(int.from_bytes(call.payment.nonce), log.log_index) for call, log in settled_calls(calls, numbered(*logs))]
     assert len({index for _, index in found}) == len(found)
     assert len({nonce for nonce, _ in found}) == len(found)
     if not any(act == "broken" for act, _ in acts):

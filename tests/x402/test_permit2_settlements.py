@@ -232,4 +232,4 @@ def test_canceled_nonce_is_not_paid_because_an_old_state_is_missing(payment_chai
     before = hex(int(payment_chain.rpc("eth_blockNumber"), 16) - 1)
     missing = lambda request: state if request["params"][1] == before else None  # noqa: E731
     with node_with(payment_chain.url, eth_call=missing) as url:
-        assert state_of(look_up(payload, url)) == UNKNOWN
+        assert state_of(look_up(payload, url)) == (None, False, True)
