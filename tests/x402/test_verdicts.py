@@ -43,7 +43,7 @@ STATEMENT = ("extensions", "8004-reputation")
         (lambda value: replace(value, response=BODY + b"!"), "interaction_hash", "hash_mismatch", ""),
         (lambda value: replace(value, response=None), "interaction_hash", "unsupported_body", ""),
         (lambda value: replace(value, is_body_lost=True), "interaction_hash", "body_not_kept", ""),
-        (lambda value: with_payment(value, "accepted", "amount", value="9999999"), "payment", "paid_less", ""),
+        (lambda value: with_payment(value, "accepted", "amount", value="9999999"), "payment", "amount_mismatch", ""),
         (
             lambda value: with_payment(value, "accepted", "asset", value="0x" + "12" * 20),
             "payment",
