@@ -176,20 +176,19 @@ class Chains:
             return Settlement(None, problem=f"{type(error).__name__}: {error}")
         return settled
 
-    def find_settling_transaction(self, payment: Mapping[str, Any]) -> Plan[str | None]:
-        """Find the transaction that made exactly this payment."""
+    def find_settled(self, payment: Mapping[str, Any]) -> Plan[Settlement | None]:
+        """Find the settlement whose transaction made exactly this payment."""
         accepted = payment["accepted"]
         reader = self.readers.get(str(accepted.get("network")))
         settlement = yield from self.find_settlement(payment, 0)
-        transaction = settlement.transaction
-        if reader is None or transaction is None:
+        if reader is None or settlement.transaction is None:
             return None
-        find = reader.find_payment(accepted, payment["payload"], transaction, self.terms.confirmations)
+        find = reader.find_payment(accepted, payment["payload"], settlement.transaction, self.terms.confirmations)
         try:
             yield str(reader.chain), find
         except (BilateralError, PaymentProblemError):
             return None
-        return transaction
+        return settlement
 
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None
@@ -334,13 +333,13 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """
         return self._run(self._chains.find_settlement(payment, seconds))
 
-    def find_settling_transaction(self, payment: Mapping[str, Any]) -> str | None:
-        """Return the transaction that made exactly this payment, for its seller; None if the chain shows none.
+    def find_settled(self, payment: Mapping[str, Any]) -> Settlement | None:
+        """Return the settlement whose transaction made exactly this payment; None if the chain shows none.
 
         Args:
             payment: The payment payload, with the seller's terms as `accepted`.
         """
-        return self._run(self._chains.find_settling_transaction(payment))
+        return self._run(self._chains.find_settled(payment))
 
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, indexed_rating: int | None = None

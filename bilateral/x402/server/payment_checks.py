@@ -114,11 +114,10 @@ def settlement(context: Context, transaction: str, amount: str | None) -> SkipSe
 
 def settlement_on_chain(verifier: Verifier, context: Context) -> SkipSettleResult | None:
     """Return the settlement that the chain shows of exactly this payment; None if it shows none."""
-    transaction = verifier.find_settling_transaction(_agreed(context))
-    if transaction is None:
+    settled = verifier.find_settled(_agreed(context))
+    if settled is None or settled.transaction is None:
         return None
-    amount = find_settlement(verifier, context).amount
-    return settlement(context, transaction, None if amount is None else str(amount))
+    return settlement(context, settled.transaction, None if settled.amount is None else str(settled.amount))
 
 
 def _terms(context: Context) -> dict[str, Any]:
