@@ -24,6 +24,6 @@ def environment() -> Environment:
     return shared
 
 
-def drawn(macro: str, *values: Any, **named: Any) -> Markup:
+def drawn(macro: str, *values: Any, **options: Any) -> Markup:
     """Return what a macro of the template of charts makes of computed figures."""
-    return Markup(getattr(environment().get_template("charts.svg.j2").module, macro)(*values, **named).strip())  # noqa: S704
+    return Markup(getattr(environment().get_template("charts.svg.j2").module, macro)(*values, **options).strip())  # noqa: S704

@@ -25,6 +25,7 @@ from bilateral.core.payments.contracts import (
     REFUNDED,
     WITHDRAWN,
 )
+from bilateral.core.payments.signed import WORD
 from bilateral.index.chain.logs import bytes_of, hash_of
 from bilateral.index.log.columns import HASH
 from bilateral.index.log.lists import in_parts
@@ -32,7 +33,6 @@ from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import channel, channel_fund
 from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
-_WORD: Final = 32  # bytes of a word of the contract ABI
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _CREATED_WORDS: Final = 8
 """The words of a new channel, its id first. Other events have the id, the caller and the amount at least."""
@@ -84,7 +84,7 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
             if topic is None:
                 continue
             content = b"".join([*map(bytes_of, entry.topics[1:]), bytes_of(entry.data)])
-            words = [content[at : at + _WORD] for at in range(0, len(content), _WORD)]
+            words = [content[at : at + WORD] for at in range(0, len(content), WORD)]
             if len(words) < (_CREATED_WORDS if topic == CHANNEL_CREATED else 3):
                 raise MalformedNodeAnswerError(f"{source.name}: log {index} of block {block.number} is cut")
             place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)

@@ -10,6 +10,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import PaymentKind, ReceiptLog
 from bilateral.core.payments.contracts import AUTHORIZATION_USED, BATCH, EXACT_PROXY, TRANSFER, UPTO_PROXY
 from bilateral.core.payments.settling import address_topic
+from bilateral.core.payments.signed import WORD
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.logs import BlockLogs, LogEntry, address_of, bytes_of, hash_of
 from bilateral.index.chain.source import Source
@@ -28,7 +29,6 @@ TOPICS: Final = 3
 _ACCOUNTS: Final = 500
 """Accounts to ask for at once: what most public endpoints allow."""
 
-_WORD: Final = 32  # bytes of a word of the contract ABI
 
 Group: TypeAlias = tuple[int, bytes, str, str]
 """Block, transaction, token and account: what a transfer and the use of its authorization have in common."""
@@ -77,7 +77,7 @@ class TokenTransfer(NamedTuple):
     def log(self) -> ReceiptLog:
         """Return its log."""
         topics = TRANSFER, address_topic(self.sender), address_topic(self.receiver)
-        return ReceiptLog(self.log_index, self.token, topics, self.amount.to_bytes(_WORD))
+        return ReceiptLog(self.log_index, self.token, topics, self.amount.to_bytes(WORD))
 
 
 class FilteredSource(Source):
@@ -166,7 +166,7 @@ class TransferSource(FilteredSource):
                 if len(entry.topics) != TOPICS or entry.topics[0].lower() != TRANSFER_TOPIC:
                     continue
                 data = bytes_of(entry.data)
-                if len(data) != _WORD:
+                if len(data) != WORD:
                     raise MalformedNodeAnswerError(f"{self.name}: the transfer in log {index} has other data")
                 place = block.number, index, block.hash, block.time or 0, hash_of(entry.transactionHash)
                 accounts = _account(entry.topics[1]), _account(entry.topics[2])

@@ -68,6 +68,7 @@ _AMBIGUOUS: Final = frozenset(
 
 All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not the buyer's doing, or not surely.
 """
+_POSSIBLE_ACTS: Final = _AMBIGUOUS | _BUYERS_ACTS.keys()
 
 
 @dataclass(frozen=True)
@@ -196,16 +197,14 @@ class FailedSettlements:
     def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
         payload, terms = context.payment_payload, context.requirements
         payment = {"accepted": payload.accepted.model_dump(mode="json", by_alias=True), "payload": payload.payload}
-        named = (value for name, value in exchange.sent_headers if name.lower() == b"payment-response")
-        settlement = decode_header(next(named, b"").decode("latin-1")) or {}
+        responses = (value for name, value in exchange.sent_headers if name.lower() == b"payment-response")
+        settlement = decode_header(next(responses, b"").decode("latin-1")) or {}
         settlement.pop("extensions", None)
         amount = int(terms.amount) if terms.amount.isdecimal() else 0
         place = key, str(terms.network), payer_of(payload.payload) or "", self._clock()
         failure = FailedSettlement(*place, code, payment, amount, exchange.method, exchange.target, None, settlement)
         proof = None if verifier is None else _find_proof(failure, verifier)
-        is_unclear = proof is None and (
-            code in _AMBIGUOUS or code in _BUYERS_ACTS
-        )  # the money may be gone to the seller
+        is_unclear = proof is None and code in _POSSIBLE_ACTS  # the money may be gone to the seller
         if is_unclear and verifier is not None and verifier.find_settlement(payment, seconds=0).is_paid:
             logger.warning("somebody else settled the payment of %s: it is paid, and its answer was refused", place[2])
             return
@@ -223,7 +222,7 @@ class FailedSettlements:
 
 
 def _find_proof(failure: FailedSettlement, verifier: Verifier) -> FailureProof | None:
-    if failure.code not in _BUYERS_ACTS and failure.code not in _AMBIGUOUS:
+    if failure.code not in _POSSIBLE_ACTS:
         return None
     payment = FailedPayment(**failure.payment, amount=failure.amount)
     try:
