@@ -14,6 +14,7 @@ from bilateral.api.graphql import values
 from bilateral.api.graphql.rows import ENTITIES, Rows, Scope, lowered, parsed_agent, text_of
 from bilateral.api.graphql.values import Condition, Entries, Value, checksum_address
 from bilateral.core.events import Approval, MetadataSet
+from bilateral.core.identifiers.caip import ZERO_ADDRESS
 from bilateral.core.values.standing import Side
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.agents.tables import agent_activity
@@ -22,8 +23,6 @@ from bilateral.index.log import tables as schema
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.reading.json import has_all
 from bilateral.index.standing.tables import standing
-
-_ZERO_ADDRESS = "0x" + "00" * 20
 
 
 def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
@@ -157,7 +156,7 @@ class AgentRows(Rows):
 
     def _operators(self) -> Value:
         table = schema.EVENT_TABLES[Approval].alias()
-        about = [*self._events(table, "identity"), table.c.account != _ZERO_ADDRESS]
+        about = [*self._events(table, "identity"), table.c.account != ZERO_ADDRESS]
         page = (
             select(lowered(table.c.account).label("account"))
             .where(*about)

@@ -24,12 +24,11 @@ from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, 
 from bilateral.core.events import Event, MetadataSet, Transfer, URIUpdated
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.core.identifiers.caip import ZERO_ADDRESS
 from bilateral.core.signatures import AgentWalletSet, Domain
 from bilateral.core.text import ChainText
 from bilateral.documents import RegistrationFile
 from bilateral.node.steps import Operation, together
-
-ZERO: Final = "0x" + "00" * 20
 
 _WALLET_LIMIT: Final = timedelta(minutes=5)
 """The registry's limit on a deadline: the distance from the time of the block of the transaction."""
@@ -78,7 +77,7 @@ def load(state: ClientState, agent_id: AgentLike, *, load_file: bool) -> Operati
         id=agent,
         registry=deployment.agent_registry,
         owner=owner,
-        wallet=None if wallet == ZERO else wallet,
+        wallet=None if wallet == ZERO_ADDRESS else wallet,
         uri=uri,
         domain=domain,
         file=file,

@@ -8,7 +8,7 @@ from eth_utils.crypto import keccak
 
 from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import registries, transactions
-from bilateral.client.operations.agents import ZERO, load
+from bilateral.client.operations.agents import load
 from bilateral.client.results import Agent, Registered
 from bilateral.client.state import ClientState, Sent
 from bilateral.core import events as registry_events
@@ -17,6 +17,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import AgentCountRaised, AgentRegistered, AgentUpdated, Event, MetadataSet, PrimaryAgentSet
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.core.identifiers import AgentId, checksummed
+from bilateral.core.identifiers.caip import ZERO_ADDRESS
 from bilateral.core.text import ChainText
 from bilateral.node.steps import Operation
 
@@ -101,7 +102,7 @@ def update_agent(
     if not domain and address is None:
         raise InvalidArgumentError("name a new domain, a new address, or both")
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
-    arguments = (agent.token_id, domain, checksummed(address) if address is not None else ZERO)
+    arguments = (agent.token_id, domain, checksummed(address) if address is not None else ZERO_ADDRESS)
     return (yield from transactions.send(state, Registry.IDENTITY, "updateAgent", arguments, _update_decoder(agent)))
 
 

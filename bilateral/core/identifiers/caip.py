@@ -14,6 +14,9 @@ from bilateral.core.values.arguments import is_whole
 EVM: Final = "eip155"
 SOLANA: Final = "solana"
 MAX_UINT256: Final = 2**256 - 1  # the greatest number of a word of the EVM
+ZERO_ADDRESS: Final = "0x" + "00" * 20
+"""The address of nobody on EVM chains."""
+
 ADDRESS_BYTES: Final = 32  # of Solana: an Ed25519 public key, or an address derived like one
 
 FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bilateral.core.errors import MalformedIdentifierError
-from bilateral.core.identifiers import checksummed
+from bilateral.core.identifiers.caip import ZERO_ADDRESS, checksummed
 from bilateral.core.payments.kinds import (
     EIP_3009,
     PROVABLE,
@@ -21,7 +21,6 @@ from bilateral.core.payments.kinds import PERMIT2 as PERMIT2_PART
 WORD: Final = 32  # bytes of a word of the contract ABI
 _MOST: Final = 2**256 - 1
 _DECIMAL: Final = re.compile("0|[1-9][0-9]{0,77}")
-_ZERO: Final = "0x" + "00" * 20
 
 
 class InvalidPaymentError(Exception):
@@ -121,7 +120,7 @@ def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) ->
         problem = f"{signed['spender'][:80]!r} is not the proxy of {scheme}"
         raise InvalidPaymentError("unknown_spender", f"{PERMIT2_PART}.spender", problem)
     field, facilitator = f"{PERMIT2_PART}.witness.facilitator", signed["witness"].get("facilitator")
-    if scheme == "upto" and (facilitator is None or facilitator == _ZERO):
+    if scheme == "upto" and (facilitator is None or facilitator == ZERO_ADDRESS):
         raise InvalidPaymentError("missing_facilitator", field, "missing, so anybody or nobody could settle")
     if scheme == "exact" and facilitator is not None:
         raise InvalidPaymentError("unexpected_facilitator", field, "the proxy of exact has none")

@@ -13,6 +13,7 @@ from bilateral.core.contracts import Registry
 from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
+from bilateral.core.identifiers.caip import ZERO_ADDRESS
 from bilateral.core.payments import PROVABLE
 from bilateral.core.signatures import Domain
 from bilateral.core.values import FeedbackValue
@@ -28,7 +29,6 @@ from bilateral.x402.clients.feedback import prefixed_digest
 from bilateral.x402.proof import profiles
 from bilateral.x402.proof.checking import MAX_SIGNERS, FileCache
 from bilateral.x402.proof.keys import find_signer
-from bilateral.x402.proof.readers import ZERO
 from bilateral.x402.proof.verdicts import Payment
 
 _SIGNATURE_DIGITS: Final = 128
@@ -276,10 +276,10 @@ def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operatio
     token = agent.agent_id.token_id
     try:
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
-        if wallet == ZERO:  # ERC-8004's registry answers so for agents that do not exist, too
+        if wallet == ZERO_ADDRESS:  # ERC-8004's registry answers so for agents that do not exist, too
             yield from registries.call(state, Registry.IDENTITY, "ownerOf", token)
     except ContractRevertError as error:
         raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{agent} does not exist: {error}") from None
-    if wallet == ZERO:
+    if wallet == ZERO_ADDRESS:
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, f"{agent} had no wallet at the payment's block")
     return str(wallet)

@@ -15,6 +15,7 @@ from bilateral.client.state import ClientState
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId
+from bilateral.core.identifiers.caip import ZERO_ADDRESS
 from bilateral.node.steps import Operation
 from bilateral.x402.proof import payments, settlements, verdicts
 from bilateral.x402.proof.errors import PaymentRefusedError
@@ -23,8 +24,6 @@ from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.types import AgentRegistration, ReputationInfo
 
 _T = TypeVar("_T")
-
-ZERO: Final = "0x" + "00" * 20
 
 
 class RegistryReader(Protocol):
@@ -191,7 +190,7 @@ class EvmReader:
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return an agent's wallet (`getAgentWallet`)."""
         wallet = yield from self._read("getAgentWallet", agent, block)
-        return "" if wallet == ZERO else wallet
+        return "" if wallet == ZERO_ADDRESS else wallet
 
     def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return an agent's URI (`tokenURI`)."""
