@@ -20,7 +20,7 @@ from bilateral.trust.features.ties import roots
 from bilateral.trust.scores.scores import Scores
 from bilateral.trust.scores.scores import Status as ScoreStatus
 from bilateral.trust.scores.suspicion import Suspicion
-from bilateral.trust.standing.evidence import Stayed, costs_of_clients, costs_of_servers
+from bilateral.trust.standing.evidence import Stayed, costs_of_servers
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of, spans
 from bilateral.trust.tables.ledger import Ledger
 
@@ -33,14 +33,14 @@ _OF_OWNER: Final = 4
 two to five."""
 
 
-def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, StandingReason]:
+def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
     """Return the reason of each agent that waits for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     new = np.flatnonzero(cost < TRIAL)
     new = new[np.lexsort((ledger.registered[new], root[ledger.owner[new]]))]
     owner = ledger.owner[new].astype(np.int64)
-    spent = np.bincount(stayed.payer, weights=stayed.amount, minlength=ledger.accounts)
+    spent = context.spending.usual * context.spending.of_client
     spenders = np.bincount(root[spent >= TRIAL], minlength=ledger.accounts)
     ahead = _ahead(root[owner], owner) // (1 + spenders[root[owner]])
     until = ledger.registered[new] + ahead * _TURN
@@ -113,27 +113,20 @@ def standings(
     context: Context, findings: Sequence[Finding], suspicion: Suspicion, scores: Scores, returned: Flags
 ) -> pa.Table:
     """Return the standings of all agents after an analysis: as servers, and as clients those that are rated."""
-    ledger, opinions, hand = context.ledger, context.ledger.opinions, hands(context)
+    ledger, opinions, spending = context.ledger, context.ledger.opinions, context.spending
     withheld = suspicion.withheld
     status = np.select(
         [withheld, scores.status == str(ScoreStatus.CONTESTED), scores.abstain],
         [str(Status.HELD_BACK), str(Status.CONTESTED), str(Status.THIN)],
         "ok",
     ).astype(object)
-    stayed = Stayed.of(ledger, hand, returned)
+    stayed = Stayed.of(ledger, spending.hand, returned)
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
-    costs = costs_of_servers(ledger, rows, hand, stayed, context.ties.born), costs_of_clients(ledger, rows, stayed)
-    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0], stayed).items()}
+    costs = costs_of_servers(context, rows), spending.usual * spending.of_client
+    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
     reasons |= _findings_against(ledger, findings, withheld)
     return _table(ledger, scores, status, rows, stayed, costs, reasons)
-
-
-def hands(context: Context) -> Ints:
-    """Return the hand that each account belongs to, as the number of one of its accounts."""
-    ties = context.ties
-    alone = np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts))
-    return np.asarray(np.where(ties.collector >= 0, ties.collector, alone))
 
 
 def _table(  # noqa: PLR0913, PLR0917
@@ -170,7 +163,7 @@ def _table(  # noqa: PLR0913, PLR0917
                 "agent_id": ledger.agent_ids[agent],
                 "status": pa.array(status[subject], pa.string()),
                 "rating": pa.array(scores.score[subject], mask=~is_rated),
-                "lower": np.where(is_rated, scores.lower[subject], 0.0),
+                "lower": scores.lower[subject],
                 "upper": np.where(is_rated, scores.high[subject], 100.0),
                 "effective_raters": np.minimum(scores.effective[subject], scores.raters[subject]),
                 "raters": scores.raters[subject],
