@@ -30,7 +30,8 @@ class Plan:
         wash: The money that each rater pays to another seller of the attacker, in each round. It comes back.
         rounds: The rounds of those payments.
         serves: 1 if that seller serves buyers well.
-        hub: The strangers to whom the attacker's wallet sends a cent, so that it looks like an exchange.
+        hub: The accounts to which the attacker's wallet sends a cent, so that it looks like an exchange.
+        busy: The share of them that buy once.
         dust: The payments of a cent or less between further buyers and sellers of the attacker.
         lead: The share of `spread` after which the agents begin to sell.
     """
@@ -52,6 +53,7 @@ class Plan:
     rounds: float = 1
     serves: float = 0
     hub: float = 0
+    busy: float = 0.0
     dust: float = 0
     lead: float = 1
 
@@ -81,8 +83,8 @@ STRATEGIES: Final[dict[str, dict[str, tuple[float, float]]]] = {
         "above": (-10, 20),
     },
     "own hub": {
-        "agents": (3, 20), "raters": (0, 8), "paid": (0, 3), "hub": (60, 300), "mutual": (0, 1.99), "cover": (0, 3),
-        "price": (0.05, 0.6), "age": (0, 6), "spread": (1, 6),
+        "agents": (3, 20), "raters": (0, 8), "paid": (0, 3), "hub": (60, 300), "busy": (0, 0.3), "mutual": (0, 1.99),
+        "cover": (0, 3), "price": (0.05, 0.6), "age": (0, 12), "spread": (1, 6),
     },
     "dust": {
         "agents": (1, 4), "raters": (3, 15), "paid": (0.01, 1), "cover": (1, 4), "price": (0.005, 0.3),
@@ -173,7 +175,7 @@ _FIRST = 5
 _PATIENCE, _LONGEST = 6, 20
 """A campaign ends after so many days without a sale, or of selling."""
 
-_ACT = {
+_ACT: dict[str, type] = {
     "campaign": np.int64, "client": np.int64, "agent": np.int64, "value": np.float64, "paid": np.float64,
     "back": np.int64, "ts": np.float64,
 }  # fmt: skip
@@ -354,16 +356,18 @@ class Attackers:
         campaign.cost += float(rest.sum()) + count * (settings.withdrawal if hides else settings.gas)
 
     def _plan_hub(self, market: Market, campaign: Campaign) -> None:
-        """Send a cent to strangers, so that the wallet looks like an exchange."""
-        count = int(campaign.plan.hub)
+        """Send a cent to new accounts over time, so that the wallet looks like an exchange; some of them buy once."""
+        plan, random, settings = campaign.plan, self.random, market.settings
+        count = int(plan.hub)
         if not count:
             return
-        random, settings, people = self.random, market.settings, market.people
-        present = people.buyers[people.born < market.today]
+        opened, busy = market.log.open(count), int(plan.hub * plan.busy)
         amount = random.uniform(0.005, 0.015, count)
-        ts = settings.time(market.today + random.uniform(0.05, max(campaign.plan.age, 0.2), count))
-        self.sends.add(src=campaign.funder, dst=random.choice(present, count, replace=False), amount=amount, ts=ts)
-        campaign.cost += float(amount.sum()) + settings.gas * count
+        amount[:busy] += self._plan_cover(market, plan, opened[:busy], 1, market.today + max(plan.age, 1.0))
+        ts = settings.time(market.today + random.uniform(0, max(plan.age, 0.2), count))
+        ts[:busy] = settings.time(market.today + 0.05)
+        self.sends.add(src=campaign.funder, dst=opened, amount=amount, ts=ts)
+        campaign.cost += 0.01 * count + settings.gas * count
 
     def _open_shops(self, market: Market, campaign: Campaign, count: int, *, serves: bool) -> Array:
         """Open further sellers, whom exchanges fund."""
@@ -412,7 +416,8 @@ class Attackers:
             back = self._returns(market, campaign, len(raters), hides=plan.hides >= 1)
             self._plan(market, raters, agent, value, paid, back, (day + 0.25, day + 0.25 + plan.spread))
             self._needs.append((raters, paid))
-            self._plan_cover(market, plan, np.concatenate([opened, owners]) if is_mutual and not place else opened, day)
+            covered = np.concatenate([opened, owners]) if is_mutual and not place else opened
+            self._needs.append((covered, self._plan_cover(market, plan, covered, int(plan.cover), day + 0.2)))
             if plan.wash:
                 self._plan_wash(market, campaign, opened, int(shop[0]), day)
 
@@ -427,15 +432,15 @@ class Attackers:
         cover = int(plan.cover) * (plan.price + 2 * settings.gas)
         return hidden + cover + (3 + 2 * rounds) * settings.gas + settings.fee * (plan.paid + rounds * plan.wash) + 0.1
 
-    def _plan_cover(self, market: Market, plan: Plan, raters: Array, day: int) -> None:
-        """Plan small purchases from honest sellers, which raters rate honestly."""
-        clients = np.repeat(raters, int(plan.cover))
+    def _plan_cover(self, market: Market, plan: Plan, raters: Array, count: int, end: float) -> Array:
+        """Plan small purchases from honest sellers, which raters rate honestly; return what each rater pays."""
+        clients = np.repeat(raters, count)
         sellers = np.flatnonzero(market.agents.honest & market.present & ~market.agents.free)
         agent = self.random.choice(sellers, len(clients))
         value = np.clip(100 * market.agents.quality[agent] + self.random.normal(0, 8, len(clients)), 0, 100).round()
         paid = plan.price * self.random.uniform(0.4, 1.6, len(clients))
-        self._plan(market, clients, agent, value, paid, -1, (market.today + 0.1, day + 0.2))
-        self._needs.append((clients, paid))
+        self._plan(market, clients, agent, value, paid, -1, (market.today + 0.1, end))
+        return np.asarray(paid.reshape(len(raters), count).sum(axis=1))
 
     def _plan_wash(self, market: Market, campaign: Campaign, raters: Array, shop: int, day: int) -> None:
         """Plan payments to the further seller, whose money comes back by exchanges for the next round."""
