@@ -39,6 +39,11 @@ class Rows:
         """Return the number of rows."""
         return self.size
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._arrays)
+
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
         """Return a column."""
         return self._arrays[name][: self.size]
