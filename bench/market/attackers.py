@@ -26,6 +26,7 @@ class Plan:
         above: The amount from which they cheat.
         bribes: The honest buyers whom a broker pays to buy and praise.
         mutual: 1 if the agents' owners praise each other.
+        price: The price of each agent, which good sellers hand over with their standing; 0 if it registers its own.
     """
 
     strategy: str
@@ -40,6 +41,7 @@ class Plan:
     above: float = 0.0
     bribes: float = 0
     mutual: float = 0
+    price: float = 0.0
 
 
 _HIDES: Final = (0, 1.99)
@@ -61,6 +63,7 @@ STRATEGIES: Final[dict[str, dict[str, tuple[float, float]]]] = {
         "agents": (1, 4), "service": (4, 15), "raters": (3, 15), "paid": (0, 4), "hides": _HIDES, "spread": (1, 10),
     },
     "cheats on large amounts": {"agents": (1, 6), "service": (0, 8), "above": (2, 20)},
+    "bought agents": {"agents": (1, 4), "price": (5, 30), "above": (0, 8)},
 }  # fmt: skip
 """The strategies, and the range of each number that one may choose."""
 
@@ -268,15 +271,19 @@ class Attackers:
             return
         funder = int(log.open(1)[0])
         owners = log.open(count) if count > 1 else np.array([funder])
-        numbers = np.arange(len(log.agents), len(log.agents) + count)
-        kinds = random.integers(settings.categories, size=count)
-        log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0, 0.2, count)))
-        market.agents.add(count, quality=0.85, campaign=len(self.campaigns), alive=False)
+        if plan.price:
+            numbers = self._buy(market, plan, owners)
+            owners, count = owners[: len(numbers)], len(numbers)
+        else:
+            numbers = np.arange(len(log.agents), len(log.agents) + count)
+            kinds = random.integers(settings.categories, size=count)
+            log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0, 0.2, count)))
+            market.agents.add(count, quality=0.85, campaign=len(self.campaigns), alive=False)
         campaign = Campaign(plan, hand, funder, numbers, opens, opens + int(plan.service))
         self._fund(market, campaign, np.array([funder]), 10.0, hides=True)
         if count > 1:
             self._fund(market, campaign, owners, 1.0, hides=plan.hides >= 1)
-        campaign.cost += settings.registration * count
+        campaign.cost += (plan.price + settings.gas if plan.price else settings.registration) * count
         self._plan_praise(market, campaign, registered)
         self.money[hand % settings.attackers] -= campaign.cost
         self.campaigns.append(campaign)
@@ -284,6 +291,21 @@ class Attackers:
             self._free_at[hand] = -1
         if campaign.opens <= start:
             market.agents.alive[numbers] = True
+
+    def _buy(self, market: Market, plan: Plan, owners: Array) -> Array:
+        """Let good sellers hand over agents: the higher the price, the more feedback they have."""
+        agents, log = market.agents, market.log
+        heard = np.bincount(log.feedback["agent"], minlength=len(log.agents))
+        for_sale = np.flatnonzero(agents.good & market.present & ~agents.free & (heard > 0))
+        for_sale = for_sale[np.argsort(heard[for_sale], kind="stable")]
+        ends = STRATEGIES[plan.strategy]["price"]
+        stop = round(float(np.interp(plan.price, ends, (0.5, 1.0))) * len(for_sale))
+        numbers = for_sale[max(stop - len(owners), 0) : stop]
+        log.hand_over(numbers, owners[: len(numbers)], market.settings.time(market.today))
+        agents.campaign[numbers], agents.alive[numbers] = len(self.campaigns), False
+        agents.quality[numbers], agents.turns[numbers] = 0.85, np.inf
+        agents.refunds[numbers] = agents.cashback[numbers] = 0.0
+        return numbers
 
     def _fund(self, market: Market, campaign: Campaign, accounts: Array, amount: float, *, hides: bool) -> None:
         """Fund accounts of a campaign, from exchanges or from its wallet."""
