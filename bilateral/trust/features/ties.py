@@ -151,7 +151,7 @@ def _first_events(ledger: Ledger) -> Floats:
         (ledger.dst, ledger.sent_at),
         (ledger.opinions.rater, ledger.opinions.ts),
         (ledger.payer, ledger.paid_at),
-        (ledger.owner, ledger.registered),
+        ledger.registrations,
     ):
         inside = accounts >= 0
         np.minimum.at(born, accounts[inside], times[inside])

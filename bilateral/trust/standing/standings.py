@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bilateral.core.values.decision import TRIAL
-from bilateral.core.values.standing import LEAST, SHARED_TRIAL, Side, StandingReason, Status
+from bilateral.core.values.standing import LEAST, OWNER_CHANGED, SHARED_TRIAL, Side, StandingReason, Status
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Finding, sums_by_coin
 from bilateral.trust.features.ties import roots
@@ -37,8 +37,13 @@ def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
     """Return the reason of each agent that waits for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
-    new = np.flatnonzero(cost < TRIAL)
-    new = new[np.lexsort((ledger.registered[new], root[ledger.owner[new]]))]
+    # An earlier tenure counts as the new agent that it was, if it was tried: to pass one agent around gives no more
+    # trials than to register others. Agents that an owner registered come before all that it received.
+    was_tried = np.arange(ledger.agents) < ledger.current
+    was_tried[ledger.paid_agent[ledger.paid_agent >= 0]] = True
+    was_tried[ledger.opinions.subject[ledger.opinions.subject < ledger.agents]] = True
+    new = np.flatnonzero((cost < TRIAL) & was_tried)
+    new = new[np.lexsort((ledger.registered[new], ledger.is_received[new], root[ledger.owner[new]]))]
     owner = ledger.owner[new].astype(np.int64)
     spent = context.spending.usual * context.spending.of_client
     spenders = np.bincount(root[spent >= TRIAL], minlength=ledger.accounts)
@@ -47,7 +52,7 @@ def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
     return {
         agent: StandingReason(SHARED_TRIAL, None, {"ahead": before, "until": int(end)})
         for agent, before, end in zip(new.tolist(), ahead.tolist(), until.tolist(), strict=True)
-        if end > now and before
+        if end > now and before and agent < ledger.current
     }
 
 
@@ -57,7 +62,7 @@ def _sources(context: Context) -> Ints:
     # be the first to send dust to a fresh account.
     ledger, ties = context.ledger, context.ties
     registers = np.full(ledger.accounts, np.inf)
-    np.minimum.at(registers, ledger.owner, ledger.registered)
+    np.minimum.at(registers, *ledger.registrations)
     counts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     counts &= ledger.sent_at <= registers[np.maximum(ledger.dst, 0)]
     counts &= ledger.coin == ledger.coin[ledger.funding[np.maximum(ledger.dst, 0)]]  # as far as it compares
@@ -126,6 +131,8 @@ def standings(
     costs = costs_of_servers(context, rows), spending.usual * spending.of_client
     reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
     reasons |= _findings_against(ledger, findings, withheld)
+    for agent, reason in _of_earlier_owners(ledger, scores, stayed).items():
+        reasons.setdefault(agent, []).append(reason)
     return _table(ledger, scores, status, rows, stayed, costs, reasons)
 
 
@@ -139,7 +146,7 @@ def _table(  # noqa: PLR0913, PLR0917
     reasons_of: Mapping[int, list[StandingReason]],
 ) -> pa.Table:
     """Return the standings of both sides, some thousands at a time."""
-    agents, wallet = np.arange(ledger.agents), ledger.wallet.astype(np.int64)
+    agents, wallet = np.arange(ledger.current), ledger.wallet[: ledger.current].astype(np.int64)
     clients = ledger.agents + wallet  # the subjects of clients follow those of agents, an account each
     rated = np.flatnonzero(scores.raters[clients] > 0)
     sides = (
@@ -214,6 +221,23 @@ def _reasons(
         code = "paid" if payments else "no_payments"
         of_subject.append(StandingReason(code, round(amount, 6), {"payments": payments}))
         yield of_subject[:_MOST_REASONS]
+
+
+def _of_earlier_owners(ledger: Ledger, scores: Scores, stayed: Stayed) -> dict[int, StandingReason]:
+    """Return the reason of each agent with evidence about an earlier owner, which does not count."""
+    earlier = np.arange(ledger.current, ledger.agents)
+    raters, payments = scores.raters[earlier], np.bincount(stayed.agent, minlength=ledger.agents)[earlier]
+    paid = np.bincount(stayed.agent, weights=stayed.amount, minlength=ledger.agents)[earlier]
+    agent = ledger.identity[earlier]
+    sums = [np.bincount(agent, weights=values, minlength=ledger.current) for values in (raters, payments, paid)]
+    return {
+        place: StandingReason(
+            OWNER_CHANGED,
+            round(float(sums[2][place]), 6) if sums[1][place] else None,
+            {"at": int(ledger.registered[place]), "raters": int(sums[0][place]), "payments": int(sums[1][place])},
+        )
+        for place in np.flatnonzero(sums[0] + sums[1]).tolist()
+    }
 
 
 def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Flags) -> dict[int, list[StandingReason]]:
