@@ -75,4 +75,4 @@ def limit_of(
         return Limit(0.0, Ground.SHARED_TRIAL)
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
-    return Limit(trial if is_thin else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)
+    return Limit(max(standing.evidence_cost / share, trial), Ground.EVIDENCE)

@@ -1,13 +1,12 @@
 """Spending: what accounts paid to sellers whom early, independent buyers trust, in usual purchases.
 
-A payment to a seller of one's own costs a fee, because the money comes back. Money that went to sellers whom unconnected
-buyers pay as well is lost, so it alone backs an opinion and proves that faking would have cost something. A purchase
-counts as one usual purchase at most, however large it was.
+A payment to a seller of one's own costs a fee, because the money comes back. Money that went to sellers whom
+unconnected buyers pay as well is lost, so it alone backs an opinion, and proves that faking would have cost something.
+A purchase counts as one usual purchase at most, however large it was.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,8 +26,8 @@ is early. An attacker rarely comes before its market; accounts that it adds late
 _SELLERS: Final = 3
 """The sellers that an early payer paid: one who tries a market out pays several, a rater of one seller does not."""
 
-_CLIENTS: Final = float(os.environ.get('CL', 2.0))
-"""The early buyers, each with all that it buys, from which a seller is trusted wholly."""
+_CLIENTS: Final = 2.0
+"""The usual purchases of early buyers from which a seller is trusted wholly: two who need not know each other."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,8 @@ class Spending:
         is_early = _early(ledger, client[left > 0])
         early = left[is_early[client] & (left > 0)]
         usual = float(np.median(early)) if len(early) else 1.0
-        share = np.minimum(left / usual, float(os.environ.get("CAP", 1.0)))
-        bought = np.maximum(group_sums(share, client, size), 1.0)**float(os.environ.get('PW', 1.0))
-        reached = group_sums(is_early[client] * np.minimum(share, 1) / bought[client], seller, size)
+        share = np.minimum(left / usual, 1.0)
+        reached = group_sums(is_early[client] * share, seller, size)
         value = share * np.minimum(reached / _CLIENTS, 1.0)[seller]
         return cls(keys, value, group_sums(value, client, size), usual, is_early, hand)
 

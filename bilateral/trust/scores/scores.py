@@ -84,7 +84,7 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
     return np.where(constant[by_rater.of], 0.05, np.where(full, 0.4, 1.0))
 
 
-_PRIOR: Final = 1.0
+_PRIOR: Final = float(__import__("os").environ.get("P", 1.0))
 _DOUBTFUL: Final = float(__import__("os").environ.get("DD", 50.0))
 """The number and the value of the doubtful opinions that are added for the lower bound. The width of the interval says
 most already: with two of them, buyers of `make market` without attackers got 2 % less for their money."""
@@ -119,8 +119,9 @@ _LEAST: Final = 0.2
 It is less as far as the owner of the subject is odd, too, so that many odd raters lift no odd owner.
 """
 
-_USUAL: Final = 0.5
-"""The weight by purchases of a usual buyer in `make market`. Only its own acts show that its opinions are false."""
+_UNBACKED: Final = 0.05
+"""The weight in a rating of an opinion whose rater bought nothing elsewhere. In lower bounds it has none: to pay an
+agent of one's own costs a fee, so a cent would rank it above all agents without ratings."""
 
 _WHOLLY: Final = 0.5
 """The share of paid feedback from which unpaid opinions count only as far as purchases back their raters. In
@@ -189,15 +190,13 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     size = ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     percent = opinions.percent[rows]
-    backed = _backed(context, rows)
-    trust, removed, contested = _weights(context, suspicion, rows, backed)
+    trust, removed, contested = weights(context, suspicion, rows)
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    evidence = trust * _ground(context, rows, backed)
-    last_weights = _last_weights(context.pair_of[rows[telling]], evidence[telling], len(context.pair))
-    trust *= _persistence(subject, telling, values, evidence, last_weights, minimum)
-    del telling, values, evidence, last_weights
+    last_weights = _last_weights(context.pair_of[rows[telling]], trust[telling], len(context.pair))
+    trust *= _persistence(subject, telling, values, trust, last_weights, minimum)
+    del telling, values, last_weights
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -207,7 +206,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
     caution = _caution(suspicion, rater)
-    lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread, backed, caution))
+    lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread, caution))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
     return Scores(
         score=model.quality_,
@@ -222,20 +221,20 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     )
 
 
-def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats | None) -> tuple[Floats, Floats, Flags]:
+def weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested."""
-    # Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and
-    # are not removed. Purchases from others back them, because nobody else can undo it. Anybody can write false
-    # opinions about a rival, so a subject is contested only by those that it wrote itself, or that an act of its own
-    # ties to it.
+    # Each rater of a subject counts once, however often it speaks. As far as payments are recorded, a rater counts by
+    # what it bought elsewhere, which nobody else can undo; otherwise, those that are odd by weak signs count less.
+    # Anybody can write false opinions about a rival, so a subject is contested only by those that it wrote itself, or
+    # that an act of its own ties to it.
     ledger, size = context.ledger, context.ledger.subjects
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
     pair = context.pair_of[rows]
     repeats = group_counts(pair, len(context.pair))[pair]
     own = rater == ledger.subject_account[subject]
     false = suspicion.row[rows]
-    if backed is not None:  # an attacker's praise beside an honest rater's makes one burst of both
-        false = np.where(suspicion.flagged[rater], false, false * (1 - np.minimum(backed / _USUAL, 1)))
+    reliance, backed = _reliance(context, rows), backing(context, rows)
+    false = np.where(suspicion.flagged[rater], false, (1 - reliance) * false)
     trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(suspicion.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
     by_subject = Groups.by(subject, size)
     every = np.maximum(by_subject.sums(1 / repeats), 1e-9)
@@ -245,11 +244,8 @@ def _weights(context: Context, suspicion: Suspicion, rows: Ints, backed: Floats 
     )
     trust /= np.sqrt(repeats)
     usual = _usual(suspicion)
-    credence = usual[rater]
-    credence *= credence
-    if backed is not None:
-        np.maximum(credence, backed, out=credence, casting="same_kind")
-    trust *= np.maximum(credence, (_LEAST * usual)[ledger.subject_account][subject], out=credence)
+    credence = np.maximum(np.maximum(usual[rater] ** 2, (_LEAST * usual)[ledger.subject_account][subject]), backed)
+    trust *= reliance * np.maximum(backed, _UNBACKED) + (1 - reliance) * credence
     return trust, removed, by_itself >= _CONTESTED
 
 
@@ -283,22 +279,11 @@ def _persistence(  # noqa: PLR0913, PLR0917
     return out
 
 
-def _backed(context: Context, rows: Ints) -> Floats | None:
-    """Return the weight of some opinions by what their raters bought; None if payments are not recorded."""
-    return None if context.paid_share < RECORDED else backing(context, rows)
-
-
-def _ground(context: Context, rows: Ints, backed: Floats | None) -> Floats | float:
-    """Return how far opinions tell that a subject changed. A rival's fresh accounts do not, if payments are known."""
-    if backed is None:
-        return 1.0
-    is_feedback = context.ledger.opinions.kind[rows] == Kind.FEEDBACK
-    return np.where(is_feedback, np.maximum(np.minimum(backed / _USUAL, 1), 1 - _recorded(context.paid_share)), 1.0)
-
-
-def _recorded(paid_share: float) -> float:
-    """Return how far payments are recorded, from 0 to 1, so that the first few paid opinions do not undo all others."""
-    return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
+def _reliance(context: Context, rows: Ints) -> Floats:
+    """Return how far some opinions count by what their raters bought, from 0 to 1: as far as payments are recorded."""
+    # Not at once, so that the first few paid opinions do not undo all others.
+    recorded = float(np.clip((context.paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0, 1.0))
+    return recorded * (context.ledger.opinions.kind[rows] == Kind.FEEDBACK)
 
 
 def _caution(suspicion: Suspicion, rater: Ints) -> float:
@@ -308,20 +293,22 @@ def _caution(suspicion: Suspicion, rater: Ints) -> float:
     return float(min(false / (_ATTACKED * (raters.sum() + _UNKNOWN)), 1.0))
 
 
-def _lower(  # noqa: PLR0913, PLR0917
-    context: Context, model: BiasModel, rows: Ints, spread: Floats, backed: Floats | None, caution: float
-) -> Floats:
+def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats, caution: float) -> Floats:
     """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
     # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
     # others, or who judge others where no payments are recorded.
     opinions, size = context.ledger.opinions, context.ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
-    ground = np.where(context.activity[rater] > THIN, 0.5, 0.2)
-    if backed is not None:
-        ground = np.maximum(backed, (1 - _recorded(context.paid_share)) * ground)
+    reliance, backed = _reliance(context, rows), backing(context, rows)
+    ground = np.maximum(backed, np.where(context.activity[rater] > THIN, 0.5, 0.2))
     ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
+    ground = reliance * backed / np.maximum(backed, _UNBACKED) + (1 - reliance) * ground
     weight = model.weight_ * ground
-    values = opinions.percent[rows] - model.bias_[rater]
+    percent = opinions.percent[rows]
+    # A severe rater's favourable opinion says more than it seems; a bad one never lifts the bound.
+    values = np.where(
+        percent < _NEUTRAL, np.minimum(percent - model.bias_[rater], percent), percent - model.bias_[rater]
+    )
     by_subject = Groups.by(subject, size)
     count, favourable = by_subject.sums(weight), by_subject.sums(weight * (values >= _NEUTRAL))
     doubtful, quantile = caution * _DOUBTFUL + (1 - caution) * _CALM, QUANTILE * (caution + (1 - caution) * _NARROW)
