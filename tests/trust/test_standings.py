@@ -88,17 +88,18 @@ def test_standing_says_what_it_rests_on(analysed):
     assert standing.lower < standing.rating < standing.upper
 
 
-def test_cost_to_fake_is_what_raters_paid_to_others_divided_by_those_whom_they_praise(analysed):
+def test_cost_to_fake_is_what_raters_spent_with_others_divided_by_those_whom_they_praise(analysed):
     of_others = sum(2.0 + 0.1 * number for number in range(HONEST)) / 2
-    assert of_others < analysed["server", 1].evidence_cost < of_others + HONEST * 0.1
-    assert analysed["server", 3].evidence_cost < RING * 0.1
+    assert 0.7 * of_others < analysed["server", 1].evidence_cost <= of_others
+    assert analysed["server", 3].evidence_cost == 0
 
 
 def test_agent_without_ratings_is_thin_and_has_no_rating():
     scene = Scene()
     scene.agent(1, "somebody")
     standing = by_key(Engine().fit(scene.tables()).standings())["server", 1]
-    assert (standing.status, standing.rating, standing.lower, standing.upper) == ("thin", None, 0.0, 100.0)
+    assert (standing.status, standing.rating, standing.upper) == ("thin", None, 100.0)
+    assert 0 < standing.lower < 60
     assert (standing.first_at, standing.evidence_cost) == (None, 0.0)
 
 
@@ -120,7 +121,7 @@ def test_money_that_goes_on_to_the_praised_agents_owner_buys_no_evidence():
         scene.transfer("dummy", "master", amount=50.0, ts=100 * DAY + 2500 + number)
     scene.payment("client 0", "master", 3, ts=50 * DAY)
     ring = by_key(Engine().fit(scene.tables()).standings())["server", 3]
-    assert ring.evidence_cost < 1
+    assert ring.evidence_cost == 0
 
 
 def test_client_stands_by_the_ratings_of_servers_and_by_what_it_paid():
@@ -131,7 +132,7 @@ def test_client_stands_by_the_ratings_of_servers_and_by_what_it_paid():
     client = by_key(Engine().fit(scene.tables()).standings())["client", 5]
     assert client.raters == 2
     assert client.paid == pytest.approx(2 * 2.1)
-    assert client.evidence_cost > client.paid
+    assert 0 < client.evidence_cost <= client.paid
 
 
 def test_table_has_the_published_columns_also_without_any_agent():

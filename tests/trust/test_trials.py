@@ -9,7 +9,6 @@ import pytest
 from bilateral.core.values.decision import TRIAL
 from bilateral.trust.decisions import ASKS, decide
 from bilateral.trust.features.context import Context
-from bilateral.trust.standing.evidence import Stayed
 from bilateral.trust.standing.standings import waiting
 from tests.trust.conftest import Scene, address_of, addressed
 
@@ -31,8 +30,7 @@ def waits(scene, now=AT + 100, known=(), cost=TRIAL):
     scene.payment("somebody", "stranger", None, ts=now)
     ledger = scene.ledger()
     costs = np.where(np.isin(ledger.agent_ids, known), cost, 0.0)
-    stayed = Stayed.of(ledger, np.arange(ledger.accounts), np.zeros(len(ledger.payer), bool))
-    reasons = waiting(Context.of(ledger), costs, stayed)
+    reasons = waiting(Context.of(ledger), costs)
     return {int(ledger.agent_ids[place]): reason for place, reason in reasons.items()}
 
 
