@@ -253,7 +253,8 @@ class _Coding:
         measured = np.flatnonzero(np.append(flags(pc.is_in(texts, pa.array(MEASURED_TAGS))), False)[tag])
         del tag, raw, percent
         agent = self.tenure(self.agent(feedback["agent_id"]), floats(feedback["ts"]))
-        measured = measured[(agent[measured] >= 0) & ~self._paid(measured, agent, pays)]
+        if len(measured):
+            measured = measured[(agent[measured] >= 0) & ~self._paid(measured, agent, pays)]
         agent[measured], self.dropped = -1, -len(measured)
         out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
         out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
