@@ -26,12 +26,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 23, 23, 23, 23, 23, 23, 23, 23, 23, 23, 23, 23, 23)
+  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 23, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 23)
+  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 23, 24)
   AND standing.side = 'server'
 
 -- agents: q=weather
@@ -1081,12 +1081,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 22, 23, 24, 25, 27, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31)
+  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 22, 23, 24, 25, 27, 31)
+  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 31)
   AND standing.side = 'server'
 
 -- agents: gate=tag%3Dstarred,minimum%3D50&gate=side%3Dclient,minimum%3D20

@@ -3,6 +3,7 @@
 from bilateral.core.values.feedback import (
     MAX_DECIMALS,
     MAX_VALUE,
+    MEASURED_TAGS,
     STANDARD_TAGS,
     FeedbackValue,
     HumanValue,
@@ -13,5 +14,5 @@ from bilateral.core.values.feedback import (
     value_to_stars,
 )
 
-__all__ = ["MAX_DECIMALS", "MAX_VALUE", "STANDARD_TAGS", "FeedbackValue", "HumanValue", "human_for_tag"]
-__all__ += ["resembled_tag", "stars_to_value", "value_for_tag", "value_to_stars"]
+__all__ = ["MAX_DECIMALS", "MAX_VALUE", "MEASURED_TAGS", "STANDARD_TAGS", "FeedbackValue", "HumanValue"]
+__all__ += ["human_for_tag", "resembled_tag", "stars_to_value", "value_for_tag", "value_to_stars"]

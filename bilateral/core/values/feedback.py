@@ -145,6 +145,12 @@ STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
 )
 
 
+MEASURED_TAGS: Final = (
+    *("reachable", "ownerVerified", "uptime", "successRate", "responseTime", "blocktimeFreshness", "revenues"),
+)
+"""The tags whose values a watchtower measures, spelled as the best practices spell them. They are no opinions of
+quality, and anybody can run ten watchtowers, so the analysis takes only those of raters who paid the agent."""
+
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
 """The tags of feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
 

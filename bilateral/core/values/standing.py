@@ -67,7 +67,7 @@ class Standing:
         lower: The value that the rating has at least. Rank by it.
         upper: The value that it has at most.
         effective_raters: The independent raters that the evidence is worth, at most `raters`.
-        raters: The distinct raters.
+        raters: The distinct raters of the present owner, without those who only measured and never paid it.
         payments: The payments for the agent that stayed with it; on the client side, those of the agent.
         paid: Their sum, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None without any.

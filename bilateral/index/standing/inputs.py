@@ -233,7 +233,8 @@ class _Reading:
         self._places["ratings"] = opinions.Places(rows)
         is_client = pc.equal(rows["kind"], "client")
         speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
-        handed_over = pc.is_in(rows["agent_id"], pa.array(self._periods, pa.int64()))
+        moved = pa.array(sorted(self._periods.keys() & self._speaker.keys()), pa.int64())
+        handed_over = pc.is_in(rows["agent_id"], moved)
         if pc.any(handed_over).as_py():  # what servers said of an earlier owner is not about who has the agent now
             places = np.flatnonzero(handed_over)
             claims = rows.select(["agent_id", "ts"]).take(places).to_pylist()

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.core.payments.contracts import CANONICAL
-from bilateral.trust.tables.arrays import Flags, Floats, Ints, distinct_keys, first_of, lexical_order, pairs
+from bilateral.core.values import MEASURED_TAGS
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, contained, distinct_keys, first_of, lexical_order, pairs
 from bilateral.trust.tables.columns import (
     at,
     coded_together,
@@ -198,7 +199,7 @@ class _Coding:
         offsets = np.concatenate([[0], np.cumsum(kinds)])
         feedback, ratings, validations = self.tables.feedback, self.tables.ratings, self.tables.validations
         out = Opinions.empty(feedback.num_rows + ratings.num_rows + validations.num_rows)
-        tags, constant = self._feedback(out, offsets)
+        tags, constant = self._feedback(out, offsets, pays)
         if feedback["payment_tx"].null_count < feedback.num_rows:
             says = out.rater[: feedback.num_rows], self.agent(feedback["agent_id"])
             out.put(0, payment=proven(feedback["payment_tx"], self.tables.payments["tx"], pays, says))
@@ -231,10 +232,17 @@ class _Coding:
             row=np.arange(len(response)),
         )
         every, sorted_opinions = len(out), out.sorted()
-        self.dropped = every - len(sorted_opinions)
+        self.dropped += every - len(sorted_opinions)
         return sorted_opinions, tags, constant
 
-    def _feedback(self, out: Opinions, offsets: Ints) -> tuple[list[str], Ints]:
+    def _paid(self, rows: Ints, agent: Ints, pays: tuple[Ints, Ints]) -> Flags:
+        """Mark the feedback, among some rows, whose client ever paid the agent."""
+        payer, paid = pays[0], self.tenure(pays[1], floats(self.tables.payments["ts"]))
+        some = (payer >= 0) & (paid >= 0) & (floats(self.tables.payments["amount"]) > 0)
+        clients, size = self.accounts["feedback", "client"][rows], len(self.addresses)
+        return contained(pairs(agent[rows], clients, size), distinct_keys(pairs(paid[some], payer[some], size)))
+
+    def _feedback(self, out: Opinions, offsets: Ints, pays: tuple[Ints, Ints]) -> tuple[list[str], Ints]:
         """Write the feedback, but for its payments, and return the tags and the constant ones."""
         feedback = self.tables.feedback
         texts = distinct(feedback["tag"]).drop_null()
@@ -242,8 +250,12 @@ class _Coding:
         percent, constant = scaled(raw, tag, texts.to_pylist())
         out.put(0, tag=tag, raw=raw, percent=percent)
         kind = np.where(np.isin(tag, constant), np.int8(Kind.CONSTANT_TAG), np.int8(Kind.FEEDBACK))
+        measured = np.flatnonzero(np.append(flags(pc.is_in(texts, pa.array(MEASURED_TAGS))), False)[tag])
         del tag, raw, percent
         agent = self.tenure(self.agent(feedback["agent_id"]), floats(feedback["ts"]))
+        if len(measured):
+            measured = measured[(agent[measured] >= 0) & ~self._paid(measured, agent, pays)]
+        agent[measured], self.dropped = -1, -len(measured)
         out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
         out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
         return texts.to_pylist(), constant

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.core.values import STANDARD_TAGS
+from bilateral.core.values import MEASURED_TAGS, STANDARD_TAGS
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, lexical_order
 from bilateral.trust.tables.columns import distinct, positions
 from bilateral.trust.tables.searches import first_equal
@@ -40,7 +40,7 @@ class Opinions:
     Attributes:
         rater: The account that judges.
         subject: The subject, numbered over all kinds.
-        percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no known scale.
+        percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no scale of quality.
         raw: The value as it was given.
         tag: The code of the tag; -1 for other tables than the feedback.
         ts: The time in Unix seconds.
@@ -113,6 +113,8 @@ def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
             standard = STANDARD_TAGS.get(text)
             if standard is not None and standard.highest is not None and standard.lowest is not None:
                 low, high = float(standard.lowest), float(standard.highest)
+            elif text in MEASURED_TAGS:  # less milliseconds are better, and revenues say nothing of quality
+                continue
             elif len(rows) >= _CONSTANT_ROWS:
                 low, high = np.quantile(raw[rows], [0.01, 0.99])
                 if low == high:

@@ -72,11 +72,11 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 """Columns that a table may lack.
 
 `operators` are the accounts that an owner approved for an agent, now or before. `holders` are the accounts that held
-the agent, and since when; what was said of it is judged against its holder of then, null if unknown. It may be null for
-an agent that never changed hands. `blind` is true for a rating that was sealed before its server could see the
-client's feedback, so it cannot answer that. `funds` is false for a transfer that cannot be the first of its receiver.
-`coin` is the symbol of the coin that a transfer sent, such as `ETH`; null for the unit of payments. Amounts of a coin
-are neither added to payments nor compared with them.
+the agent, and since when. It may be null for an agent that never changed hands. What was said of an agent and paid to
+it is about its holder of then, and about nobody if that account is null, which is unknown. `blind` is true for a rating
+that was sealed before its server could see the client's feedback, so it cannot answer that. `funds` is false for a
+transfer that cannot be the first of its receiver. `coin` is the symbol of the coin that a transfer sent, such as `ETH`;
+null for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {

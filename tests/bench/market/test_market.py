@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench.market.measures import gini, outcome, play
+from bench.market.play import Log, address
 from bench.market.policies import Ranking, mean
 from tests.bench.market.conftest import SMALL
 
@@ -63,6 +64,20 @@ def test_proofs_of_payment_name_a_payment_of_the_rater_to_the_agent(attacked):
     rows = log.feedback["payment"][proven]
     assert (log.payments["payer"][rows] == log.feedback["client"][proven]).all()
     assert (log.payments["agent"][rows] == log.feedback["agent"][proven]).all()
+
+
+def test_payments_go_to_the_owner_of_their_time_and_tables_say_who_held_an_agent():
+    log = Log(1)
+    seller, buyer, client = log.open(3)
+    (agent,) = log.agents.add(owner=seller, kind=0, ts=0.0)
+    log.pay(client, agent, 1.0, 10.0)
+    log.hand_over(agent, buyer, 10.0)
+    log.pay(client, agent, 1.0, 11.0)
+    names, tables = [address(1, number) for number in (seller, buyer)], log.tables()
+    assert tables.payments["payee"].to_pylist() == names
+    assert tables.agents["owner"].to_pylist() == names[1:]
+    holders = [{"account": names[0], "since": 0.0}, {"account": names[1], "since": 10.0}]
+    assert tables.agents["holders"].to_pylist() == [holders]
 
 
 def test_inequality_is_zero_among_equals_and_all_but_one_share_where_one_has_all():

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import insert, select, text
 
+from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.events import Approval, ApprovalForAll, Transfer
+from bilateral.core.events import Approval, ApprovalForAll, ClientRated, Transfer, ValidationResponse
 from bilateral.index.changes.queries import FeedFilter, read_feed
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as index_schema
@@ -26,6 +27,7 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.features.reviews import Reviews
 from bilateral.trust.results import Results
+from simulation.events import ADDRESSES
 from tests.index.analysis.conftest import KEY, collector
 from tests.index.analysis.story import NOBODY, RING
 
@@ -166,6 +168,36 @@ def test_holders_are_read_from_transfers(indexed, market):
     ]
     assert [holder["account"] for holder in stored[2]["holders"]] == [market.owners[1], None]
     assert {number for number, row in stored.items() if row["holders"]} == {1, 2}
+
+
+def test_evidence_of_an_earlier_owner_does_not_count_for_who_has_the_agent_now(indexed, market):
+    first, second = market.owners[0], market.clients[2]
+    rated = {"registry": ADDRESSES[Registry.BIDIRECTIONAL], "client_id": 1, "server_id": 2}
+    answered = {"registry": ADDRESSES[Registry.VALIDATION], "validator_address": second, "agent_id": 3}
+    answered |= {"request_hash": b"1" * 32, "response_uri": "", "response_hash": bytes(32), "tag": ""}
+    with indexed.begin() as connection:
+        before = {row["agent_id"]: row for row in _servers(connection)}
+        add_events(
+            connection,
+            Transfer,
+            first,
+            {"from_address": first, "to_address": second, "agent_id": 1, "log_index": 500},
+        )
+        add_events(connection, ClientRated, first, *({**rated, "rating": at, "block_time": at} for at in (10, 2**31)))
+        add_events(connection, ValidationResponse, first, answered | {"response": 100, "block_time": 10})
+        connection.execute(text("UPDATE agent SET owner = :owner, wallet = NULL WHERE agent_id = 1"), {"owner": second})
+        tables = read_tables(connection, *KEY.columns.values())
+        after = {row["agent_id"]: row for row in _servers(connection)}
+    assert tables.tables.ratings["client"].to_pylist() == [first, second]
+    assert (tables.tables.validations.num_rows, tables.left_out) == (0, 1)  # who has the agent did not then
+    reasons = {reason["code"]: reason for reason in json.loads(after[1]["reasons"])}
+    assert after[1]["raters"] == 0 < before[1]["raters"]
+    assert reasons["owner_changed"]["figures"] == {"at": 2_000_000_000, "raters": before[1]["raters"], "payments": 0}
+
+
+def _servers(connection):
+    table = Engine().fit(read_tables(connection, *KEY.columns.values()).tables).standings()
+    return [row for row in table.to_pylist() if row["side"] == "server"]
 
 
 def test_a_second_analysis_replaces_the_first(analysed):
