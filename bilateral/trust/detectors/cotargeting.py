@@ -17,7 +17,7 @@ from bilateral.trust.detectors.base import Detector
 from bilateral.trust.features.context import Context, inflation_odds, unpaid_odds
 from bilateral.trust.features.findings import Basis, Finding
 from bilateral.trust.features.significance import adjusted, excess, fisher
-from bilateral.trust.features.ties import FUNDER, Grouping, joining
+from bilateral.trust.features.ties import FUNDER, Grouping
 from bilateral.trust.tables.arrays import Floats, Ints, contained, group_sums, pairs, segments, unpaired
 from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
@@ -152,7 +152,7 @@ class CoTargeting(Detector):
                     actors=actors,
                     subjects=subjects,
                     opinions=positions,
-                    transfers=joining(context.ledger, context.ties, cells.grouping, actors),
+                    transfers=context.ties.joining(cells.grouping, actors),
                     weight=(1.0 if cells.grouping.is_control else 0.7)
                     * (1.0 if hits > _PAIR else 0.4)
                     * _oddness(context, positions),
@@ -199,7 +199,7 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
     """Return the group of each account; -1 for customers of an exchange who share nothing else."""
     if grouping.name != FUNDER:
         return grouping.group
-    return np.where(context.ties.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
+    return np.where(context.ties.is_hub[np.maximum(context.ties.funder, 0)], -1, grouping.group)
 
 
 def _limits(context: Context, edges: _Edges) -> _Limits:

@@ -132,8 +132,7 @@ def standings(
 def hands(context: Context) -> Ints:
     """Return the hand that each account belongs to, as the number of one of its accounts."""
     ties = context.ties
-    alone = np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts))
-    return np.asarray(np.where(ties.collector >= 0, ties.collector, alone))
+    return np.asarray(np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts)))
 
 
 def _table(  # noqa: PLR0913, PLR0917
