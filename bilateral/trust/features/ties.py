@@ -22,6 +22,10 @@ FUNDER: Final = "one funder"
 _SHARED: Final = 2
 """The accounts that a group needs."""
 
+_DUST: Final = 10.0
+"""The multiple of the first funds of an account that another must have sent before its first act to count as their
+source. A gift is usually less; so a frame costs more than the account began with."""
+
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
 
@@ -61,8 +65,8 @@ class Ties:
     """All groupings of accounts.
 
     Attributes:
-        funder: The account that sent each account most of the money with which it began; -1 if unknown.
-        funding: The position of its first transfer of that money; -1 if unknown.
+        funder: The source of the money with which each account began; -1 if unknown.
+        funding: The position of its first transfer; -1 if unknown.
         root: The earliest ancestor of each account by funding, below any exchange.
         is_hub: Marks the exchanges. A tie through them means nothing.
         born: The time at which each account is first seen.
@@ -111,9 +115,8 @@ def ties_of(ledger: Ledger) -> Ties:
 
 
 def _funding(ledger: Ledger) -> Ints:
-    """Return the first transfer of whoever sent each account most of the money with which it began."""
-    # The first sender may be a stranger whose dust arrives before the account's own money does. Coins compare by their
-    # usual amounts.
+    """Return the transfer that funded each account: the first one, unless it is dust beside what another sent."""
+    # A stranger's dust may arrive before the account's own money does. Coins compare by their usual amounts.
     funding = ledger.funding.astype(np.int64)
     began = first_acts(ledger)
     rows = np.flatnonzero((ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst))
@@ -132,6 +135,7 @@ def _funding(ledger: Ledger) -> Ints:
         amount[of_coin] /= max(float(np.median(amount[of_coin])), 1e-12)
     starts = np.flatnonzero(first_of(keys))
     total, first = np.add.reduceat(amount, starts), rows[starts]  # transfers are sorted by time
+    total[ledger.src[first] == ledger.funder[ledger.dst[first]]] *= _DUST
     best = lexical_order(-first, total, ledger.dst[first])
     funding[ledger.dst[first[best]]] = first[best]  # the last one of each account is written last
     return funding
