@@ -93,6 +93,8 @@ class CoTargeting(Detector):
         crowded = max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD
         limits = _limits(context, edges) if crowded else None
         for grouping in context.ties.groupings:
+            if grouping.only_ranks:
+                continue
             cells, count = self._cells(context, grouping, edges, limits)
             discovered.append(cells)
             tests += count

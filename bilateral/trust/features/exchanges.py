@@ -12,6 +12,7 @@ from bilateral.trust.tables.arrays import (
     Flags,
     Floats,
     Ints,
+    contained,
     distinct_keys,
     first_of,
     group_counts,
@@ -78,8 +79,7 @@ def _by_purchases(ledger: Ledger, funder: Ints) -> Flags | None:
     early = busy[np.argsort(began[busy], kind="stable")[: max(int(_EARLY * len(busy)), _FIRST)]]
     is_early = np.zeros(size, bool)
     is_early[early] = True
-    usual_price = float(np.median(usual[is_early[payer]]))
-    lost = np.minimum(left, usual_price)
+    lost = np.minimum(left, float(np.median(usual[is_early[payer]])))
     by_early = group_counts(owner[is_early[payer]], size)
     total = lost[by_early[owner] >= _SEVERAL].sum()
     if total < _ENOUGH:
@@ -90,7 +90,7 @@ def _by_purchases(ledger: Ledger, funder: Ints) -> Flags | None:
     payer, owner, lost, source = payer[rows], owner[rows], lost[rows], source[rows]
     keys = pairs(source, owner, size)
     own, own_count = np.unique(keys[is_early[payer]], return_counts=True)
-    rows = np.flatnonzero(by_early[owner] - look_up(keys, own, own_count) >= _SEVERAL)
+    rows = np.flatnonzero(by_early[owner] - look_up(keys, own, own_count.astype(np.float64)) >= _SEVERAL)
     keys, place = np.unique(keys[rows], return_inverse=True)
     of_seller = np.minimum(group_sums(lost[rows], place, len(keys)), _OF_SELLER * needed)
     of_funder = group_sums(of_seller, unpaired(keys, size)[0], size)
@@ -115,14 +115,15 @@ def _purchases(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     if not len(starts):
         return payer, owner, amount, paid_at, amount
     paid = np.add.reduceat(amount, starts)
-    payer, owner = unpaired(keys[starts], size)
+    clients, sellers = unpaired(keys[starts], size)
     count = np.diff(starts, append=len(keys))
     moved = np.flatnonzero(ledger.comparable)
     back = pairs(ledger.dst[moved], ledger.src[moved], size)
-    returned, place = np.unique(back[np.isin(back, keys[starts])], return_inverse=True)
-    sent = group_sums(ledger.sent[moved][np.isin(back, keys[starts])], place, len(returned))
+    answers = contained(back, keys[starts])
+    returned, place = np.unique(back[answers], return_inverse=True)
+    sent = group_sums(ledger.sent[moved][answers], place, len(returned))
     left = np.maximum(paid - look_up(keys[starts], returned, sent), 0.0)
-    return payer, owner, left, paid_at[starts], paid / count
+    return clients, sellers, left, paid_at[starts], paid / count
 
 
 def _by_opinions(ledger: Ledger, funder: Ints) -> Flags | None:

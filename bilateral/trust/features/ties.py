@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from bilateral.trust.features.exchanges import exchanges
-from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense, first_of, lexical_order, pairs, runs
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense, first_of, lexical_order, pairs, runs, unpaired
 from bilateral.trust.tables.ledger import Ledger
 
 DEPTH: Final = 8
@@ -18,6 +18,12 @@ DEPTH: Final = 8
 
 FUNDER: Final = "one funder"
 """The name of the grouping by first funds alone, of whatever time and amount."""
+
+COLLECTOR: Final = "one collector of their money"
+"""The name of the grouping by where money ends. It ranks alone: an escrow or a bridge collects from customers."""
+
+_SENDERS: Final = 150
+"""The accounts that send to one collector at most."""
 
 _SHARED: Final = 2
 """The accounts that a group needs."""
@@ -46,13 +52,15 @@ class Grouping:
         name: The accounts' common property.
         group: The group of each account; -1 for accounts without one.
         size: The number of groups.
-        is_control: Marks a grouping that shows common control. The others show a coincidence of time only.
+        is_control: Marks a grouping that shows common control. The others show a coincidence of time, or customers.
+        only_ranks: Marks a grouping that is no evidence against anybody, and that the learned ranking sees alone.
     """
 
     name: str
     group: Ints
     size: int
     is_control: bool
+    only_ranks: bool = False
 
     @property
     def label(self) -> str:
@@ -99,19 +107,23 @@ def ties_of(ledger: Ledger) -> Ties:
     is_hub = exchanges(ledger, funder)
     born = _first_events(ledger)
     root = roots(funder, is_hub)
+    sells = np.zeros(ledger.accounts + 1, bool)  # the last one is for unknown accounts
+    sells[ledger.owner] = sells[ledger.wallet] = sells[ledger.payee] = True
     keys_by_name: list[tuple[str, Ints, bool]] = [
         (FUNDER, funder, True),
         ("one funder within an hour", runs(funder, funded_at, HOUR), True),
         ("one funder within a day", runs(funder, funded_at, DAY / 4), True),
         ("one funder and one amount", _amounts(funder, amount), True),
         ("one source of funds", root, True),
+        (COLLECTOR, _collectors(ledger, funder, sells), False),
         ("the hour of their birth", _born_together(born), False),
     ]
     groupings = []
     for name, keys, is_control in keys_by_name:
         group, size = dense(keys, _SHARED)
-        groupings.append(Grouping(name, group, size, is_control))
-    return Ties(tuple(groupings), funder, funding, root, is_hub, born, _acknowledged(ledger, funder, root, is_hub))
+        groupings.append(Grouping(name, group, size, is_control, only_ranks=name == COLLECTOR))
+    acknowledged = _acknowledged(ledger, (funder, root), is_hub, sells)
+    return Ties(tuple(groupings), funder, funding, root, is_hub, born, acknowledged)
 
 
 def _funding(ledger: Ledger) -> Ints:
@@ -141,10 +153,9 @@ def _funding(ledger: Ledger) -> Ints:
     return funding
 
 
-def _acknowledged(ledger: Ledger, funder: Ints, root: Ints, is_hub: Flags) -> Flags:
+def _acknowledged(ledger: Ledger, ties: tuple[Ints, Ints], is_hub: Flags, sells: Flags) -> Flags:
     """Mark the accounts that sent money to their funder, or to an account with the same source of funds."""
-    sells = np.zeros(ledger.accounts + 1, bool)
-    sells[ledger.owner] = sells[ledger.wallet] = sells[ledger.payee] = True
+    funder, root = ties
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     src, dst = ledger.src[inside], ledger.dst[inside]
     own = funder[src]
@@ -210,3 +221,16 @@ def _born_together(born: Floats) -> Ints:
         return np.full(len(born), -1, np.int64)
     gap = float(np.median(np.diff(np.sort(born[inside]))))
     return runs(np.where(inside, 0, -1), born, min(0.4 * gap, HOUR))
+
+
+def _collectors(ledger: Ledger, funder: Ints, sells: Flags) -> Ints:
+    """Return the account that gets most transfers of each account, unless it sells or many send to it."""
+    out = np.full(ledger.accounts, -1, np.int64)
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    keys, counts = np.unique(pairs(ledger.src[inside], ledger.dst[inside], ledger.accounts), return_counts=True)
+    src, dst = unpaired(keys, ledger.accounts)
+    senders = np.bincount(dst, minlength=ledger.accounts)
+    usual = (senders[dst] >= _SHARED) & (senders[dst] <= _SENDERS) & (funder[dst] != src) & ~sells[dst]
+    order = np.argsort(counts[usual], kind="stable")
+    out[src[usual][order]] = dst[usual][order]
+    return out
