@@ -157,7 +157,8 @@ class CoTargeting(Detector):
                     transfers=context.ties.joining(cells.grouping, actors),
                     weight=(1.0 if cells.grouping.is_control else 0.7)
                     * (1.0 if hits > _PAIR else 0.4)
-                    * _oddness(context, positions),
+                    * _oddness(context, positions)
+                    * context.ties.puppetry(actors),
                     basis=Basis.CONTROL,
                     confidence=np.full(len(actors), confidence),
                     sentence=(

@@ -128,7 +128,10 @@ class Links(Detector):
                 q_value = float(q_values[start + place])
                 moved = _transfers(context, link, link.rows[parts[place]], account, (sent, gifts))
                 ends = opinions.rater, account
-                findings.append(self._finding(ends, link, parts[place], q_value, statistics[place], moved))
+                finding = self._finding(ends, link, parts[place], q_value, statistics[place], moved)
+                if link.funds:
+                    finding = replace(finding, weight=context.ties.puppetry(finding.actors))
+                findings.append(finding)
             start += len(parts)
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 

@@ -4,7 +4,8 @@ Anybody can send dust to many accounts, or let a few buy from each other. So an 
 lose: money that stayed with sellers whom early buyers with other sources of funds paid as well.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 
@@ -56,53 +57,83 @@ _WEEKS: Final = 14 * 86400.0
 """The time over which its customers begin to judge others, where payments are not recorded."""
 
 
-def exchanges(ledger: Ledger, funder: Ints) -> Flags:
+@dataclass(frozen=True)
+class Purchases:
+    """The money of each pair of payer and owner that stayed with the owner.
+
+    Attributes:
+        lost: The money, at most the usual price.
+        usual: The usual price: the median of what early payers paid in the mean; 0 if there are none.
+        is_early: Marks the early payers.
+        by_early: The number of early payers of each owner.
+    """
+
+    payer: Ints
+    owner: Ints
+    lost: Floats
+    usual: float
+    is_early: Flags
+    by_early: Ints
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Self:
+        """Add up payments."""
+        size = ledger.accounts
+        payer, owner, left, first, mean = _stayed(ledger)
+        began, _ = spans(first, payer, size)
+        busy = np.flatnonzero(group_counts(payer, size) >= _SEVERAL)
+        early = busy[np.argsort(began[busy], kind="stable")[: max(int(_EARLY * len(busy)), _FIRST)]]
+        is_early = np.zeros(size, bool)
+        is_early[early] = True
+        by_early = is_early[payer]
+        usual = float(np.median(mean[by_early])) if len(early) else 0.0
+        return cls(payer, owner, np.minimum(left, usual), usual, is_early, group_counts(owner[by_early], size))
+
+    @property
+    def is_enough(self) -> bool:
+        """True if enough was bought to tell who buys for itself."""
+        return float(self.lost[self.by_early[self.owner] >= _SEVERAL].sum()) >= _ENOUGH
+
+    def independence(self, root: Ints) -> Floats:
+        """Return what each account lost to sellers of other sources of funds, in usual prices, at most 1."""
+        if not self.is_enough:
+            return np.zeros(len(root))
+        others = (self.by_early[self.owner] >= _SEVERAL) & (root[self.owner] != root[self.payer])
+        lost = group_sums(self.lost[others], self.payer[others], len(root))
+        return np.asarray(np.minimum(lost / self.usual, 1.0))
+
+
+def exchanges(ledger: Ledger, purchases: Purchases, funder: Ints) -> Flags:
     """Mark the exchanges among the funders of all accounts."""
-    if (ledger.payer >= 0).sum() >= _RECORDED * len(ledger.opinions):
-        marked = _by_purchases(ledger, funder)
-    else:
-        marked = _by_opinions(ledger, funder)
-    if marked is not None:
-        return marked
+    if (ledger.payer >= 0).sum() < _RECORDED * len(ledger.opinions):
+        return _by_opinions(ledger, funder)
+    if purchases.is_enough:
+        return _by_purchases(purchases, funder)
     return np.bincount(funder[funder >= 0], minlength=ledger.accounts) > _UNUSED
 
 
-def _by_purchases(ledger: Ledger, funder: Ints) -> Flags | None:
-    """Mark the exchanges by what their customers lose; None if too little was bought."""
-    size = ledger.accounts
-    payer, owner, left, first, usual = _purchases(ledger)
-    sellers = group_counts(payer, size)
-    began, _ = spans(first, payer, size)
-    busy = np.flatnonzero(sellers >= _SEVERAL)
-    if not len(busy):
-        return None
-    early = busy[np.argsort(began[busy], kind="stable")[: max(int(_EARLY * len(busy)), _FIRST)]]
-    is_early = np.zeros(size, bool)
-    is_early[early] = True
-    lost = np.minimum(left, float(np.median(usual[is_early[payer]])))
-    by_early = group_counts(owner[is_early[payer]], size)
-    total = lost[by_early[owner] >= _SEVERAL].sum()
-    if total < _ENOUGH:
-        return None
-    needed = min(_LOST, _PART * total)
+def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
+    """Mark the exchanges by what their customers lose."""
+    size, payer, owner = len(funder), purchases.payer, purchases.owner
+    by_early, is_early = purchases.by_early, purchases.is_early
+    needed = min(_LOST, _PART * float(purchases.lost[by_early[owner] >= _SEVERAL].sum()))
     source = funder[payer]
-    rows = np.flatnonzero((source >= 0) & (funder[owner] != source) & (lost > 0))
-    payer, owner, lost, source = payer[rows], owner[rows], lost[rows], source[rows]
-    keys = pairs(source, owner, size)
+    rows = np.flatnonzero((source >= 0) & (funder[owner] != source) & (purchases.lost > 0))
+    payer, source, lost = payer[rows], source[rows], purchases.lost[rows]
+    keys = pairs(source, owner[rows], size)
     own, own_count = np.unique(keys[is_early[payer]], return_counts=True)
-    rows = np.flatnonzero(by_early[owner] - look_up(keys, own, own_count.astype(np.float64)) >= _SEVERAL)
-    keys, place = np.unique(keys[rows], return_inverse=True)
-    of_seller = np.minimum(group_sums(lost[rows], place, len(keys)), _OF_SELLER * needed)
+    vouched = np.flatnonzero(by_early[owner[rows]] - look_up(keys, own, own_count.astype(np.float64)) >= _SEVERAL)
+    keys, place = np.unique(keys[vouched], return_inverse=True)
+    of_seller = np.minimum(group_sums(lost[vouched], place, len(keys)), _OF_SELLER * needed)
     of_funder = group_sums(of_seller, unpaired(keys, size)[0], size)
-    customers = group_counts(unpaired(distinct_keys(pairs(source[rows], payer[rows], size)), size)[0], size)
-    marked: Flags = (customers >= _CUSTOMERS) & (of_funder >= needed)
+    customers = group_counts(unpaired(distinct_keys(pairs(source[vouched], payer[vouched], size)), size)[0], size)
     # Where one exchange funds most people, nobody else is there to vouch for sellers.
-    funded = funder[early]
-    most = np.bincount(funded[funded >= 0], minlength=size) * 2 > max(len(early), _CUSTOMERS)
-    return marked | most
+    of_early = funder[is_early]
+    most = np.bincount(of_early[of_early >= 0], minlength=size) * 2 > max(len(of_early), _CUSTOMERS)
+    return np.asarray(((customers >= _CUSTOMERS) & (of_funder >= needed)) | most)
 
 
-def _purchases(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     """Return payer and seller of each pair, the money that stayed, the time of the first payment and the mean one."""
     size = ledger.accounts
     rows = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
@@ -126,7 +157,7 @@ def _purchases(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     return clients, sellers, left, paid_at[starts], paid / count
 
 
-def _by_opinions(ledger: Ledger, funder: Ints) -> Flags | None:
+def _by_opinions(ledger: Ledger, funder: Ints) -> Flags:
     """Mark the exchanges by the accounts that judge several others, where payments are not recorded."""
     opinions, size = ledger.opinions, ledger.accounts
     feedback = opinions.kind == Kind.FEEDBACK
@@ -138,7 +169,7 @@ def _by_opinions(ledger: Ledger, funder: Ints) -> Flags | None:
     several = group_counts(unpaired(judged, size)[0], size) >= _SEVERAL
     rows = rows[several[rater[rows]]]
     if not len(rows):
-        return None
+        return np.bincount(funder[funder >= 0], minlength=size) > _UNUSED
     began, _ = spans(ts[rows], rater[rows], size)
     customers = np.flatnonzero(np.isfinite(began))
     first, last = spans(began[customers], funder[customers], size)

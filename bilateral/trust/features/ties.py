@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from bilateral.trust.features.exchanges import exchanges
+from bilateral.trust.features.exchanges import Purchases, exchanges
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense, first_of, lexical_order, pairs, runs, unpaired
 from bilateral.trust.tables.ledger import Ledger
 
@@ -80,6 +80,7 @@ class Ties:
         born: The time at which each account is first seen.
         acknowledged: Marks the accounts that sent money to their funder or to its other accounts, unless these sell.
             Only they confirm the tie by an act of their own: anybody can send money to a fresh account.
+        independence: What each account lost to sellers with other sources of funds, in usual prices, at most 1.
     """
 
     groupings: tuple[Grouping, ...]
@@ -89,6 +90,11 @@ class Ties:
     is_hub: Flags
     born: Floats
     acknowledged: Flags
+    independence: Floats
+
+    def puppetry(self, accounts: Ints) -> float:
+        """Return from 0 to 1 how far accounts with a tie do nothing but what they may be made for."""
+        return float(max(1 - 2 * self.independence[accounts].mean(), 0.0)) if len(accounts) else 1.0
 
     def joining(self, grouping: Grouping, accounts: Ints) -> Ints:
         """Return the transfers that put accounts into a group."""
@@ -104,7 +110,8 @@ def ties_of(ledger: Ledger) -> Ties:
         np.where(is_funded, values[np.maximum(funding, 0)], missing) if len(values) else np.full(len(funding), missing)
         for values, missing in ((ledger.src.astype(np.int64), -1), (ledger.sent_at, np.nan), (ledger.sent, np.nan))
     )
-    is_hub = exchanges(ledger, funder)
+    purchases = Purchases.of(ledger)
+    is_hub = exchanges(ledger, purchases, funder)
     born = _first_events(ledger)
     root = roots(funder, is_hub)
     sells = np.zeros(ledger.accounts + 1, bool)  # the last one is for unknown accounts
@@ -123,7 +130,8 @@ def ties_of(ledger: Ledger) -> Ties:
         group, size = dense(keys, _SHARED)
         groupings.append(Grouping(name, group, size, is_control, only_ranks=name == COLLECTOR))
     acknowledged = _acknowledged(ledger, (funder, root), is_hub, sells)
-    return Ties(tuple(groupings), funder, funding, root, is_hub, born, acknowledged)
+    independence = purchases.independence(np.where(is_hub, -1, root))
+    return Ties(tuple(groupings), funder, funding, root, is_hub, born, acknowledged, independence)
 
 
 def _funding(ledger: Ledger) -> Ints:
