@@ -32,6 +32,9 @@ _SOURCE: Final = "judge an account of their own source of funds"
 _FEW: Final = 3
 """The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
 
+_LONE: Final = 0.4
+"""The weight of one opinion about an account with the same funds: friends who fund each other buy from each other."""
+
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
 
@@ -130,7 +133,8 @@ class Links(Detector):
                 ends = opinions.rater, account
                 finding = self._finding(ends, link, parts[place], q_value, statistics[place], moved)
                 if link.funds:
-                    finding = replace(finding, weight=context.ties.puppetry(finding.actors))
+                    lone = 1.0 if len(parts[place]) > 1 else _LONE
+                    finding = replace(finding, weight=lone * context.ties.puppetry(finding.actors))
                 findings.append(finding)
             start += len(parts)
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
