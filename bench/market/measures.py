@@ -1,7 +1,7 @@
 """The measures of a market that was played: in money, and by the truth that no policy saw."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from bench.market.attackers import Attackers, Campaign, Memory
-from bench.market.play import GOOD, Array, Market, Policy
+from bench.market.play import EXCHANGES, GOOD, Array, Log, Market, Policy
 from bench.market.policies import Ranking, by_counts, fitted, held
 from bench.market.settings import Settings
 
@@ -148,6 +148,62 @@ def free_market(settings: Settings, accounts: int, seed: int) -> Market:
         seed: Decides all draws.
     """
     return Market(replace(settings, accounts=accounts), Ranking("mean by counts", by_counts), seed).run()
+
+
+def joined(markets: Sequence[Market], crossing: float = 0.0, seed: int = 0) -> Log:
+    """Return the rows of several markets as one: platforms with the same exchanges, and agents of their own.
+
+    Args:
+        markets: The markets, which were played. Their accounts and agents follow one another in their order.
+        crossing: The share of purchases for which a buyer of the next market pays and rates instead of its own.
+        seed: Decides which, and who buys.
+    """
+    log, random = Log(markets[0].log.seed), np.random.default_rng([seed, 3])
+    log.open(EXCHANGES)
+    first = EXCHANGES
+    shifts = []
+    for market in markets:
+        shifts.append(first - EXCHANGES)
+        first += market.log.accounts - EXCHANGES
+    log.accounts = first
+    for place, (market, shift) in enumerate(zip(markets, shifts, strict=True)):
+        following = (place + 1) % len(markets)
+        guests = markets[following].people
+        weight = guests.needs * (guests.born <= 0)
+        own = market.log
+        _append(log, own, shift)
+        payee = own.agents["owner"][own.payments["agent"]]
+        returned = np.isin(pairs(payee, own.payments["payer"]), pairs(own.transfers["src"], own.transfers["dst"]))
+        crosses = ~returned & (random.random(len(own.payments)) < crossing)
+        guest = random.choice(guests.buyers, int(crosses.sum()), p=weight / weight.sum()) + shifts[following]
+        rows = np.flatnonzero(crosses) + len(log.payments) - len(crosses)
+        log.payments["payer"][rows] = guest
+        payer_of = np.where(log.feedback["payment"] >= 0, log.feedback["payment"], 0)
+        paid = np.isin(log.feedback["payment"], rows)
+        log.feedback["client"][paid] = log.payments["payer"][payer_of[paid]]
+    return log
+
+
+def pairs(left: Array, right: Array) -> Array:
+    """Return one number for each pair of accounts."""
+    return left * (1 << 32) + right
+
+
+def _append(log: Log, rows: Log, shift: int) -> None:
+    """Append the rows of a market; its exchanges are those of the others."""
+    agents, payments = len(log.agents), len(log.payments)
+
+    def moved(accounts: Array) -> Array:
+        return np.where(accounts < EXCHANGES, accounts, accounts + shift)
+
+    later = {
+        "owner": moved, "client": moved, "payer": moved, "src": moved, "dst": moved, "agent": lambda of: of + agents,
+        "payment": lambda of: np.where(of < 0, -1, of + payments),
+    }  # fmt: skip
+    for name in ("agents", "feedback", "ratings", "payments", "transfers"):
+        table = getattr(rows, name)
+        columns = {column: later.get(column, np.asarray)(table[column]) for column in table.columns}
+        getattr(log, name).add(**columns)
 
 
 def held_back(market: Market) -> dict[str, float]:

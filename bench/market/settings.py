@@ -7,6 +7,14 @@ DAY: Final = 86_400.0
 START: Final = 1_770_000_000.0
 """The first second of each market, in Unix seconds."""
 
+GAS: Final = (0.001, 0.05)
+"""The dollars of a transaction of 100,000 gas on a cheap and on a dear chain: at 0.0033 and 0.17 gwei, and $3,000 an
+ether. Feedback takes 77,000 to 121,000 gas, see docs/gas.md, and a payment of a token less. `bench.trust.study.price`
+prices attacks at 0.01 gwei, between the two."""
+
+_REGISTRATION: Final = 1.26
+"""The gas of `register(uri)` by that of the usual transaction, by docs/gas.md."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -29,9 +37,8 @@ class Settings:
         rates: The share of purchases that buyers rate.
         proves: The share of feedback on paid purchases with a proof of payment.
         rates_back: The share of purchases for which the seller rates the client.
-        gas: The cost of a transaction.
+        gas: The cost of a transaction. `GAS` has those of a cheap and of a dear chain.
         fee: The share of a payment that the payment service takes.
-        registration: The cost to register an agent.
         withdrawal: The cost to fund an account from an exchange; from another account it costs `gas`.
         cost: The share of a price that it costs to serve well.
     """
@@ -54,9 +61,13 @@ class Settings:
     rates_back: float = 0.15
     gas: float = 0.01
     fee: float = 0.01
-    registration: float = 0.05
     withdrawal: float = 0.30
     cost: float = 0.6
+
+    @property
+    def registration(self) -> float:
+        """The cost to register an agent."""
+        return _REGISTRATION * self.gas
 
     def time(self, day: Any) -> Any:
         """Return a time in Unix seconds.

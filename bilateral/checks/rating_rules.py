@@ -169,7 +169,8 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         cost = cents(facts.standing.evidence_cost)
-        sentence = f"The payment is {amount}. Faking the ratings would have cost {cost}, enough for {limit.amount:.2f}."
+        since, enough = facts.standing.since, f"{cost}, enough for {limit.amount:.2f}"
+        sentence = f"The payment is {amount}. Faking the ratings{since} would have cost {enough}."
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
 
 

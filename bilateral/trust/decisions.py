@@ -14,7 +14,7 @@ from bilateral.core.text import quoted
 from bilateral.core.values.decision import TRIAL, Ground, Limit, limit_of
 from bilateral.core.values.standing import Side, Standing
 from bilateral.trust.engine import Engine
-from bilateral.trust.tables.schema import Tables, cast
+from bilateral.trust.tables.schema import Tables, cast, plain_texts
 
 ASKS: Final = pa.schema(
     [
@@ -69,11 +69,25 @@ def read_asks(path: Path) -> pa.Table:
 
 def until(tables: Tables, ts: float) -> Tables:
     """Return the rows that were there at a time."""
-    return Tables(**{field.name: _rows_until(getattr(tables, field.name), ts) for field in fields(tables)})
+    rows = {field.name: getattr(tables, field.name) for field in fields(tables)}
+    rows = {name: table.filter(pc.less_equal(table.column("ts"), ts)) for name, table in rows.items()}
+    return Tables(**rows | {"agents": _held_until(rows["agents"], ts)})
 
 
-def _rows_until(table: pa.Table, ts: float) -> pa.Table:
-    return table.filter(pc.less_equal(table.column("ts"), ts))
+def _held_until(agents: pa.Table, ts: float) -> pa.Table:
+    """Return agents with their owners and holders at a time."""
+    if "holders" not in agents.column_names:
+        return agents
+    holders = agents["holders"].to_pylist()
+    later = [row for row, periods in enumerate(holders) if periods and periods[-1]["since"] > ts]
+    if not later:
+        return agents
+    columns = {name: values.to_pylist() for name, values in zip(agents.column_names, agents.columns, strict=True)}
+    for row in later:
+        periods = [period for period in holders[row] if period["since"] <= ts] or holders[row][:1]
+        columns["holders"][row], columns["wallet"][row] = periods, None  # a handover resets the wallet
+        columns["owner"][row] = periods[-1]["account"] or columns["owner"][row]
+    return pa.table(columns, plain_texts(agents).schema)
 
 
 def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
@@ -137,5 +151,6 @@ def _why(standing: Standing, limit: Limit, amount: float, *, is_accepted: bool) 
         Ground.LOW_RATING: f"is rated {standing.rating or 0:.0f} of 100",
         Ground.CONTESTED: "is tied to false ratings by acts of its own",
         Ground.SHARED_TRIAL: "is new, and another new agent with the same source of funds is tried first",
-        Ground.EVIDENCE: f"has evidence that cost {standing.evidence_cost:.2f}, which {verb} for {amount:g}",
+        Ground.EVIDENCE: f"has evidence{standing.since} that cost {standing.evidence_cost:.2f}, which {verb} for "
+        f"{amount:g}",
     }[limit.ground]

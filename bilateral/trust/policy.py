@@ -29,22 +29,23 @@ class TrustedClients:
 def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
     """Return the clients whose feedback about an agent should count.
 
-    A client is left out if it is flagged, if its feedback about this agent is probably false, or if it owns the agent;
-    with a reader's list, also if no trust reaches it.
+    A client is left out if it is flagged, if its feedback about this agent is probably false, if it owns the agent, or
+    if it spoke of an earlier owner alone; with a reader's list, also if no trust reaches it.
     """
     ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
-    place = int(np.searchsorted(ledger.agent_ids, agent_id))
-    if place >= ledger.agents or ledger.agent_ids[place] != agent_id:
+    place = int(np.searchsorted(ledger.agent_ids[: ledger.current], agent_id))
+    if place >= ledger.current or ledger.agent_ids[place] != agent_id:
         raise InvalidArgumentError(f"agent {agent_id} is not in the tables: analyse tables that hold it")
-    start, stop = np.searchsorted(opinions.subject, [place, place + 1])
-    constant = np.flatnonzero(ledger.subject_kind == Kind.CONSTANT_TAG)[place] if ledger.agents else 0
-    also = np.searchsorted(opinions.subject, [constant, constant + 1])
-    rows = np.concatenate([np.arange(start, stop), np.arange(*also)])
+    own = np.flatnonzero(np.isin(ledger.subject_agent, np.flatnonzero(ledger.identity == place)))
+    own = own[np.isin(ledger.subject_kind[own], (Kind.FEEDBACK, Kind.CONSTANT_TAG))]
+    bounds = zip(*(np.searchsorted(opinions.subject, own, side=side) for side in ("left", "right")), strict=True)
+    rows = np.concatenate([np.arange(*ends) for ends in bounds])
     rater = opinions.rater[rows]
     false = np.zeros(ledger.accounts)
     np.maximum.at(false, rater, engine.suspicion_.row[rows])
     clients = np.unique(rater)
     good = ~engine.suspicion_.flagged[clients] & (false[clients] < 0.5) & (clients != ledger.owner[place])  # noqa: PLR2004
+    good &= np.isin(clients, rater[ledger.subject_agent[opinions.subject[rows]] == place])
     trust = -engine.suspicion_.total
     if engine.trust_ is not None:
         good &= engine.trust_.reached_[clients]

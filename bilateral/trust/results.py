@@ -153,8 +153,7 @@ def _subjects(engine: Engine, kind: Kind) -> pa.Table:
     """Return the scores of all subjects of a kind; of clients, those that are rated."""
     ledger, scores = engine.context_.ledger, engine.scores_
     chosen = ledger.subject_kind == kind
-    if kind == Kind.CLIENT_RATING:
-        chosen = chosen & (scores.raters > 0)
+    chosen &= scores.raters > 0 if kind == Kind.CLIENT_RATING else ledger.subject_agent < ledger.current
     places = np.flatnonzero(chosen)
     of_agent = ledger.subject_agent[places]
     identity = (
@@ -178,9 +177,10 @@ def _validators(engine: Engine) -> pa.Table:
     count = np.bincount(owner[usable], minlength=ledger.accounts)
     total = np.bincount(owner[usable], weights=distance[usable], minlength=ledger.accounts)
     mean = np.divide(total, count, out=np.full(ledger.accounts, np.nan), where=count > 0)
-    table = table.append_column("responses", pa.array(count[ledger.owner]))
-    table = table.append_column("distance", pa.array(mean[ledger.owner], from_pandas=True))
-    return table.filter(pa.array(ledger.is_validator))
+    owners = ledger.owner[: ledger.current]
+    table = table.append_column("responses", pa.array(count[owners]))
+    table = table.append_column("distance", pa.array(mean[owners], from_pandas=True))
+    return table.filter(pa.array(ledger.is_validator[: ledger.current]))
 
 
 def _buyers(engine: Engine) -> pa.Table:

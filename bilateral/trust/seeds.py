@@ -14,7 +14,6 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.features.context import Context
 from bilateral.trust.scores.backing import backing
 from bilateral.trust.standing.evidence import Stayed
-from bilateral.trust.standing.standings import hands
 from bilateral.trust.tables.arrays import (
     Floats,
     Ints,
@@ -72,14 +71,14 @@ def seeds(engine: Engine, count: int = 20) -> list[Seed]:
     if count < 1:
         raise InvalidArgumentError(f"{count} proposals are too few: ask for at least 1")
     context, ledger = engine.context_, engine.context_.ledger
-    size, hand = ledger.accounts, hands(context)
+    size, hand = ledger.accounts, context.spending.hand
     stayed = Stayed.of(ledger, hand, engine.returned())
     buyers, _ = unpaired(distinct_keys(pairs(stayed.payer, stayed.seller, size)), size)
     sellers = group_counts(buyers.astype(np.int64), size)
     paid = np.bincount(stayed.payer, weights=stayed.amount, minlength=size)
     first, last = spans(stayed.paid_at, stayed.payer, size)
     days = np.where(sellers > 0, (last - first) / _DAY, 0.0)
-    rated, apart, weight = _ratings(context, hand)
+    rated, apart, weight = _ratings(context)
     good = ~engine.suspicion_.flagged & (sellers >= _SELLERS) & (days >= _DAYS) & (weight >= _WEIGHT)
     chosen = np.flatnonzero(good & (rated >= _RATED) & (apart <= _APART))
     chosen = chosen[np.lexsort((chosen, -paid[chosen], -sellers[chosen]))]
@@ -97,12 +96,12 @@ def seeds(engine: Engine, count: int = 20) -> list[Seed]:
     ]
 
 
-def _ratings(context: Context, hand: Ints) -> tuple[Ints, Floats, Floats]:
+def _ratings(context: Context) -> tuple[Ints, Floats, Floats]:
     """Return the rated sellers, the distance from others who paid, and the mean weight of opinions, by account."""
     ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     rows = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
     rater, subject = opinions.rater[rows].astype(np.int64), opinions.subject[rows].astype(np.int64)
-    weights = backing(context, rows, hand)
+    weights = backing(context, rows)
     weight = group_sums(weights, rater, size) / np.maximum(group_counts(rater, size), 1)
     valid = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0)
     bought = distinct_keys(pairs(ledger.paid_agent[valid], ledger.payer[valid], size))

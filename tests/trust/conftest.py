@@ -10,7 +10,7 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.features.context import Context
 from bilateral.trust.tables.accounts import ACCOUNTS
 from bilateral.trust.tables.coding import coded
-from bilateral.trust.tables.schema import COLUMNS, Tables
+from bilateral.trust.tables.schema import COLUMNS, OPTIONAL, Tables
 
 
 @pytest.fixture(autouse=True)
@@ -23,11 +23,19 @@ class Scene:
 
     def __init__(self):
         self.rows = {name: [] for name in COLUMNS}
+        self.holders = {}
         self.blind = set()
         self.coins = {}
 
     def agent(self, agent_id, owner, ts=0.0, wallet=None, uri="", is_validator=False):
         self.rows["agents"].append((agent_id, owner, wallet or owner, uri or f"u{agent_id}", ts, is_validator))
+
+    def hand_over(self, agent_id, account, ts):
+        """Give an agent to another account, later than any handover of it before."""
+        place = next(place for place, row in enumerate(self.rows["agents"]) if row[0] == agent_id)
+        _, owner, _, uri, registered, is_validator = self.rows["agents"][place]
+        self.holders.setdefault(agent_id, [(owner, registered)]).append((account, ts))
+        self.rows["agents"][place] = (agent_id, account, account, uri, registered, is_validator)
 
     def feedback(self, client, agent_id, value, ts=1000.0, tag="starred", payment_tx=None):
         rows = self.rows["feedback"]
@@ -63,6 +71,10 @@ class Scene:
             made[name] = pa.table(
                 {c: pa.array(list(v), kind) for (c, kind), v in zip(columns.items(), values, strict=True)}
             )
+        if self.holders:
+            periods = [self.holders.get(row[0]) for row in self.rows["agents"]]
+            lists = [held and [{"account": name, "since": at} for name, at in held] for held in periods]
+            made["agents"] = made["agents"].append_column("holders", pa.array(lists, OPTIONAL["agents"]["holders"]))
         if self.blind:
             marks = [number in self.blind for number in range(len(self.rows["ratings"]))]
             made["ratings"] = made["ratings"].append_column("blind", pa.array(marks))

@@ -14,6 +14,9 @@ LEAST: Final = 1.5
 SHARED_TRIAL: Final = "shared_trial"
 """The code of the reason that a new agent waits, because another one with the same source of funds is tried first."""
 
+OWNER_CHANGED: Final = "owner_changed"
+"""The code of the reason that evidence about an earlier owner of the agent does not count."""
+
 
 class Side(StrEnum):
     """The sides of a standing."""
@@ -43,7 +46,8 @@ class StandingReason:
     """A reason for a standing.
 
     Attributes:
-        code: Its code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, or the name of a detector.
+        code: Its code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`, or the
+            name of a detector.
         amount: The money in it, in units of the payment token; None if there is none.
         figures: Its further figures by name.
     """
@@ -90,6 +94,11 @@ class Standing:
     reasons: tuple[StandingReason, ...] = ()
     block: int | None = None
     made_at: int | None = None
+
+    @property
+    def since(self) -> str:
+        """The words ` since it changed hands` if evidence about an earlier owner does not count, for sentences."""
+        return " since it changed hands" if any(reason.code == OWNER_CHANGED for reason in self.reasons) else ""
 
     @classmethod
     def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:

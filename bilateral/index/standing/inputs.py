@@ -134,11 +134,12 @@ class _Reading:
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
         """Read every table but those of feedback and ratings, whose events are given."""
         agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= opinions.LARGEST_ID]
-        self._owners = {row[0]: row[1] for row in agents}
+        self._owners, self._periods = {row[0]: row[1] for row in agents}, self._holders()
         self._speaker = {row[0]: row[2] for row in agents}
         self._ids = pa.array(list(self._speaker), pa.int64())
         self._agents_of: dict[str, int] = {}
-        for agent_id, owner, wallet, *_ in reversed(agents):  # the first agent of an account remains
+        # The first agent of an account remains, but none that somebody gave to it.
+        for agent_id, owner, wallet, *_ in sorted(agents, key=lambda row: (row[0] not in self._periods, -row[0])):
             self._agents_of |= {wallet: agent_id, owner: agent_id}
         self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
         payments = list(self._payments())
@@ -147,8 +148,8 @@ class _Reading:
         validations = list(self._validations())
         rated, judged = self._rated(ratings), self._judged(feedback)
         validators = {row[0] for row in validations} | set(pc.unique(rated["validator_id"]).to_pylist())
-        operators, holders = self._operators(judged, validations), self._holders()
-        existing = ((*row, row[0] in validators, operators.get(row[0]), holders.get(row[0])) for row in agents)
+        operators, periods = self._operators(judged, validations), self._periods
+        existing = ((*row, row[0] in validators, operators.get(row[0]), periods.get(row[0])) for row in agents)
         tables = Tables.of(
             agents=_table("agents", existing),
             feedback=judged,
@@ -177,6 +178,12 @@ class _Reading:
                 periods.append({"account": sender, "since": 0.0})
             periods.append({"account": None if receiver == opinions.NOBODY else receiver, "since": float(time)})
         return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
+
+    def _holder_before(self, agent_id: int, time: float) -> str | None:
+        """Return the account that held an agent at a time, if it handed it over since; None for one that holds it."""
+        periods = self._periods.get(agent_id, [])
+        later = [place for place, period in enumerate(periods) if place and period["since"] >= time]
+        return periods[later[0] - 1]["account"] if later else None
 
     def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
         """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents."""
@@ -226,6 +233,14 @@ class _Reading:
         self._places["ratings"] = opinions.Places(rows)
         is_client = pc.equal(rows["kind"], "client")
         speakers = pa.array(self._speaker.values(), pa.string()).take(pc.index_in(rows["agent_id"], self._ids))
+        handed_over = pc.is_in(rows["agent_id"], pa.array(self._periods, pa.int64()))
+        if pc.any(handed_over).as_py():  # what servers said of an earlier owner is not about who has the agent now
+            places = np.flatnonzero(handed_over)
+            claims = rows.select(["agent_id", "ts"]).take(places).to_pylist()
+            earlier = [self._holder_before(claim["agent_id"], claim["ts"]) for claim in claims]
+            renamed = np.array(speakers.to_pylist(), object)
+            renamed[places] = [own or speaker for own, speaker in zip(earlier, renamed[places], strict=True)]
+            speakers = pa.array(renamed, pa.string())
         return pa.table(
             {
                 "id": np.arange(rows.num_rows),
@@ -238,9 +253,11 @@ class _Reading:
 
     def _validations(self) -> Iterator[tuple[Any, ...]]:
         for validator, agent_id, response, time, *place in self._rows(_VALIDATIONS, number=1):
-            if validator in self._agents_of and agent_id in self._speaker:
+            own = self._agents_of.get(validator)
+            # Who holds an agent now did not speak for it before it got it.
+            if own is not None and agent_id in self._speaker and self._holder_before(own, time) in (None, validator):
                 self._places["validations"].append(("validation_response", *place))
-                yield self._agents_of[validator], agent_id, float(response), float(time)
+                yield own, agent_id, float(response), float(time)
             else:
                 self._left_out += 1
 

@@ -1,12 +1,13 @@
 """Standings in words for people: what a status means for somebody who may deal with the agent, and why."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from math import floor
 from typing import Final
 
 from bilateral.core.values.currency import dollars
 from bilateral.core.values.decision import TRIAL, limit_of
-from bilateral.core.values.standing import SHARED_TRIAL, Side, Standing, StandingReason, Status
+from bilateral.core.values.standing import OWNER_CHANGED, SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """The marks of agents that a list does not leave unmarked."""
@@ -37,8 +38,14 @@ _HARDLY: Final = 0.1
 _WITHOUT_CENTS: Final = 100.0
 """The dollars from which cents of a limit mean nothing to a reader."""
 
-_NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL)
+_NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that tell nothing against an agent's ratings."""
+
+_SAME: Final = {
+    SHARED_TRIAL: "another new agent with the same source of funds is tried first",
+    "no_payments": "no payment is on record",
+}
+"""The words of reasons without figures."""
 
 _OTHER: Final = "{accounts} stand in a finding of the analysis"
 
@@ -46,17 +53,19 @@ _OTHER: Final = "{accounts} stand in a finding of the analysis"
 def sentence_of(reason: StandingReason) -> str:
     """Return a reason as part of a sentence, without a full stop."""
     figures = reason.figures
+    if reason.code in _SAME:
+        return _SAME[reason.code]
     if reason.code == "false_raters":
         return f"{100 * figures['share']:.0f} % of the weight of its ratings came from false raters"
     if reason.code == "few_raters":
         return _worth_of(figures["raters"], figures["effective"])
-    if reason.code == SHARED_TRIAL:
-        return "another new agent with the same source of funds is tried first"
+    if reason.code == OWNER_CHANGED:
+        earlier = f"{_count(figures['raters'], 'rater')} and {_count(figures['payments'], 'payment')}"
+        day = datetime.fromtimestamp(figures["at"], UTC).date()
+        return f"it has had its owner since {day}; {earlier} of earlier owners do not count"
     if reason.code == "paid":
         payments = _count(figures["payments"], "payment")
         return f"{payments}, ${dollars(reason.amount or 0)} in all, stayed with the seller"
-    if reason.code == "no_payments":
-        return "no payment is on record"
     text = _BY_CODE.get(reason.code, _OTHER).format(accounts=_count(figures.get("accounts", 0), "account"))
     moved = [f"{amount:,.6g} {coin}" for coin, amount in figures.get("coins", {}).items()]
     if figures.get("moved"):

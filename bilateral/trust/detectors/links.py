@@ -111,8 +111,7 @@ class Links(Detector):
         for segment in segments(opinions.subject):
             answering = _answering(ledger, segment)
             is_usable = ~(opinions.percent[segment] < FAVOURABLE) & (opinions.kind[segment] != Kind.CONSTANT_TAG)
-            is_usable &= answering >= 0
-            account[segment] = np.maximum(answering, 0)
+            account[segment] = answering
             links = self._links(context, segment, account[segment].astype(np.int64), gifts)
             gathered.append([link.at(is_usable, segment.start) for link in links])
         tested = []
@@ -221,13 +220,13 @@ def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, g
 
 
 def _answering(ledger: Ledger, segment: slice) -> Ints:
-    """Return the account that answers for the rated of each opinion, as of its time; -1 if unknown."""
+    """Return the account that answers for the rated of each opinion."""
     # A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
     opinions = ledger.opinions
     subject, rater, ts = opinions.subject[segment], opinions.rater[segment].astype(np.int64), opinions.ts[segment]
     agent = ledger.subject_agent[subject]
-    account = ledger.holdings.at(agent, ts, ledger.subject_account[subject].astype(np.int64))
-    return np.where(ledger.holdings.took_back(agent, rater, ts), rater, account)
+    number = np.where(agent >= 0, ledger.identity[np.maximum(agent, 0)], -1)
+    return np.where(ledger.holdings.took_back(number, rater, ts), rater, ledger.subject_account[subject])
 
 
 def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Ints], list[str], Floats]:

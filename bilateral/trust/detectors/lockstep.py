@@ -169,11 +169,9 @@ class Lockstep(Detector):
         judged = np.bincount(subject, minlength=ledger.subjects)
         start = np.full(ledger.subjects, np.inf)
         np.minimum.at(start, subject, times)
-        agent = ledger.subject_agent
-        start = np.where(
-            agent >= 0, np.minimum(start, ledger.registered[np.maximum(agent, 0)] if ledger.agents else 0), start
-        )
-        length = np.maximum(times.max() - start, 1.0)
+        agent, stop = ledger.subject_agent, np.append(ledger.until, np.inf)  # the last place is for clients
+        start = np.minimum(start, np.append(ledger.registered, np.inf)[agent])
+        length = np.maximum(np.minimum(times.max(), stop[agent]) - start, 1.0)
         most = self.level / 10 / len(_SIZES)
         best = [_densest(subject, times, segment, judged, length, most) for segment in segments(subject)]
         place, size_of, p_value = (np.concatenate([part[n] for part in best]) for n in range(3))

@@ -50,11 +50,13 @@ class Values(Detector):
         outside = feedback & ((opinions.raw < low[opinions.tag]) | (opinions.raw > high[opinions.tag]))
         place = np.maximum(opinions.payment, 0)
         has_payment = opinions.payment >= 0
-        agent = ledger.subject_agent[opinions.subject]
+        agent, identity = ledger.subject_agent[opinions.subject], np.append(ledger.identity, -1)
         foreign = has_payment.copy()  # if the payer is unknown, nobody can say whose payment it is
         if len(ledger.payer):
             payer = ledger.payer[place]
-            foreign &= (payer >= 0) & ((payer != opinions.rater) | (ledger.paid_agent[place] != agent))
+            foreign &= (payer >= 0) & (
+                (payer != opinions.rater) | (identity[ledger.paid_agent[place]] != identity[agent])
+            )
         missing = (opinions.payment == -2) & bool(len(ledger.payer))  # noqa: PLR2004  # the code of an unknown payment
         return [
             *self._of(context.ledger, np.flatnonzero(outside), "give values out of the range of their tag", 0.5),

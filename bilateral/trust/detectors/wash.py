@@ -205,11 +205,10 @@ def _sorted(moves: _Moves) -> _Moves:
 
 
 def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
-    """Return the account that held the agent of each payment when it was paid; -1 if unknown."""
+    """Return the account that held the agent of each payment when it was paid."""
     if not ledger.agents:
         return ledger.payee[payments]
-    agent = ledger.paid_agent[payments]
-    return ledger.holdings.at(agent, ledger.paid_at[payments], ledger.owner[np.maximum(agent, 0)])
+    return ledger.owner[np.maximum(ledger.paid_agent[payments], 0)]
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:

@@ -12,6 +12,7 @@ from scipy import stats
 from bilateral.trust.features.money import Money
 from bilateral.trust.features.purchases import DAY, Purchases
 from bilateral.trust.features.sharing import Sharing, sharing
+from bilateral.trust.features.spending import Spending
 from bilateral.trust.features.ties import Ties, ties_of
 from bilateral.trust.tables.arrays import (
     Flags,
@@ -63,6 +64,7 @@ class Context:
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
         money: The money between accounts.
+        spending: What accounts paid to sellers whom early buyers trust.
         gave, got: The money from the client to the server of each pair, and what came back for no service.
         paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
         freshness: The share of opinions of the same time by raters of at most that age.
@@ -82,6 +84,7 @@ class Context:
     judged: Ints
     activity: Ints
     money: Money
+    spending: Spending
     purchases: Purchases
     gave: Floats
     got: Floats
@@ -113,8 +116,10 @@ class Context:
         activity = np.bincount(opinions.rater[rows], minlength=ledger.accounts)
         feedback = opinions.kind == Kind.FEEDBACK
         money = Money.of(ledger, ties.is_hub)
+        hand = np.where(ties.acknowledged, ties.root, np.arange(ledger.accounts))
+        spending = Spending.of(ledger, money, hand)
         freshness, purchases = _freshness(ledger, ties), Purchases.of(ledger)
-        bought_at = _bought_at(ledger, purchases, first)
+        bought_at = _bought_at(ledger, purchases, spending.is_early, first)
         gave, got = _exchanged(ledger, money, first)
         bought_at[got >= MOSTLY * gave] = np.inf
         paid = bought_at[pair_of] <= opinions.ts + DAY
@@ -133,6 +138,7 @@ class Context:
             judged=judged,
             activity=activity,
             money=money,
+            spending=spending,
             purchases=purchases,
             gave=gave,
             got=got,
@@ -169,15 +175,17 @@ def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
     return np.concatenate(parts), pair_of
 
 
-def _bought_at(ledger: Ledger, purchases: Purchases, first: Ints) -> Floats:
+def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Ints) -> Floats:
     """Return the time from which the rater paid the agent a usual amount, for each pair; infinity without one."""
     subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
     usable = np.flatnonzero(purchases.amount > 0)
     if not len(usable) or not len(first):
         return out
     logs = np.log(purchases.amount[usable])
-    middle = np.median(logs)
-    spread = max(1.4826 * float(np.median(np.abs(logs - middle))), _ALIKE)
+    usual = logs[is_early[purchases.client[usable]]]  # nobody who comes later makes dust usual
+    usual = usual if len(usual) else logs
+    middle = np.median(usual)
+    spread = max(1.4826 * float(np.median(np.abs(usual - middle))), _ALIKE)
     # The agent is the left code: pairs are sorted by subject, so that each search begins near the one before.
     keys = pairs(purchases.agent[usable], purchases.client[usable], ledger.accounts)
     # Less is dust, which buys a proof and nothing else. But the purchases of several days add up.

@@ -180,7 +180,7 @@ def first_acts(ledger: Ledger) -> Floats:
         (ledger.src, ledger.sent_at),
         (ledger.opinions.rater, ledger.opinions.ts),
         (ledger.payer, ledger.paid_at),
-        (ledger.owner, ledger.registered),
+        ledger.registrations,
     )
 
 
@@ -191,7 +191,7 @@ def _first_events(ledger: Ledger) -> Floats:
         (ledger.dst, ledger.sent_at),
         (ledger.opinions.rater, ledger.opinions.ts),
         (ledger.payer, ledger.paid_at),
-        (ledger.owner, ledger.registered),
+        ledger.registrations,
     )
     return np.where(np.isfinite(born), born, 0.0)
 

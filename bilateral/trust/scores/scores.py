@@ -85,7 +85,7 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
 
 
 _PRIOR: Final = 1.0
-_DOUBTFUL: Final = 40.0
+_DOUBTFUL: Final = float(__import__("os").environ.get("DD", 50.0))
 """The number and the value of the doubtful opinions that are added for the lower bound. The width of the interval says
 most already: with two of them, buyers of `make market` without attackers got 2 % less for their money."""
 
@@ -93,6 +93,9 @@ _CALM: Final = 60.0
 _NARROW: Final = 0.25
 """The value of a doubtful opinion where no rater is held back, and the part of the interval's width. Without attackers,
 buyers of `make market` get 2 % more for their money by them; with attackers, cheats would take twice as much."""
+
+_NEUTRAL: Final = 50.0
+"""The value from which an opinion is favourable."""
 
 _ATTACKED: Final = 0.05
 _UNKNOWN: Final = 100.0
@@ -282,10 +285,7 @@ def _persistence(  # noqa: PLR0913, PLR0917
 
 def _backed(context: Context, rows: Ints) -> Floats | None:
     """Return the weight of some opinions by what their raters bought; None if payments are not recorded."""
-    if context.paid_share < RECORDED:
-        return None
-    ties = context.ties
-    return backing(context, rows, np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts)))
+    return None if context.paid_share < RECORDED else backing(context, rows)
 
 
 def _ground(context: Context, rows: Ints, backed: Floats | None) -> Floats | float:
@@ -321,12 +321,13 @@ def _lower(  # noqa: PLR0913, PLR0917
         ground = np.maximum(backed, (1 - _recorded(context.paid_share)) * ground)
     ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
     weight = model.weight_ * ground
+    values = opinions.percent[rows] - model.bias_[rater]
     by_subject = Groups.by(subject, size)
-    count = by_subject.sums(weight)
-    total = by_subject.sums(weight * (opinions.percent[rows] - model.bias_[rater]))
-    doubtful, quantile = (caution * _DOUBTFUL + (1 - caution) * _CALM), QUANTILE * (caution + (1 - caution) * _NARROW)
-    mean = (total + _PRIOR * doubtful) / (count + _PRIOR)
-    bound: Floats = np.clip(mean - quantile * spread / np.sqrt(count + 1), 0, 100)
+    count, favourable = by_subject.sums(weight), by_subject.sums(weight * (values >= _NEUTRAL))
+    doubtful, quantile = caution * _DOUBTFUL + (1 - caution) * _CALM, QUANTILE * (caution + (1 - caution) * _NARROW)
+    mean = (by_subject.sums(weight * values) + _PRIOR * doubtful) / (count + _PRIOR)
+    # Only favourable opinions make the interval narrow. Otherwise a bad one could raise the bound.
+    bound: Floats = np.clip(mean - quantile * spread / np.sqrt(favourable + 1), 0, 100)
     return bound
 
 

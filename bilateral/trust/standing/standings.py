@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bilateral.core.values.decision import TRIAL
-from bilateral.core.values.standing import LEAST, SHARED_TRIAL, Side, StandingReason, Status
+from bilateral.core.values.standing import LEAST, OWNER_CHANGED, SHARED_TRIAL, Side, StandingReason, Status
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Finding, sums_by_coin
 from bilateral.trust.features.ties import roots
 from bilateral.trust.scores.scores import Scores
 from bilateral.trust.scores.scores import Status as ScoreStatus
 from bilateral.trust.scores.suspicion import Suspicion
-from bilateral.trust.standing.evidence import Stayed, costs_of_clients, costs_of_servers
+from bilateral.trust.standing.evidence import Stayed, costs_of_servers
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of, spans
 from bilateral.trust.tables.ledger import Ledger
 
@@ -33,21 +33,26 @@ _OF_OWNER: Final = 4
 two to five."""
 
 
-def waiting(context: Context, cost: Floats, stayed: Stayed) -> dict[int, StandingReason]:
+def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
     """Return the reason of each agent that waits for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
-    new = np.flatnonzero(cost < TRIAL)
-    new = new[np.lexsort((ledger.registered[new], root[ledger.owner[new]]))]
+    # An earlier tenure counts as the new agent that it was, if it was tried: to pass one agent around gives no more
+    # trials than to register others. Agents that an owner registered come before all that it received.
+    was_tried = np.arange(ledger.agents) < ledger.current
+    was_tried[ledger.paid_agent[ledger.paid_agent >= 0]] = True
+    was_tried[ledger.opinions.subject[ledger.opinions.subject < ledger.agents]] = True
+    new = np.flatnonzero((cost < TRIAL) & was_tried)
+    new = new[np.lexsort((ledger.registered[new], ledger.is_received[new], root[ledger.owner[new]]))]
     owner = ledger.owner[new].astype(np.int64)
-    spent = np.bincount(stayed.payer, weights=stayed.amount, minlength=ledger.accounts)
+    spent = context.spending.usual * context.spending.of_client
     spenders = np.bincount(root[spent >= TRIAL], minlength=ledger.accounts)
     ahead = _ahead(root[owner], owner) // (1 + spenders[root[owner]])
     until = ledger.registered[new] + ahead * _TURN
     return {
         agent: StandingReason(SHARED_TRIAL, None, {"ahead": before, "until": int(end)})
         for agent, before, end in zip(new.tolist(), ahead.tolist(), until.tolist(), strict=True)
-        if end > now and before
+        if end > now and before and agent < ledger.current
     }
 
 
@@ -57,7 +62,7 @@ def _sources(context: Context) -> Ints:
     # be the first to send dust to a fresh account.
     ledger, ties = context.ledger, context.ties
     registers = np.full(ledger.accounts, np.inf)
-    np.minimum.at(registers, ledger.owner, ledger.registered)
+    np.minimum.at(registers, *ledger.registrations)
     counts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     counts &= ledger.sent_at <= registers[np.maximum(ledger.dst, 0)]
     counts &= ledger.coin == ledger.coin[ledger.funding[np.maximum(ledger.dst, 0)]]  # as far as it compares
@@ -113,26 +118,22 @@ def standings(
     context: Context, findings: Sequence[Finding], suspicion: Suspicion, scores: Scores, returned: Flags
 ) -> pa.Table:
     """Return the standings of all agents after an analysis: as servers, and as clients those that are rated."""
-    ledger, opinions, hand = context.ledger, context.ledger.opinions, hands(context)
+    ledger, opinions, spending = context.ledger, context.ledger.opinions, context.spending
     withheld = suspicion.withheld
     status = np.select(
         [withheld, scores.status == str(ScoreStatus.CONTESTED), scores.abstain],
         [str(Status.HELD_BACK), str(Status.CONTESTED), str(Status.THIN)],
         "ok",
     ).astype(object)
-    stayed = Stayed.of(ledger, hand, returned)
+    stayed = Stayed.of(ledger, spending.hand, returned)
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
-    costs = costs_of_servers(ledger, rows, hand, stayed, context.ties.born), costs_of_clients(ledger, rows, stayed)
-    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0], stayed).items()}
+    costs = costs_of_servers(context, rows), spending.usual * spending.of_client
+    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
     reasons |= _findings_against(ledger, findings, withheld)
+    for agent, reason in _of_earlier_owners(ledger, scores, stayed).items():
+        reasons.setdefault(agent, []).append(reason)
     return _table(ledger, scores, status, rows, stayed, costs, reasons)
-
-
-def hands(context: Context) -> Ints:
-    """Return the hand that each account belongs to, as the number of one of its accounts."""
-    ties = context.ties
-    return np.asarray(np.where(ties.acknowledged, ties.root, np.arange(context.ledger.accounts)))
 
 
 def _table(  # noqa: PLR0913, PLR0917
@@ -145,7 +146,7 @@ def _table(  # noqa: PLR0913, PLR0917
     reasons_of: Mapping[int, list[StandingReason]],
 ) -> pa.Table:
     """Return the standings of both sides, some thousands at a time."""
-    agents, wallet = np.arange(ledger.agents), ledger.wallet.astype(np.int64)
+    agents, wallet = np.arange(ledger.current), ledger.wallet[: ledger.current].astype(np.int64)
     clients = ledger.agents + wallet  # the subjects of clients follow those of agents, an account each
     rated = np.flatnonzero(scores.raters[clients] > 0)
     sides = (
@@ -169,7 +170,7 @@ def _table(  # noqa: PLR0913, PLR0917
                 "agent_id": ledger.agent_ids[agent],
                 "status": pa.array(status[subject], pa.string()),
                 "rating": pa.array(scores.score[subject], mask=~is_rated),
-                "lower": np.where(is_rated, scores.lower[subject], 0.0),
+                "lower": scores.lower[subject],
                 "upper": np.where(is_rated, scores.high[subject], 100.0),
                 "effective_raters": np.minimum(scores.effective[subject], scores.raters[subject]),
                 "raters": scores.raters[subject],
@@ -220,6 +221,23 @@ def _reasons(
         code = "paid" if payments else "no_payments"
         of_subject.append(StandingReason(code, round(amount, 6), {"payments": payments}))
         yield of_subject[:_MOST_REASONS]
+
+
+def _of_earlier_owners(ledger: Ledger, scores: Scores, stayed: Stayed) -> dict[int, StandingReason]:
+    """Return the reason of each agent with evidence about an earlier owner, which does not count."""
+    earlier = np.arange(ledger.current, ledger.agents)
+    raters, payments = scores.raters[earlier], np.bincount(stayed.agent, minlength=ledger.agents)[earlier]
+    paid = np.bincount(stayed.agent, weights=stayed.amount, minlength=ledger.agents)[earlier]
+    agent = ledger.identity[earlier]
+    sums = [np.bincount(agent, weights=values, minlength=ledger.current) for values in (raters, payments, paid)]
+    return {
+        place: StandingReason(
+            OWNER_CHANGED,
+            round(float(sums[2][place]), 6) if sums[1][place] else None,
+            {"at": int(ledger.registered[place]), "raters": int(sums[0][place]), "payments": int(sums[1][place])},
+        )
+        for place in np.flatnonzero(sums[0] + sums[1]).tolist()
+    }
 
 
 def _findings_against(ledger: Ledger, findings: Sequence[Finding], withheld: Flags) -> dict[int, list[StandingReason]]:

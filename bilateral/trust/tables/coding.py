@@ -66,19 +66,30 @@ class _Coding:
         ids = integers(tables.agents["agent_id"])[order]
         self.agent_order = order[first_of(ids)]
         self.agent_ids = ids[first_of(ids)]
+        self.holdings = self._holdings()
         self.dropped = 0
 
     def ledger(self) -> Ledger:
         """Code every table."""
-        agents = self.tables.agents
-        owner = self.accounts["agents", "owner"][self.agent_order]
-        wallet = self.accounts["agents", "wallet"][self.agent_order]
-        wallet = np.where(wallet < 0, owner, wallet)
+        agents, ended, tenures = self.tables.agents, self.holdings.ended, self.holdings.tenures(len(self.agent_ids))
+        identity = np.append(np.arange(len(self.agent_ids)), self.holdings.agent[ended])
+        received = ~first_of(self.holdings.agent)
+        is_received = np.zeros(len(identity), bool)
+        is_received[tenures[received]] = True
+        registered = floats(agents["ts"])[self.agent_order][identity]
+        registered[tenures[received]] = self.holdings.since[received]
+        until = np.full(len(identity), np.inf)
+        until[tenures[ended]] = self.holdings.since[1:][ended[:-1]]
+        owner = self.accounts["agents", "owner"][self.agent_order][identity]
+        holder = np.where(self.holdings.account < 0, owner[self.holdings.agent], self.holdings.account)
+        owner[tenures[ended]] = holder[ended]  # one that is unknown has no opinions and payments
+        wallet = self.accounts["agents", "wallet"][self.agent_order][identity]
+        wallet = np.where((wallet < 0) | (np.arange(len(identity)) >= len(self.agent_ids)), owner, wallet)
         payments, transfers = self.tables.payments, self.tables.transfers
         payer, payee = self.accounts["payments", "payer"], self.accounts["payments", "payee"]
         payer = np.where(self.canonical[payer] | self.canonical[payee], -1, payer)
-        paid_agent = self.agent(payments["agent_id"])
-        accounts, count = len(self.addresses), len(self.agent_ids)
+        paid_at, paid_agent = floats(payments["ts"]), self.agent(payments["agent_id"])
+        accounts, count = len(self.addresses), len(identity)
         kinds = (count, accounts, count, count, count)
         opinions, tags, constant = self.opinions(kinds, owner, (payer, paid_agent))
         sent_at = floats(transfers["ts"])
@@ -93,34 +104,35 @@ class _Coding:
             coins = distinct(transfers["coin"]).drop_null()
             coin = positions(transfers["coin"], coins)[by_time]
         funder, funded_at, funded_with = _first_transfers(accounts, moves)
-        agent_numbers, holdings = np.arange(count), self.holdings()
-        founder = holdings.at(agent_numbers, np.full(count, -np.inf), owner)
-        paid_at, registered = floats(payments["ts"]), floats(agents["ts"])[self.agent_order]
-        acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), (founder, registered))
+        registrations = owner[~is_received], registered[~is_received]
+        acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), registrations)
         # Right after an account acts without gas of its own, a stranger may send it money, to seem its funder.
         late = (funded_at > _first_act(acts, accounts)) | self.canonical[funder] | self.canonical[:-1]
         funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
         return Ledger(
             addresses=self.addresses,
-            agent_ids=self.agent_ids,
+            agent_ids=self.agent_ids[identity],
+            identity=identity,
             owner=owner,
             wallet=wallet,
             registered=registered,
-            holdings=holdings,
+            until=until,
+            is_received=is_received,
+            holdings=self.holdings,
             operated=self.operated(),
-            is_validator=flags(agents["is_validator"])[self.agent_order],
-            uri=shared_codes(agents["uri"])[self.agent_order],
+            is_validator=flags(agents["is_validator"])[self.agent_order][identity],
+            uri=np.where(is_received, -1, shared_codes(agents["uri"])[self.agent_order][identity]),
             tags=tags,
             constant_tags=constant,
             opinions=opinions,
             subject_account=np.concatenate([owner, np.arange(accounts), owner, owner, owner]),
             subject_agent=np.concatenate(
-                [agent_numbers, np.full(accounts, -1), agent_numbers, agent_numbers, agent_numbers]
+                [np.arange(count), np.full(accounts, -1), np.arange(count), np.arange(count), np.arange(count)]
             ),
             subject_kind=np.repeat(np.arange(len(kinds)), kinds),
             payer=payer,
             payee=payee,
-            paid_agent=paid_agent,
+            paid_agent=self.tenure(paid_agent, paid_at),
             amount=floats(payments["amount"]),
             paid_at=paid_at,
             src=np.where(self.canonical[src], -1, src),
@@ -137,7 +149,7 @@ class _Coding:
             dropped=self.dropped,
         )
 
-    def holdings(self) -> Holdings:
+    def _holdings(self) -> Holdings:
         """Return who held the agents that changed hands."""
         holders, agent = self.listed("holders")
         account = self.account(pa.chunked_array([pc.struct_field(holders, "account")]))
@@ -175,6 +187,10 @@ class _Coding:
         places = np.minimum(np.searchsorted(self.agent_ids, ids), count - 1)
         return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
 
+    def tenure(self, agent: Ints, time: Floats) -> Ints:
+        """Return the tenures of agents at some times; -1 for unknown agents and unknown holders."""
+        return self.holdings.at(agent, time, len(self.agent_ids))
+
     def opinions(
         self, kinds: tuple[int, ...], owner: Ints, pays: tuple[Ints, Ints]
     ) -> tuple[Opinions, list[str], Ints]:
@@ -187,29 +203,31 @@ class _Coding:
             says = out.rater[: feedback.num_rows], self.agent(feedback["agent_id"])
             out.put(0, payment=proven(feedback["payment_tx"], self.tables.payments["tx"], pays, says))
         of_client = equal(ratings["kind"], "client")
-        rated = np.where(of_client, self.accounts["ratings", "client"], self.agent(ratings["validator_id"]))
+        rated_at, validated_at = floats(ratings["ts"]), floats(validations["ts"])
+        validator = self.tenure(self.agent(ratings["validator_id"]), rated_at)
+        rated = np.where(of_client, self.accounts["ratings", "client"], validator)
         kind = np.where(of_client, Kind.CLIENT_RATING, Kind.VALIDATOR_RATING)
         out.put(
             feedback.num_rows,
-            rater=at(owner, self.agent(ratings["server_id"])),
+            rater=at(owner, self.tenure(self.agent(ratings["server_id"]), rated_at)),
             subject=np.where(rated < 0, -1, rated + offsets[kind]),
             kind=kind,
             percent=np.clip(floats(ratings["rating"]), 0, 100),
             raw=np.clip(floats(ratings["rating"]), 0, 100),
-            ts=floats(ratings["ts"]),
+            ts=rated_at,
             row=integers(ratings["id"]),
             **({"is_sealed": flags(ratings[SEALED])} if SEALED in ratings.column_names else {}),
         )
-        validated = self.agent(validations["agent_id"])
+        validated = self.tenure(self.agent(validations["agent_id"]), validated_at)
         response = np.clip(floats(validations["response"]), 0, 100)
         out.put(
             feedback.num_rows + ratings.num_rows,
-            rater=at(owner, self.agent(validations["validator_id"])),
+            rater=at(owner, self.tenure(self.agent(validations["validator_id"]), validated_at)),
             subject=np.where(validated < 0, -1, validated + offsets[Kind.VALIDATION]),
             kind=np.full(len(response), int(Kind.VALIDATION)),
             percent=response,
             raw=response,
-            ts=floats(validations["ts"]),
+            ts=validated_at,
             row=np.arange(len(response)),
         )
         every, sorted_opinions = len(out), out.sorted()
@@ -225,7 +243,7 @@ class _Coding:
         out.put(0, tag=tag, raw=raw, percent=percent)
         kind = np.where(np.isin(tag, constant), np.int8(Kind.CONSTANT_TAG), np.int8(Kind.FEEDBACK))
         del tag, raw, percent
-        agent = self.agent(feedback["agent_id"])
+        agent = self.tenure(self.agent(feedback["agent_id"]), floats(feedback["ts"]))
         out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
         out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
         return texts.to_pylist(), constant

@@ -1,15 +1,17 @@
 """The accounts that held agents that changed hands, and since when each held them.
 
-An opinion is judged against the holder of its time. Otherwise an owner could praise its agent, move it to another of
-its accounts, and so take the praise out of the ledger; or give an agent away to blame its new owner for old praise.
+The analysis treats each tenure of an agent as an agent of its own, of the account that held it then. So evidence from
+before a handover speaks for who earned it, and for nobody else: an owner cannot sell its standing, nor move its agent
+away to take false praise out of the ledger, nor give an agent away to blame its new owner for what was before.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from bilateral.trust.tables.arrays import Flags, Floats, Ints
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of
 
 
 @dataclass(frozen=True)
@@ -27,29 +29,39 @@ class Holdings:
 
     @classmethod
     def of(cls, agent: Ints, account: Ints, since: Floats) -> Self:
-        """Sort holdings."""
+        """Sort holdings, and join those of one account that follow each other."""
         order = np.lexsort((since, agent))
         order = order[agent[order] >= 0]
+        order = order[first_of(agent[order]) | first_of(account[order])]
         return cls(agent[order].astype(np.int64), account[order].astype(np.int64), since[order])
 
-    def at(self, agent: Ints, time: Floats, owner: Ints) -> Ints:
-        """Return the account that held each agent at a time; -1 if unknown.
+    @cached_property
+    def ended(self) -> Flags:
+        """Marks the holdings after which another account held the agent."""
+        return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
+
+    def tenures(self, agents: int) -> Ints:
+        """Return the number of each holding's tenure: that of its agent if it lasts, else one after all agents."""
+        return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
+
+    def at(self, agent: Ints, time: Floats, agents: int) -> Ints:
+        """Return the tenure of each agent at a time; -1 if its holder is unknown.
 
         In the block of a transfer, the agent is still with whoever had it before: nobody can be made the owner of an
         agent just after it praised it in the same block.
         """
-        if not len(self.agent):
-            return owner
+        moved = np.zeros(agents + 1, bool)  # the last place is for -1
+        moved[self.agent[self.ended]] = True
+        rows = np.flatnonzero(moved[agent])
+        out = agent.copy()
         times = np.unique(self.since)
         steps = len(times) + 1
         starts = self.agent * steps + np.searchsorted(times, self.since) + 1
-        place = np.searchsorted(starts, agent * steps + np.searchsorted(times, time), side="right") - 1
-        earlier = np.searchsorted(self.agent, agent)  # before its first transfer, an agent is with its first holder
-        place = np.maximum(place, earlier)
-        exists = place < len(self.agent)
-        place = np.where(exists, place, 0)
-        exists &= self.agent[place] == agent
-        return np.where(exists, self.account[place], owner)
+        queries = agent[rows].astype(np.int64) * steps + np.searchsorted(times, time[rows])
+        place = np.searchsorted(starts, queries, side="right") - 1
+        place = np.maximum(place, np.searchsorted(self.agent, agent[rows]))  # with its first holder until then
+        out[rows] = np.where(self.ended & (self.account < 0), -1, self.tenures(agents))[place]
+        return out
 
     def took_back(self, agent: Ints, account: Ints, time: Floats) -> Flags:
         """Mark the accounts that held an agent before a time, and took it back later."""

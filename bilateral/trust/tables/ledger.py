@@ -19,10 +19,14 @@ class Ledger:
 
     Attributes:
         addresses: The address of each account.
-        agent_ids: The id of each agent, ascending.
+        agent_ids: The id of each agent, ascending; after them those of earlier tenures of agents that changed hands,
+            which are agents of their own, of the account that held the agent then.
+        identity: The number of the agent as it is now, of which each agent is a tenure.
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
-        registered: The time of each agent's registration.
+        registered: The time of each agent's registration, or from which its account holds it.
+        until: The time until which its account held it; infinite for agents as they are now.
+        is_received: Marks the agents that their owner did not register. Anybody can give an agent to anybody.
         holdings: The accounts that held the agents that changed hands.
         operated: The pairs of agent and operator, as `pairs` joins them with the number of accounts, ascending.
         is_validator: Marks the agents that validate.
@@ -46,9 +50,12 @@ class Ledger:
 
     addresses: pa.Array
     agent_ids: Ints
+    identity: Ints
     owner: Ints
     wallet: Ints
     registered: Floats
+    until: Floats
+    is_received: Flags
     holdings: Holdings
     operated: Ints
     is_validator: Flags
@@ -97,8 +104,18 @@ class Ledger:
 
     @property
     def agents(self) -> int:
-        """The number of agents."""
+        """The number of agents, with earlier tenures."""
         return len(self.agent_ids)
+
+    @property
+    def current(self) -> int:
+        """The number of agents as they are now, which come first."""
+        return int(self.identity.max(initial=-1)) + 1
+
+    @property
+    def registrations(self) -> tuple[Ints, Floats]:
+        """The accounts that registered agents, and the times."""
+        return self.owner[~self.is_received], self.registered[~self.is_received]
 
     @property
     def subjects(self) -> int:

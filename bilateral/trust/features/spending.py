@@ -1,0 +1,97 @@
+"""Spending: what accounts paid to sellers whom early, independent buyers trust, in usual purchases.
+
+A payment to a seller of one's own costs a fee, because the money comes back. Money that went to sellers whom unconnected
+buyers pay as well is lost, so it alone backs an opinion and proves that faking would have cost something. A purchase
+counts as one usual purchase at most, however large it was.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bilateral.trust.features.money import Money
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, group_sums, look_up, pairs, unpaired
+from bilateral.trust.tables.ledger import Ledger
+
+_RETURNED: Final = 0.5
+"""The share of a client's money that comes back from which a purchase counts nothing. Cashback and refunds are less."""
+
+_EARLY: Final = 0.2
+"""The share of payers, by their first payments, and the part of the time since the first payment, within which a payer
+is early. An attacker rarely comes before its market; accounts that it adds later move the share, and not the time."""
+
+_SELLERS: Final = 3
+"""The sellers that an early payer paid: one who tries a market out pays several, a rater of one seller does not."""
+
+_CLIENTS: Final = float(os.environ.get('CL', 2.0))
+"""The early buyers, each with all that it buys, from which a seller is trusted wholly."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Purchases by pairs of client and hand of the seller.
+
+    Attributes:
+        keys: The pairs of seller and client, as `pairs` joins them, ascending.
+        value: The usual purchases that each pair is worth: at most 1, less as far as the seller is not trusted.
+        of_client: Their sum by client.
+        usual: The usual payment of a pair, in units of the payment token.
+        is_early: Marks the early payers of several sellers.
+        hand: The hand of each account.
+    """
+
+    keys: Ints
+    value: Floats
+    of_client: Floats
+    usual: float
+    is_early: Flags
+    hand: Ints
+
+    @classmethod
+    def of(cls, ledger: Ledger, money: Money, hand: Ints) -> Spending:
+        """Add up what clients paid to sellers of another hand, less what came back."""
+        size = ledger.accounts
+        receiver, sender = unpaired(money.keys, size)
+        paid = money.amount - money.gifts
+        some = paid > 0
+        sender, receiver, paid = sender[some].astype(np.int64), receiver[some].astype(np.int64), paid[some]
+        back = money.between(receiver, sender, gifts=True)
+        seller = hand[receiver]
+        other = hand[sender] != seller
+        keys, place = np.unique(pairs(seller[other], sender[other], size), return_inverse=True)
+        amount, returned = (np.bincount(place, weights=values[other], minlength=len(keys)) for values in (paid, back))
+        left = np.where(returned < _RETURNED * amount, amount - returned, 0.0)
+        seller, client = (side.astype(np.int64) for side in unpaired(keys, size))
+        is_early = _early(ledger, client[left > 0])
+        early = left[is_early[client] & (left > 0)]
+        usual = float(np.median(early)) if len(early) else 1.0
+        share = np.minimum(left / usual, float(os.environ.get("CAP", 1.0)))
+        bought = np.maximum(group_sums(share, client, size), 1.0)**float(os.environ.get('PW', 1.0))
+        reached = group_sums(is_early[client] * np.minimum(share, 1) / bought[client], seller, size)
+        value = share * np.minimum(reached / _CLIENTS, 1.0)[seller]
+        return cls(keys, value, group_sums(value, client, size), usual, is_early, hand)
+
+    def elsewhere(self, client: Ints, seller: Ints) -> Floats:
+        """Return what each client spent with others than a seller. Both are accounts."""
+        own = look_up(pairs(self.hand[seller], client, len(self.hand)), self.keys, self.value)
+        return np.maximum(self.of_client[client] - own, 0.0)
+
+
+def _early(ledger: Ledger, client: Ints) -> Flags:
+    """Mark the early payers of several sellers, or all early payers if there are none."""
+    size = ledger.accounts
+    first = np.full(size, np.inf)
+    paid = (ledger.payer >= 0) & (ledger.amount > 0)
+    np.minimum.at(first, ledger.payer[paid], ledger.paid_at[paid])
+    several = (group_counts(client, size) >= _SELLERS) & np.isfinite(first)
+    payers = np.flatnonzero(several if several.any() else np.isfinite(first))
+    out = np.zeros(size, bool)
+    if len(payers):
+        begin, end = float(first[payers].min()), float(ledger.paid_at.max())
+        until = min(float(np.quantile(first[payers], _EARLY)), begin + _EARLY * (end - begin))
+        out[payers[first[payers] <= until]] = True
+    return out
