@@ -13,7 +13,7 @@ from typing import Final, Self, TypeAlias
 
 import numpy as np
 
-from bilateral.trust.detectors.base import Detector
+from bilateral.trust.detectors.base import Detector, puppetry
 from bilateral.trust.features.context import Context, inflation_odds, unpaid_odds
 from bilateral.trust.features.findings import Basis, Finding
 from bilateral.trust.features.significance import adjusted, excess, fisher
@@ -170,7 +170,7 @@ class CoTargeting(Detector):
                     weight=(1.0 if cells.grouping.is_control else 0.7)
                     * (1.0 if hits > _PAIR else 0.4)
                     * _oddness(context, positions)
-                    * context.ties.puppetry(actors),
+                    * puppetry(context, actors, positions),
                     basis=Basis.CONTROL,
                     confidence=np.full(len(actors), confidence),
                     sentence=(

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from bilateral.trust.detectors.base import Detector
+from bilateral.trust.detectors.base import Detector, puppetry
 from bilateral.trust.detectors.gifts import FAVOURABLE, gifts_of, moving
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Basis, Finding, Part
@@ -133,7 +133,7 @@ class Links(Detector):
                 finding = self._finding(ends, link, parts[place], q_value, statistics[place], moved)
                 if link.funds:
                     lone = 1.0 if len(parts[place]) > 1 else _LONE
-                    finding = replace(finding, weight=lone * context.ties.puppetry(finding.actors))
+                    finding = replace(finding, weight=lone * puppetry(context, finding.actors, finding.opinions))
                 findings.append(finding)
             start += len(parts)
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]

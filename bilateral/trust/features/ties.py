@@ -92,10 +92,6 @@ class Ties:
     acknowledged: Flags
     independence: Floats
 
-    def puppetry(self, accounts: Ints) -> float:
-        """Return from 0 to 1 how far accounts with a tie do nothing but what they may be made for."""
-        return float(max(1 - 2 * self.independence[accounts].mean(), 0.0)) if len(accounts) else 1.0
-
     def joining(self, grouping: Grouping, accounts: Ints) -> Ints:
         """Return the transfers that put accounts into a group."""
         funding = self.funding[accounts] if grouping.is_control else np.zeros(0, np.int64)
