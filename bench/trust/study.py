@@ -217,7 +217,6 @@ _WAYS: Final = (
     ),
     Evasion("retaliation", "rate critics only after other servers did", 0, 0, 0, 7, 0.0),
     Evasion("reviewed kin", "a new source of funds after each verdict", 1, 0, 11, 0, _WITHDRAWAL),
-    Evasion("values", "values in range, and payments of one's own", 0, 0, 10, 0, 0.0),
 )
 
 

@@ -23,7 +23,6 @@ _ACTIONS: Final = {
     "blocks": "praised each other in a circle, and {}",
     "retaliation": "rated {} down, in answer to criticism",
     "reviewed kin": "share the control of reviewed accounts, and rated {}",
-    "values": "rated {} by values or proofs that do not hold",
 }
 """The deed that each detector finds."""
 

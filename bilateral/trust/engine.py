@@ -16,7 +16,6 @@ from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.lockstep import Lockstep
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.reviewed import ReviewedGroups
-from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Finding
@@ -38,7 +37,7 @@ _GOOD: Final = 50.0
 
 def all_detectors() -> list[Detector]:
     """Return one of each detector, with its usual parameters."""
-    return [CoTargeting(), Links(), WashPayments(), Blocks(), Lockstep(), Retaliation(), Values()]
+    return [CoTargeting(), Links(), WashPayments(), Blocks(), Lockstep(), Retaliation()]
 
 
 @dataclass

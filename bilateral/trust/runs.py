@@ -18,7 +18,6 @@ _SECONDS: Final = {
     "blocks": 0.3,
     "lockstep": 0.2,
     "retaliation": 0.1,
-    "values": 0.1,
     "suspicion": 1.8,
     "scores": 1.1,
     "trust": 0.4,

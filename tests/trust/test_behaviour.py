@@ -1,4 +1,4 @@
-"""Detectors of behaviour: blocks, lockstep, retaliation, false proofs, and biases."""
+"""Detectors of behaviour: blocks, lockstep, retaliation, and biases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.lockstep import _SIZES, Lockstep, _densest, effective
 from bilateral.trust.detectors.retaliation import Retaliation
-from bilateral.trust.detectors.values import Values
 from bilateral.trust.features.significance import excess
 from bilateral.trust.scores.scores import BiasModel
 from tests.trust.conftest import names
@@ -204,36 +203,6 @@ def test_low_ratings_that_were_sealed_before_the_criticism_was_seen_do_not_count
         market.feedback(f"client{number}", 99, 20, 30000.0)
         market.rating(f"client{number}", 99, 3, 30000.0, blind=True)
     assert Retaliation().fit(market.context()).findings_ == []
-
-
-@pytest.mark.parametrize(
-    ("proof", "words"),
-    [("foreign", "a payment that is not theirs"), ("missing", "a payment that does not exist")],
-)
-def test_a_false_proof_is_found(market, proof, words):
-    paid = market.payment("client1", "owner0", 1)
-    for number in range(3):
-        market.feedback("liar", number + 1, 100, 2000.0, payment_tx=paid if proof == "foreign" else "0xdead")
-    context = market.context()
-    findings = Values().fit(context).findings_
-    assert names(context, findings[0].actors) == {"liar"}
-    assert words in findings[0].sentence
-    assert findings[0].payments.tolist() == ([0] if proof == "foreign" else [])
-
-
-def test_a_payment_by_an_unknown_payer_accuses_nobody(market):
-    paid = market.payment(None, "owner0", 1)
-    for number in range(3):
-        market.feedback("client1", number + 1, 80, 2000.0, payment_tx=paid)
-    assert Values().fit(market.context()).findings_ == []
-
-
-def test_values_out_of_range_are_found(market):
-    for number in range(3):
-        market.feedback("shouter", number + 1, 1e38, 2000.0)
-    context = market.context()
-    findings = Values().fit(context).findings_
-    assert names(context, findings[0].actors) == {"shouter"}
 
 
 def test_a_harsh_rater_is_corrected_and_a_constant_one_counts_little():

@@ -11,6 +11,7 @@ from bilateral.core.payments.contracts import BATCH, CANONICAL, EXACT_PROXY, PER
 from bilateral.trust.decisions import decide
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
+from bilateral.trust.features.ties import COLLECTOR
 from bilateral.trust.results import Results
 from bilateral.trust.tables.schema import COLUMNS
 from tests.trust.test_decisions import asked
@@ -230,7 +231,7 @@ def test_contracts_that_payments_go_through_fund_and_join_nobody(address):
     assert not ties.is_hub[contract]
     assert (ledger.funder[users] == -1).all(), "nor does the next sender become their source"
     assert ledger.funder[contract] == -1
-    assert (ties.collector[users] == -1).all()
+    assert all((grouping.group[users] == -1).all() for grouping in ties.groupings if grouping.name == COLLECTOR)
     assert not np.isin(contract, np.concatenate([ledger.src, ledger.dst]))
     assert [grouping.name for grouping in ties.groupings if grouping.group[contract] >= 0] == []
 

@@ -10,7 +10,6 @@ from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.lockstep import Lockstep
 from bilateral.trust.detectors.retaliation import Retaliation
-from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
@@ -336,11 +335,3 @@ def test_thin_raters_that_differ_from_the_others_are_found(market):
     findings = [finding for finding in Lockstep().fit(context).findings_ if "worse than others do" in finding.sentence]
     assert names(context, findings[0].actors) == {f"thin{number}" for number in range(8)}
     assert findings[0].statistic == "mean 6 of 8 thin raters, 77 of 50 others"
-
-
-def test_a_tag_with_one_value_is_told_and_nobody_is_blamed(market):
-    for number in range(60):
-        market.feedback(f"client{number}", number % 20 + 1, 1, 9000.0 + number, tag="alive")
-    findings = [finding for finding in Values().fit(market.context()).findings_ if "alive" in finding.sentence]
-    assert [finding.sentence for finding in findings] == ['The tag "alive" carries the value 1 only, 60 times.']
-    assert (len(findings[0].actors), findings[0].strength) == (0, 0.0)

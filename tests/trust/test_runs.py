@@ -16,7 +16,7 @@ from tests.trust.conftest import address_of, addressed
 CLIENT = address_of("client1")
 STEPS = [
     *("first transfers", "degrees", "co-targeting", "links", "wash payments", "blocks"),
-    *("lockstep", "retaliation", "values", "suspicion", "scores", "trust"),
+    *("lockstep", "retaliation", "suspicion", "scores", "trust"),
 ]
 
 

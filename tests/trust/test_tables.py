@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.trust.detectors.values import Values
 from bilateral.trust.tables.coding import coded
 from bilateral.trust.tables.opinions import Kind
 from bilateral.trust.tables.schema import COLUMNS, Tables
@@ -205,4 +204,3 @@ def test_a_proof_by_a_transaction_of_several_payments_names_the_right_one(scene)
     scene.feedback("thief", 2, 50, payment_tx=paid)
     opinions = scene.ledger().opinions
     assert dict(zip(opinions.row.tolist(), opinions.payment.tolist(), strict=True)) == {0: 2, 1: 0, 2: -2}
-    assert not any("not theirs" in finding.sentence for finding in Values().fit(scene.context()).findings_)

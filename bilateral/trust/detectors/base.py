@@ -3,13 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
-from bilateral.trust.features.context import Context
+from bilateral.trust.features.context import Context, inflation_odds
 from bilateral.trust.features.findings import Finding
 from bilateral.trust.features.significance import adjusted
+from bilateral.trust.tables.arrays import Ints
+
+_USUAL: Final = 1.0
+_DIGITS: Final = 2.0
+"""The digits of improbability up to which the distance of a group's opinions to those of others is usual, and the
+further ones from which the group counts in full."""
 
 
 class Detector(ABC):
@@ -33,6 +39,14 @@ class Detector(ABC):
     @abstractmethod
     def _find(self, context: Context) -> list[Finding]:
         """Return the findings, in any order."""
+
+
+def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
+    """Return from 0 to 1 how far tied accounts may be made for their opinions about some subjects."""
+    # Users of a platform, staff and members of a club buy from others as well, and say what others say.
+    lost = float(context.ties.independence[accounts].mean()) if len(accounts) else 0.0
+    odds = inflation_odds(context, rows)
+    return float(np.clip(max(1 - 2 * lost, (-np.log10(odds) - _USUAL) / _DIGITS), 0.0, 1.0))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Final, Self, TypeAlias
 
 import numpy as np
 
-from bilateral.trust.detectors.base import Detector
+from bilateral.trust.detectors.base import Detector, puppetry
 from bilateral.trust.features.context import Context, inflation_odds, unpaid_odds
 from bilateral.trust.features.findings import Basis, Finding
 from bilateral.trust.features.significance import adjusted, excess, fisher
-from bilateral.trust.features.ties import FUNDER, Grouping, joining
+from bilateral.trust.features.ties import FUNDER, Grouping
 from bilateral.trust.tables.arrays import Floats, Ints, contained, group_sums, pairs, segments, unpaired
 from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
@@ -39,6 +39,9 @@ _CROWD: Final = 100
 
 Of more, each counts less.
 """
+
+_PEERS: Final = 30
+"""The other raters from which a subject shows where a group's neighbours go, and those that are looked at."""
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
@@ -93,11 +96,22 @@ class CoTargeting(Detector):
         crowded = max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD
         limits = _limits(context, edges) if crowded else None
         for grouping in context.ties.groupings:
+            if grouping.only_ranks:
+                continue
             cells, count = self._cells(context, grouping, edges, limits)
             discovered.append(cells)
             tests += count
-        del edges, limits
+        del limits
         self.cells_ = tests
+        q_values = adjusted(np.concatenate([cells.p_value for cells in discovered]), tests)
+        start = 0
+        for cells in discovered:  # few cells are left, so that their neighbours can be looked at
+            chosen = np.flatnonzero(q_values[start : start + len(cells.p_value)] < self.level)
+            start += len(cells.p_value)
+            cells.expected[chosen] = np.maximum(
+                cells.expected[chosen], self.clustering * _near(context, cells, edges, chosen)
+            )
+            cells.p_value[chosen] = excess(cells.count[chosen], cells.expected[chosen])
         q_values = adjusted(np.concatenate([cells.p_value for cells in discovered]), tests)
         findings, start = [], 0
         for cells in discovered:
@@ -152,10 +166,11 @@ class CoTargeting(Detector):
                     actors=actors,
                     subjects=subjects,
                     opinions=positions,
-                    transfers=joining(context.ledger, context.ties, cells.grouping, actors),
+                    transfers=context.ties.joining(cells.grouping, actors),
                     weight=(1.0 if cells.grouping.is_control else 0.7)
                     * (1.0 if hits > _PAIR else 0.4)
-                    * _oddness(context, positions),
+                    * _oddness(context, positions)
+                    * puppetry(context, actors, positions),
                     basis=Basis.CONTROL,
                     confidence=np.full(len(actors), confidence),
                     sentence=(
@@ -184,6 +199,37 @@ def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, in
     return *unpaired(np.concatenate(parts), size), np.concatenate(counts), tests, written
 
 
+def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Floats:
+    """Return how many members of some groups would judge a subject if they chose as their neighbours do."""
+    # Not everybody can meet everybody: people of one city, trade or platform judge its agents. Neighbours are the other
+    # raters of what the members judge beside the subject, if so many judge it that no attacker has made them all.
+    group = cells.grouping.group
+    out = np.zeros(len(chosen))
+    is_tested = np.zeros(cells.grouping.size + 1, bool)
+    is_tested[cells.group[chosen]] = True
+    own = np.flatnonzero(is_tested[group[edges.rater]] & (group[edges.rater] >= 0))
+    own = own[np.argsort(group[edges.rater[own]], kind="stable")]
+    bounds = np.searchsorted(group[edges.rater[own]], cells.group[chosen])
+    stops = np.searchsorted(group[edges.rater[own]], cells.group[chosen], side="right")
+    for place, cell in enumerate(chosen.tolist()):
+        subject = int(cells.subject[cell])
+        rows = own[bounds[place] : stops[place]]
+        rows = rows[edges.kind[rows] == context.ledger.subject_kind[subject]]
+        visited, visits = np.unique(edges.subject[rows][edges.subject[rows] != subject], return_counts=True)
+        first, last = (np.searchsorted(edges.subject, visited, side=side) for side in ("left", "right"))
+        popular = last - first - visits >= _PEERS
+        hits = written = 0.0
+        for start, stop, weight in zip(first[popular], last[popular], visits[popular], strict=True):
+            peers = edges.rater[start : stop : max(1, (stop - start) // _PEERS)].astype(np.int64)
+            peers = peers[group[peers] != cells.group[cell]]
+            low, high = np.searchsorted(edges.subject, [subject, subject + 1])
+            met = contained(peers, edges.rater[low:high].astype(np.int64))
+            hits += weight * met.mean() if len(peers) else 0.0
+            written += weight * context.activity[peers].mean() if len(peers) else 0.0
+        out[place] = len(rows) * hits / max(written, 1.0)
+    return out
+
+
 def _oddness(context: Context, rows: Ints) -> float:
     """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1."""
     # A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
@@ -199,7 +245,7 @@ def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
     """Return the group of each account; -1 for customers of an exchange who share nothing else."""
     if grouping.name != FUNDER:
         return grouping.group
-    return np.where(context.ties.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
+    return np.where(context.ties.is_hub[np.maximum(context.ties.funder, 0)], -1, grouping.group)
 
 
 def _limits(context: Context, edges: _Edges) -> _Limits:

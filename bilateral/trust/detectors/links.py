@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from bilateral.trust.detectors.base import Detector
+from bilateral.trust.detectors.base import Detector, puppetry
 from bilateral.trust.detectors.gifts import FAVOURABLE, gifts_of, moving
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Basis, Finding, Part
@@ -31,6 +31,9 @@ _SOURCE: Final = "judge an account of their own source of funds"
 
 _FEW: Final = 3
 """The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
+
+_LONE: Final = 0.4
+"""The weight of one opinion about an account with the same funds: friends who fund each other buy from each other."""
 
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
@@ -125,9 +128,13 @@ class Links(Detector):
         for link, parts, statistics, _ in tested:
             for place in np.flatnonzero(q_values[start : start + len(parts)] < _WEAK):
                 q_value = float(q_values[start + place])
-                moved = _transfers(ledger, link, link.rows[parts[place]], account, (sent, gifts))
+                moved = _transfers(context, link, link.rows[parts[place]], account, (sent, gifts))
                 ends = opinions.rater, account
-                findings.append(self._finding(ends, link, parts[place], q_value, statistics[place], moved))
+                finding = self._finding(ends, link, parts[place], q_value, statistics[place], moved)
+                if link.funds:
+                    lone = 1.0 if len(parts[place]) > 1 else _LONE
+                    finding = replace(finding, weight=lone * puppetry(context, finding.actors, finding.opinions))
+                findings.append(finding)
             start += len(parts)
         return sorted(findings, key=lambda finding: -finding.strength)[: self.limit]
 
@@ -138,7 +145,7 @@ class Links(Detector):
         agent = ledger.subject_agent[subject]
         same_owner = account == ledger.subject_account[subject]  # the wallet and operators are its own
         wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
-        funder = np.where(ties.is_hub[np.maximum(ledger.funder, 0)], -1, ledger.funder)
+        funder = np.where(ties.is_hub[np.maximum(ties.funder, 0)], -1, ties.funder)
         shared = funder[rater]
         to_rater = contained_pairs(account, rater, gifts, ledger.accounts)
         to_rater |= contained_pairs(wallet, rater, gifts, ledger.accounts)
@@ -197,8 +204,9 @@ class Links(Detector):
         )
 
 
-def _transfers(ledger: Ledger, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
+def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
     """Return the transfers that some linked opinions rest on."""
+    ledger = context.ledger
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
     if link.sentence == _GIFT:
         agent = ledger.subject_agent[ledger.opinions.subject[rows]]
@@ -207,7 +215,7 @@ def _transfers(ledger: Ledger, link: _LinkedRows, rows: Ints, account: Ints, gif
         low, high = (np.searchsorted(gifts[1], queries, side=side) for side in ("left", "right"))
         return np.concatenate([np.zeros(0, np.int64), *(gifts[0][a:b] for a, b in zip(low, high, strict=True))])
     funded = [account for name, account in (("rater", rater), ("rated", rated)) if name in link.funds]
-    funding = ledger.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
+    funding = context.ties.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
     return np.sort(funding[funding >= 0]).astype(np.int64)
 
 
@@ -256,7 +264,7 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
     """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
-    source = context.ties.root if link.sentence == _SOURCE else context.ledger.funder
+    source = context.ties.root if link.sentence == _SOURCE else context.ties.funder
     valid = source >= 0
     return np.bincount(source[valid], weights=counts[valid], minlength=len(counts)).astype(np.int64)
 
@@ -279,8 +287,8 @@ def _tied(context: Context, account: Ints, gifts: Ints) -> int:
     rates[ledger.opinions.rater] = rated[account] = True
     paying = rated.copy()  # a wallet pays for the account that answers
     paying[ledger.wallet[rated[ledger.owner] & (ledger.wallet >= 0)]] = True
-    parent = np.maximum(ledger.funder, 0)
-    funded = (ledger.funder >= 0) & ~ties.is_hub[parent]
+    parent = np.maximum(ties.funder, 0)
+    funded = (ties.funder >= 0) & ~ties.is_hub[parent]
     children, downward, upward = funded & rates, funded & rated & rates[parent], funded & rates & rated[parent]
     siblings = _pairs_by(parent, children, funded & rated, size)
     root, hub = ties.root, ties.is_hub

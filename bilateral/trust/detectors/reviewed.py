@@ -16,7 +16,6 @@ from bilateral.trust.detectors.cases import CaseModel
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.findings import Basis, Finding
 from bilateral.trust.features.reviews import labels
-from bilateral.trust.features.ties import COLLECTOR, joining
 from bilateral.trust.tables.arrays import Ints
 from bilateral.trust.tables.ledger import Ledger
 
@@ -46,7 +45,7 @@ class ReviewedGroups(Detector):
             if not grouping.is_control:
                 continue
             group = grouping.group
-            sure = context.ties.acknowledged | (grouping.name == COLLECTOR)
+            sure = context.ties.acknowledged
             for number in np.unique(group[(label == 1) & (group >= 0)]):
                 members = np.flatnonzero(group == number)
                 guilty, innocent = int((label[members] == 1).sum()), int((label[members] == 0).sum())
@@ -62,7 +61,7 @@ class ReviewedGroups(Detector):
                         actors=unknown[sure[unknown]],
                         subjects=unknown[~sure[unknown]],
                         tied=unknown[~sure[unknown]],
-                        transfers=joining(context.ledger, context.ties, grouping, members),
+                        transfers=context.ties.joining(grouping, members),
                         basis=Basis.REVIEWS,
                         sentence=(
                             f"{len(unknown)} accounts share {grouping.label} with {guilty} that reviewers found guilty "

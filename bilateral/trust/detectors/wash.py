@@ -241,7 +241,7 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
 
 def _own_funder(context: Context) -> Ints:
     """Return the funder of each account, unless it is an exchange."""
-    funder = context.ledger.funder
+    funder = context.ties.funder
     return np.where((funder >= 0) & ~context.ties.is_hub[np.maximum(funder, 0)], funder, -1)
 
 

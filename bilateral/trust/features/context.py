@@ -48,6 +48,10 @@ _ALIKE: Final = 0.5
 _ROUNDING: Final = 1e-6
 """The part of a usual amount that a sum of floats may lack."""
 
+_SUBJECTS: Final = 10
+"""The subjects that count where their opinions are compared with those of others: the agents of a platform may all be
+a little better, which is no inflation however many they are."""
+
 THIN: Final = 2
 """An account that judges at most this many subjects is thin."""
 
@@ -277,6 +281,6 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     usual = (sums + context.mean[context.ledger.subject_kind[subjects]]) / (rest + 1)
     deviation = 15.0 + 8.0 / np.sqrt(count)
     far = (average - usual) / deviation
-    alike = 2 * stats.norm.sf(abs(far.sum()) / np.sqrt(len(subjects)))
+    alike = 2 * stats.norm.sf(abs(far.mean()) * np.sqrt(min(len(subjects), _SUBJECTS)))
     apart = stats.chi2.sf((far**2).sum(), len(subjects))
     return float(min(1.0, 2 * min(alike, apart)))

@@ -35,8 +35,6 @@ class Basis(StrEnum):
     """The opinions themselves: who is beside them, how young, unpaid and far from others they are."""
     ANSWERS = "answers"
     """Ratings that answer criticism."""
-    PROOFS = "proofs"
-    """Proofs that the tables contradict."""
     REVIEWS = "reviews"
     """Verdicts of people about kin."""
 

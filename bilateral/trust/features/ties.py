@@ -1,21 +1,17 @@
-"""Groups of accounts that may have one owner: by funding, by where their money ends, and by time."""
+"""Groups of accounts that may have one owner: by the money with which they began, and by time.
+
+Whom an account pays says nothing about who controls it: that is what customers do. Neither does money that it receives
+once it acts, because anybody can send it.
+"""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense, group_sums, runs, spans
+from bilateral.trust.features.exchanges import Purchases, exchanges
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense, first_of, lexical_order, pairs, runs, unpaired
 from bilateral.trust.tables.ledger import Ledger
-
-HUB: Final = 150
-"""Accounts that one funder may have before it counts as an exchange. Nobody is kin by an exchange alone."""
-
-_SERVICE: Final = 20
-_SERVICE_TIME: Final = 60 * 86400.0
-_SERVICE_SPREAD: Final = 0.4
-"""From how many accounts, over which time, and with which spread of the amounts' logarithm a funder is a service, such
-as a small exchange."""
 
 DEPTH: Final = 8
 """Steps of funding that are followed back."""
@@ -24,10 +20,17 @@ FUNDER: Final = "one funder"
 """The name of the grouping by first funds alone, of whatever time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping that rests on what the accounts themselves do."""
+"""The name of the grouping by where money ends. It ranks alone: an escrow or a bridge collects from customers."""
+
+_SENDERS: Final = 150
+"""The accounts that send to one collector at most."""
 
 _SHARED: Final = 2
 """The accounts that a group needs."""
+
+_DUST: Final = 10.0
+"""The multiple of the first funds of an account that another must have sent before its first act to count as their
+source. A gift is usually less; so a frame costs more than the account began with."""
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -49,13 +52,15 @@ class Grouping:
         name: The accounts' common property.
         group: The group of each account; -1 for accounts without one.
         size: The number of groups.
-        is_control: Marks a grouping that shows common control. The others show a coincidence of time only.
+        is_control: Marks a grouping that shows common control. The others show a coincidence of time, or customers.
+        only_ranks: Marks a grouping that is no evidence against anybody, and that the learned ranking sees alone.
     """
 
     name: str
     group: Ints
     size: int
     is_control: bool
+    only_ranks: bool = False
 
     @property
     def label(self) -> str:
@@ -68,94 +73,131 @@ class Ties:
     """All groupings of accounts.
 
     Attributes:
+        funder: The source of the money with which each account began; -1 if unknown.
+        funding: The position of its first transfer; -1 if unknown.
         root: The earliest ancestor of each account by funding, below any exchange.
-        is_hub: Marks the accounts that fund or receive from so many that the tie means nothing.
+        is_hub: Marks the exchanges. A tie through them means nothing.
         born: The time at which each account is first seen.
-        collector: The account that most of an account's money goes to; -1 for none and for exchanges.
-        acknowledged: Marks the accounts that sent money to their funder or to its other accounts. Only they confirm the
-            tie by an act of their own: anybody can be the first to send money to a fresh account.
+        acknowledged: Marks the accounts that sent money to their funder or to its other accounts, unless these sell.
+            Only they confirm the tie by an act of their own: anybody can send money to a fresh account.
+        independence: What each account lost to sellers with other sources of funds, in usual prices, at most 1.
     """
 
     groupings: tuple[Grouping, ...]
+    funder: Ints
+    funding: Ints
     root: Ints
-    is_hub: np.ndarray
+    is_hub: Flags
     born: Floats
-    collector: Ints
     acknowledged: Flags
+    independence: Floats
+
+    def joining(self, grouping: Grouping, accounts: Ints) -> Ints:
+        """Return the transfers that put accounts into a group."""
+        funding = self.funding[accounts] if grouping.is_control else np.zeros(0, np.int64)
+        return np.sort(funding[funding >= 0]).astype(np.int64)
 
 
-def ties_of(ledger: Ledger, hub: int = HUB) -> Ties:
+def ties_of(ledger: Ledger) -> Ties:
     """Group accounts."""
-    funder, funded_at = ledger.funder, ledger.funded_at
-    is_funded = funder >= 0
-    children = np.bincount(funder[is_funded], minlength=ledger.accounts)
-    is_hub = (children > hub) | _services(ledger, children)
+    funding = _funding(ledger)
+    is_funded = funding >= 0
+    funder, funded_at, amount = (
+        np.where(is_funded, values[np.maximum(funding, 0)], missing) if len(values) else np.full(len(funding), missing)
+        for values, missing in ((ledger.src.astype(np.int64), -1), (ledger.sent_at, np.nan), (ledger.sent, np.nan))
+    )
+    purchases = Purchases.of(ledger)
+    is_hub = exchanges(ledger, purchases, funder)
     born = _first_events(ledger)
     root = roots(funder, is_hub)
-    collector = _collectors(ledger, hub)
+    sells = np.zeros(ledger.accounts + 1, bool)  # the last one is for unknown accounts
+    sells[ledger.owner] = sells[ledger.wallet] = sells[ledger.payee] = True
     keys_by_name: list[tuple[str, Ints, bool]] = [
-        (FUNDER, np.where(is_funded, funder, -1), True),
+        (FUNDER, funder, True),
         ("one funder within an hour", runs(funder, funded_at, HOUR), True),
         ("one funder within a day", runs(funder, funded_at, DAY / 4), True),
-        ("one funder and one amount", _amounts(ledger), True),
+        ("one funder and one amount", _amounts(funder, amount), True),
         ("one source of funds", root, True),
-        (COLLECTOR, collector, True),
+        (COLLECTOR, _collectors(ledger, funder, sells), False),
         ("the hour of their birth", _born_together(born), False),
     ]
     groupings = []
     for name, keys, is_control in keys_by_name:
         group, size = dense(keys, _SHARED)
-        groupings.append(Grouping(name, group, size, is_control))
-    return Ties(tuple(groupings), root, is_hub, born, collector, _acknowledged(ledger, root, is_hub))
+        groupings.append(Grouping(name, group, size, is_control, only_ranks=name == COLLECTOR))
+    acknowledged = _acknowledged(ledger, (funder, root), is_hub, sells)
+    independence = purchases.independence(np.where(is_hub, -1, root))
+    return Ties(tuple(groupings), funder, funding, root, is_hub, born, acknowledged, independence)
 
 
-def joining(ledger: Ledger, ties: Ties, grouping: Grouping, accounts: Ints) -> Ints:
-    """Return the transfers that put accounts into a group: their first funds, or their payments to a collector."""
-    if not grouping.is_control:
-        return np.zeros(0, np.int64)
-    if grouping.name == COLLECTOR:
-        rows = np.flatnonzero(np.isin(ledger.src, accounts))
-        collected: Ints = rows[ledger.dst[rows] == ties.collector[ledger.src[rows]]]
-        return collected
-    funding = ledger.funding[accounts]
-    return np.sort(funding[funding >= 0]).astype(np.int64)
+def _funding(ledger: Ledger) -> Ints:
+    """Return the transfer that funded each account: the first one, unless it is dust beside what another sent."""
+    # A stranger's dust may arrive before the account's own money does. Coins compare by their usual amounts.
+    funding = ledger.funding.astype(np.int64)
+    began = first_acts(ledger)
+    rows = np.flatnonzero((ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst))
+    rows = rows[(funding[ledger.dst[rows]] >= 0) & (ledger.sent_at[rows] <= began[ledger.dst[rows]])]
+    is_contested = np.zeros(ledger.accounts, bool)
+    is_contested[ledger.dst[rows[ledger.src[rows] != ledger.funder[ledger.dst[rows]]]]] = True
+    rows = rows[is_contested[ledger.dst[rows]]]
+    if not len(rows):
+        return funding
+    keys = pairs(ledger.dst[rows], ledger.src[rows], ledger.accounts)
+    order = lexical_order(keys)
+    rows, keys = rows[order], keys[order]
+    amount = ledger.sent[rows].astype(np.float64)
+    for coin in np.unique(ledger.coin[rows]):
+        of_coin = ledger.coin[rows] == coin
+        amount[of_coin] /= max(float(np.median(amount[of_coin])), 1e-12)
+    starts = np.flatnonzero(first_of(keys))
+    total, first = np.add.reduceat(amount, starts), rows[starts]  # transfers are sorted by time
+    total[ledger.src[first] == ledger.funder[ledger.dst[first]]] *= _DUST
+    best = lexical_order(-first, total, ledger.dst[first])
+    funding[ledger.dst[first[best]]] = first[best]  # the last one of each account is written last
+    return funding
 
 
-def _acknowledged(ledger: Ledger, root: Ints, is_hub: np.ndarray) -> Flags:
+def _acknowledged(ledger: Ledger, ties: tuple[Ints, Ints], is_hub: Flags, sells: Flags) -> Flags:
     """Mark the accounts that sent money to their funder, or to an account with the same source of funds."""
+    funder, root = ties
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     src, dst = ledger.src[inside], ledger.dst[inside]
-    own = ledger.funder[src]
-    is_funded = (own >= 0) & ~is_hub[np.maximum(own, 0)] & (ledger.funder[dst] != src)
+    own = funder[src]
+    is_funded = (own >= 0) & ~is_hub[np.maximum(own, 0)] & (funder[dst] != src) & ~sells[dst]
     out = np.zeros(ledger.accounts, bool)
     out[src[is_funded & ((dst == own) | (root[dst] == root[src]))]] = True
     return out
 
 
-def _services(ledger: Ledger, children: Ints) -> Flags:
-    """Mark the funders that serve many accounts over a long time with amounts of all sizes."""
-    is_funded = (ledger.funder >= 0) & (ledger.funded_with > 0)
-    funder, at, amount = ledger.funder[is_funded], ledger.funded_at[is_funded], np.log(ledger.funded_with[is_funded])
-    count = np.maximum(np.bincount(funder, minlength=ledger.accounts), 1)
-    mean = group_sums(amount, funder, ledger.accounts) / count
-    variance = group_sums(amount**2, funder, ledger.accounts) / count - mean**2
-    first, last = spans(at, funder, ledger.accounts)
-    is_service: Flags = (last - first > _SERVICE_TIME) & (variance > _SERVICE_SPREAD**2) & (children >= _SERVICE)
-    return is_service
+def first_acts(ledger: Ledger) -> Floats:
+    """Return the time from which each account acts; infinity for one that never does."""
+    return _earliest(
+        ledger.accounts,
+        (ledger.src, ledger.sent_at),
+        (ledger.opinions.rater, ledger.opinions.ts),
+        (ledger.payer, ledger.paid_at),
+        ledger.registrations,
+    )
 
 
 def _first_events(ledger: Ledger) -> Floats:
     """Return the time of the first event of each account."""
-    born = np.full(ledger.accounts, np.inf)
-    for accounts, times in (
+    born = _earliest(
+        ledger.accounts,
         (ledger.dst, ledger.sent_at),
         (ledger.opinions.rater, ledger.opinions.ts),
         (ledger.payer, ledger.paid_at),
         ledger.registrations,
-    ):
-        inside = accounts >= 0
-        np.minimum.at(born, accounts[inside], times[inside])
+    )
     return np.where(np.isfinite(born), born, 0.0)
+
+
+def _earliest(size: int, *events: tuple[Ints, Floats]) -> Floats:
+    out = np.full(size, np.inf)
+    for accounts, times in events:
+        inside = accounts >= 0
+        np.minimum.at(out, accounts[inside], times[inside])
+    return out
 
 
 def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
@@ -167,13 +209,13 @@ def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
     return root
 
 
-def _amounts(ledger: Ledger) -> Ints:
+def _amounts(funder: Ints, amount: Floats) -> Ints:
     """Return a key for funder and amount, to two per cent."""
-    amount = np.nan_to_num(ledger.funded_with, nan=0.0)
+    amount = np.nan_to_num(amount, nan=0.0)
     step = np.where(amount > 0, np.round(np.log(np.maximum(amount, 1e-12)) / 0.02), 0).astype(np.int64)
     step -= step.min() if len(step) else 0
     width = int(step.max()) + 1 if len(step) else 1
-    return np.where((ledger.funder >= 0) & (amount > 0), ledger.funder * width + step, -1)
+    return np.where((funder >= 0) & (amount > 0), funder * width + step, -1)
 
 
 def _born_together(born: Floats) -> Ints:
@@ -185,15 +227,14 @@ def _born_together(born: Floats) -> Ints:
     return runs(np.where(inside, 0, -1), born, min(0.4 * gap, HOUR))
 
 
-def _collectors(ledger: Ledger, hub: int) -> Ints:
-    """Return the account that receives most transfers of each account, unless many accounts send to it."""
+def _collectors(ledger: Ledger, funder: Ints, sells: Flags) -> Ints:
+    """Return the account that gets most transfers of each account, unless it sells or many send to it."""
     out = np.full(ledger.accounts, -1, np.int64)
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    src, dst = ledger.src[inside].astype(np.int64), ledger.dst[inside].astype(np.int64)
-    keys, counts = np.unique(src * ledger.accounts + dst, return_counts=True)
-    src, dst = keys // max(ledger.accounts, 1), keys % max(ledger.accounts, 1)
+    keys, counts = np.unique(pairs(ledger.src[inside], ledger.dst[inside], ledger.accounts), return_counts=True)
+    src, dst = unpaired(keys, ledger.accounts)
     senders = np.bincount(dst, minlength=ledger.accounts)
-    usual = (senders[dst] >= 2) & (senders[dst] <= hub) & (ledger.funder[dst] != src)  # noqa: PLR2004  # a pair
+    usual = (senders[dst] >= _SHARED) & (senders[dst] <= _SENDERS) & (funder[dst] != src) & ~sells[dst]
     order = np.argsort(counts[usual], kind="stable")
     out[src[usual][order]] = dst[usual][order]
     return out

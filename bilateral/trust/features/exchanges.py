@@ -1,0 +1,181 @@
+"""Exchanges: accounts that fund many who act for themselves. To have one source of funds with others is then no tie.
+
+Anybody can send dust to many accounts, or let a few buy from each other. So an exchange is known by what its customers
+lose: money that stayed with sellers whom early buyers with other sources of funds paid as well.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from bilateral.trust.tables.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    contained,
+    distinct_keys,
+    first_of,
+    group_counts,
+    group_sums,
+    lexical_order,
+    look_up,
+    pairs,
+    spans,
+    unpaired,
+)
+from bilateral.trust.tables.ledger import Ledger
+from bilateral.trust.tables.opinions import Kind
+
+_CUSTOMERS: Final = 15
+"""The accounts that an exchange funds and that act, at least."""
+
+_LOST: Final = 100.0
+_PART: Final = 0.02
+"""What the customers of an exchange lose to others, in units of the payment token; in a market with few purchases, this
+part of all of them. Nobody is kin by an exchange alone, so this is the price of hiding a common source of funds."""
+
+_ENOUGH: Final = 500.0
+"""The usual purchases of a market from which they tell an exchange: with fewer, too few sellers have early buyers. A
+market of 1,800 accounts has them after a week."""
+
+_OF_SELLER: Final = 0.1
+"""The part of that money which may go to one seller. Otherwise one seller of the attacker would do."""
+
+_EARLY: Final = 0.2
+_FIRST: Final = 100
+_SEVERAL: Final = 2
+"""The share and the least number of the payers, by their first payments, that are early; and the sellers that such a
+payer pays, and the early payers that a seller needs. An attacker rarely comes before its market."""
+
+_RECORDED: Final = 0.05
+"""The payments for each opinion below which payments are not recorded."""
+
+_UNUSED: Final = 150
+"""The accounts that an exchange funds while hardly anybody has bought anything, or judged anybody."""
+
+_WEEKS: Final = 14 * 86400.0
+"""The time over which its customers begin to judge others, where payments are not recorded."""
+
+
+@dataclass(frozen=True)
+class Purchases:
+    """The money of each pair of payer and owner that stayed with the owner.
+
+    Attributes:
+        lost: The money, at most the usual price.
+        usual: The usual price: the median of what early payers paid in the mean; 0 if there are none.
+        is_early: Marks the early payers.
+        by_early: The number of early payers of each owner.
+    """
+
+    payer: Ints
+    owner: Ints
+    lost: Floats
+    usual: float
+    is_early: Flags
+    by_early: Ints
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Self:
+        """Add up payments."""
+        size = ledger.accounts
+        payer, owner, left, first, mean = _stayed(ledger)
+        began, _ = spans(first, payer, size)
+        busy = np.flatnonzero(group_counts(payer, size) >= _SEVERAL)
+        early = busy[np.argsort(began[busy], kind="stable")[: max(int(_EARLY * len(busy)), _FIRST)]]
+        is_early = np.zeros(size, bool)
+        is_early[early] = True
+        by_early = is_early[payer]
+        usual = float(np.median(mean[by_early])) if len(early) else 0.0
+        return cls(payer, owner, np.minimum(left, usual), usual, is_early, group_counts(owner[by_early], size))
+
+    @property
+    def is_enough(self) -> bool:
+        """True if enough was bought to tell who buys for itself."""
+        return float(self.lost[self.by_early[self.owner] >= _SEVERAL].sum()) >= max(_ENOUGH * self.usual, 1e-9)
+
+    def independence(self, root: Ints) -> Floats:
+        """Return what each account lost to sellers of other sources of funds, in usual prices, at most 1."""
+        if not self.is_enough:
+            return np.zeros(len(root))
+        others = (self.by_early[self.owner] >= _SEVERAL) & (root[self.owner] != root[self.payer])
+        lost = group_sums(self.lost[others], self.payer[others], len(root))
+        return np.asarray(np.minimum(lost / self.usual, 1.0))
+
+
+def exchanges(ledger: Ledger, purchases: Purchases, funder: Ints) -> Flags:
+    """Mark the exchanges among the funders of all accounts."""
+    if (ledger.payer >= 0).sum() < _RECORDED * len(ledger.opinions):
+        return _by_opinions(ledger, funder)
+    if purchases.is_enough:
+        return _by_purchases(purchases, funder)
+    return np.bincount(funder[funder >= 0], minlength=ledger.accounts) > _UNUSED
+
+
+def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
+    """Mark the exchanges by what their customers lose."""
+    size, payer, owner = len(funder), purchases.payer, purchases.owner
+    by_early, is_early = purchases.by_early, purchases.is_early
+    needed = min(_LOST, _PART * float(purchases.lost[by_early[owner] >= _SEVERAL].sum()))
+    source = funder[payer]
+    rows = np.flatnonzero((source >= 0) & (funder[owner] != source) & (purchases.lost > 0))
+    payer, source, lost = payer[rows], source[rows], purchases.lost[rows]
+    keys = pairs(source, owner[rows], size)
+    own, own_count = np.unique(keys[is_early[payer]], return_counts=True)
+    vouched = np.flatnonzero(by_early[owner[rows]] - look_up(keys, own, own_count.astype(np.float64)) >= _SEVERAL)
+    keys, place = np.unique(keys[vouched], return_inverse=True)
+    of_seller = np.minimum(group_sums(lost[vouched], place, len(keys)), _OF_SELLER * needed)
+    of_funder = group_sums(of_seller, unpaired(keys, size)[0], size)
+    customers = group_counts(unpaired(distinct_keys(pairs(source[vouched], payer[vouched], size)), size)[0], size)
+    # Where one exchange funds most people, nobody else is there to vouch for sellers.
+    of_early = funder[is_early]
+    most = np.bincount(of_early[of_early >= 0], minlength=size) * 2 > max(len(of_early), _CUSTOMERS)
+    return np.asarray(((customers >= _CUSTOMERS) & (of_funder >= needed)) | most)
+
+
+def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+    """Return payer and seller of each pair, the money that stayed, the time of the first payment and the mean one."""
+    size = ledger.accounts
+    rows = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
+    payer, owner = ledger.payer[rows].astype(np.int64), ledger.owner[ledger.paid_agent[rows]].astype(np.int64)
+    rows, payer, owner = (values[payer != owner] for values in (rows, payer, owner))
+    keys, amount = pairs(payer, owner, size), ledger.amount[rows]
+    order = lexical_order(ledger.paid_at[rows], keys)
+    keys, amount, paid_at = keys[order], amount[order], ledger.paid_at[rows][order]
+    starts = np.flatnonzero(first_of(keys))
+    if not len(starts):
+        return payer, owner, amount, paid_at, amount
+    paid = np.add.reduceat(amount, starts)
+    clients, sellers = unpaired(keys[starts], size)
+    count = np.diff(starts, append=len(keys))
+    moved = np.flatnonzero(ledger.comparable)
+    back = pairs(ledger.dst[moved], ledger.src[moved], size)
+    answers = contained(back, keys[starts])
+    returned, place = np.unique(back[answers], return_inverse=True)
+    sent = group_sums(ledger.sent[moved][answers], place, len(returned))
+    left = np.maximum(paid - look_up(keys[starts], returned, sent), 0.0)
+    return clients, sellers, left, paid_at[starts], paid / count
+
+
+def _by_opinions(ledger: Ledger, funder: Ints) -> Flags:
+    """Mark the exchanges by the accounts that judge several others, where payments are not recorded."""
+    opinions, size = ledger.opinions, ledger.accounts
+    feedback = opinions.kind == Kind.FEEDBACK
+    rater, ts = opinions.rater[feedback].astype(np.int64), opinions.ts[feedback]
+    owner = ledger.subject_account[opinions.subject[feedback]].astype(np.int64)
+    source = funder[rater]
+    rows = np.flatnonzero((source >= 0) & (source != funder[owner]) & (rater != owner))
+    judged = distinct_keys(pairs(rater[rows], owner[rows], size))
+    several = group_counts(unpaired(judged, size)[0], size) >= _SEVERAL
+    rows = rows[several[rater[rows]]]
+    if not len(rows):
+        return np.bincount(funder[funder >= 0], minlength=size) > _UNUSED
+    began, _ = spans(ts[rows], rater[rows], size)
+    customers = np.flatnonzero(np.isfinite(began))
+    first, last = spans(began[customers], funder[customers], size)
+    weeks = min(_WEEKS, float(np.ptp(opinions.ts)) / 2)
+    many = np.bincount(funder[customers], minlength=size) >= _CUSTOMERS
+    subjects = distinct_keys(pairs(source[rows], owner[rows], size))
+    various = group_counts(unpaired(subjects, size)[0], size) >= _CUSTOMERS
+    return many & various & (last - first >= weeks)
