@@ -26,7 +26,7 @@ class Ground(StrEnum):
     """Its ratings were made up."""
 
     BAD = "bad"
-    """It is badly rated for sure, by more than one rater."""
+    """It is badly rated for sure, by raters whose purchases elsewhere back them."""
 
     LOW_RATING = "low_rating"
     """Its rating is below the least one, by more than thin evidence."""
@@ -67,7 +67,7 @@ def limit_of(
     rating, is_thin = standing.rating, standing.status == Status.THIN
     if standing.status == Status.HELD_BACK:
         return Limit(0.0, Ground.HELD_BACK)
-    if rating is not None and standing.raters > 1 and standing.upper < min(minimum, LEAST_RATING):
+    if rating is not None and standing.raters > 1 and not is_thin and standing.upper < min(minimum, LEAST_RATING):
         return Limit(0.0, Ground.BAD)
     if rating is not None and rating < minimum and not is_thin:
         return Limit(0.0, Ground.LOW_RATING)
