@@ -118,7 +118,8 @@ def test_scores_without_lies_are_closer_to_the_truth_than_plain_means():
     chosen = honest & (count >= 5)
     ours = np.abs(engine.scores_.score[: ledger.agents] - quality)[chosen].mean()
     assert ours < 0.8 * np.abs(plain - quality)[chosen].mean()
-    assert engine.scores_.abstain[: ledger.agents][chosen].mean() < 0.05
+    usable = chosen & (engine.scores_.score[: ledger.agents] >= 50)  # a bad score waits for proof
+    assert engine.scores_.abstain[: ledger.agents][usable].mean() < 0.05
 
 
 def test_a_flagged_agent_has_the_lower_bound_zero():

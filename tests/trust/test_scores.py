@@ -46,10 +46,10 @@ def test_two_fresh_slanders_do_not_undo_ten_honest_opinions(market, share):
     assert later > score - 15
 
 
-def test_two_usual_raters_tell_that_an_agent_turned(market):
+def test_three_usual_raters_tell_in_a_day_that_an_agent_turned(market):
     paid(market)
     for number in range(3):
-        market.feedback(f"client{20 + number}", 99, 5, 90000.0 + number)
+        market.feedback(f"client{20 + number}", 99, 5, 90000.0 + 40_000 * number)
     engine = Engine().fit(market.tables())
     assert scored(engine.context_, odd(engine, [], 0.0))[0] < 40
 

@@ -26,7 +26,7 @@ class Ground(StrEnum):
     """Its ratings were made up."""
 
     BAD = "bad"
-    """It is badly rated for sure, by more than one rater."""
+    """It is badly rated for sure, by raters whose purchases elsewhere back them."""
 
     LOW_RATING = "low_rating"
     """Its rating is below the least one, by more than thin evidence."""
@@ -64,15 +64,14 @@ def limit_of(
     standing: Standing, minimum: float = LEAST_RATING, trial: float = TRIAL, share: float = LEAST_EVIDENCE
 ) -> Limit:
     """Return the greatest amount that a standing by an analysis accepts."""
-    rating, is_thin = standing.rating, standing.status == Status.THIN
+    is_low, is_thin = standing.rating is not None and standing.rating < minimum, standing.status == Status.THIN
     if standing.status == Status.HELD_BACK:
         return Limit(0.0, Ground.HELD_BACK)
-    if rating is not None and standing.raters > 1 and standing.upper < min(minimum, LEAST_RATING):
-        return Limit(0.0, Ground.BAD)
-    if rating is not None and rating < minimum and not is_thin:
-        return Limit(0.0, Ground.LOW_RATING)
+    if is_low and not is_thin:
+        is_bad = standing.raters > 1 and standing.upper < min(minimum, LEAST_RATING)
+        return Limit(0.0, Ground.BAD if is_bad else Ground.LOW_RATING)
     if any(reason.code == SHARED_TRIAL for reason in standing.reasons):
         return Limit(0.0, Ground.SHARED_TRIAL)
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
-    return Limit(max(standing.evidence_cost / share, trial), Ground.EVIDENCE)
+    return Limit(trial if is_low else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)

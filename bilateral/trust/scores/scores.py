@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bilateral.core.values.bounds import QUANTILE
+from bilateral.core.values.decision import LEAST_RATING
 from bilateral.trust.features.context import RECORDED, THIN, Context
 from bilateral.trust.features.signs import MOST
 from bilateral.trust.scores.backing import backing
-from bilateral.trust.scores.change_points import persistence
+from bilateral.trust.scores.change_points import Voices, persistence
 from bilateral.trust.scores.suspicion import Suspicion
 from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained, distinct_keys, group_counts, pairs
 from bilateral.trust.tables.opinions import Kind
@@ -130,6 +131,15 @@ _WHOLLY: Final = 0.5
 _TELLING: Final = 0.25
 """The weight of a rater from which its opinions tell that a subject changed: more than that of the oddest."""
 
+PROVEN: Final = 10.0
+"""The backed voices that must call an agent bad until it is refused: before, it stays a trial at the end of every list.
+One that cheats loses its buyers to others by its rank, so `start anew` of `make market` gains nothing by the wait. A
+rival pays for as many voices with their purchases elsewhere."""
+
+_ALIKE: Final = 0.5
+"""The part of the payments of those who complain from which other opinions bear on their complaints. An agent may serve
+small purchases well and cheat on large ones."""
+
 _CONTESTED: Final = 0.3
 """The share of a subject's raters from which their removal contests its score, if it is tied to them."""
 
@@ -194,15 +204,17 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    last_weights = _last_weights(context.pair_of[rows[telling]], trust[telling], len(context.pair))
-    trust *= _persistence(subject, telling, values, trust, last_weights, minimum)
-    del telling, values, last_weights
+    voices = _voices(context, rows[telling], values, trust[telling])
+    trust *= _persistence(voices, subject, telling, percent, minimum, float(opinions.ts.max(initial=0.0)))
+    proof = Groups.by(subject, size).sums(trust * (percent < LEAST_RATING))
+    del telling, voices, values
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
     error = spread / np.sqrt(effective + model.prior_subject)
     flagged = suspicion.withheld
-    abstain = effective < minimum
+    unproven = (model.quality_ < LEAST_RATING) & (proof < PROVEN * _recorded(context.paid_share)) & (ledger.subject_agent >= 0)
+    abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
     caution = _caution(suspicion, rater)
@@ -264,26 +276,42 @@ def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
     return out
 
 
+def _voices(context: Context, rows: Ints, values: Floats, weight: Floats) -> Voices:
+    """Return the opinions that tell of turns and slander."""
+    opinions, pair = context.ledger.opinions, context.pair_of[rows]
+    subject, paid = opinions.subject[rows], context.gave[pair]
+    by_subject, bad = Groups.by(subject, context.ledger.subjects), (values < LEAST_RATING).astype(np.float64)
+    usual = by_subject.sums(paid * bad) / np.maximum(by_subject.sums(bad), 1.0)
+    weight = weight / max(float(np.average(weight, weights=weight)), 1e-9) if weight.any() else weight
+    last_weight = _last_weights(pair, weight, len(context.pair))
+    return Voices(subject, values, opinions.ts[rows], weight, last_weight, paid >= _ALIKE * usual[subject])
+
+
 def _persistence(  # noqa: PLR0913, PLR0917
-    subject: Ints, telling: Ints, values: Floats, trust: Floats, last_weights: Floats, minimum: float
+    voices: Voices, subject: Ints, telling: Ints, percent: Floats, minimum: float, now: float
 ) -> Floats:
-    """Return the probability that each opinion is of the present subject, by those that tell of a turn."""
-    probability = persistence(subject[telling], values, trust[telling], last_weights, minimum)
+    """Return the probability that each opinion is of the present subject and no slander, by those that tell of it."""
+    current, genuine = persistence(voices, minimum, now)
     out, count = np.ones(len(subject), np.float32), len(telling)
     if not count:
         return out
     before = np.searchsorted(telling, np.arange(len(subject)), side="right") - 1
     for place in (np.minimum(before + 1, count - 1), np.maximum(before, 0)):  # the later one first, the former over it
         same = subject[telling[place]] == subject
-        out[same] = probability[place[same]]
+        out[same] = np.where(
+            percent[same] < LEAST_RATING, np.minimum(current, genuine)[place[same]], current[place[same]]
+        )
     return out
 
 
 def _reliance(context: Context, rows: Ints) -> Floats:
     """Return how far some opinions count by what their raters bought, from 0 to 1: as far as payments are recorded."""
     # Not at once, so that the first few paid opinions do not undo all others.
-    recorded = float(np.clip((context.paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0, 1.0))
-    return recorded * (context.ledger.opinions.kind[rows] == Kind.FEEDBACK)
+    return _recorded(context.paid_share) * (context.ledger.opinions.kind[rows] == Kind.FEEDBACK)
+
+
+def _recorded(paid_share: float) -> float:
+    return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
 def _caution(suspicion: Suspicion, rater: Ints) -> float:
