@@ -34,6 +34,7 @@ class Plan:
         busy: The share of them that buy once.
         dust: The payments of a cent or less between further buyers and sellers of the attacker.
         lead: The share of `spread` after which the agents begin to sell.
+        offer: The price of each agent, which good sellers hand over with their standing; 0 if it registers its own.
     """
 
     strategy: str
@@ -56,6 +57,7 @@ class Plan:
     busy: float = 0.0
     dust: float = 0
     lead: float = 1
+    offer: float = 0.0
 
 
 _HIDES: Final = (0, 1.99)
@@ -98,6 +100,7 @@ STRATEGIES: Final[dict[str, dict[str, tuple[float, float]]]] = {
         "agents": (1, 4), "raters": (6, 14), "paid": (0.1, 2), "cover": (1, 2.99), "price": (0.05, 1),
         "hides": _HIDES, "age": (0, 3), "spread": (1, 8),
     },
+    "bought agents": {"agents": (1, 4), "offer": (5, 30), "above": (-4, 8)},
 }  # fmt: skip
 """The strategies, and the range of each number that one may choose."""
 
@@ -321,12 +324,16 @@ class Attackers:
             return
         funder = int(log.open(1)[0])
         owners = log.open(count) if count > 1 else np.array([funder])
-        numbers = np.arange(len(log.agents), len(log.agents) + count)
-        kinds = random.integers(settings.categories, size=count)
-        log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0, 0.2, count)))
-        market.agents.add(count, quality=0.85, campaign=len(self.campaigns), alive=False)
+        if plan.offer:
+            numbers = self._buy(market, plan, owners)
+            owners, count = owners[: len(numbers)], len(numbers)
+        else:
+            numbers = np.arange(len(log.agents), len(log.agents) + count)
+            kinds = random.integers(settings.categories, size=count)
+            log.agents.add(owner=owners, kind=kinds, ts=settings.time(registered + random.uniform(0, 0.2, count)))
+            market.agents.add(count, quality=0.85, campaign=len(self.campaigns), alive=False)
         campaign = Campaign(plan, hand, funder, numbers, opens, opens + int(plan.service))
-        campaign.cost += settings.registration * count
+        campaign.cost += (plan.offer + settings.gas if plan.offer else settings.registration) * count
         self._plan_hub(market, campaign)
         self._plan_dust(market, campaign)
         self._needs = [(owners, np.zeros(count))]
@@ -345,6 +352,21 @@ class Attackers:
             self._free_at[hand] = -1
         if campaign.opens <= start:
             market.agents.alive[numbers] = True
+
+    def _buy(self, market: Market, plan: Plan, owners: Array) -> Array:
+        """Let good sellers hand over agents: the higher the price, the more feedback they have."""
+        agents, log = market.agents, market.log
+        heard = np.bincount(log.feedback["agent"], minlength=len(log.agents))
+        for_sale = np.flatnonzero(agents.good & market.present & ~agents.free & (heard > 0))
+        for_sale = for_sale[np.argsort(heard[for_sale], kind="stable")]
+        ends = STRATEGIES[plan.strategy]["offer"]
+        stop = round(float(np.interp(plan.offer, ends, (0.5, 1.0))) * len(for_sale))
+        numbers = for_sale[max(stop - len(owners), 0) : stop]
+        log.hand_over(numbers, owners[: len(numbers)], market.settings.time(market.today))
+        agents.campaign[numbers], agents.alive[numbers] = len(self.campaigns), False
+        agents.quality[numbers], agents.turns[numbers] = 0.85, np.inf
+        agents.refunds[numbers] = agents.cashback[numbers] = 0.0
+        return numbers
 
     def _fund(self, market: Market, campaign: Campaign, accounts: Array, needs: Array, *, hides: bool) -> None:
         """Fund accounts of a campaign, from exchanges or from its wallet. Some cents of each are never used."""

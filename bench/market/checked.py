@@ -94,7 +94,7 @@ class Teller:
         Args:
             until: The time, in Unix seconds.
         """
-        names = ("transfers", "agents", "payments", "feedback")
+        names = ("transfers", "agents", "handovers", "payments", "feedback")
         of_tables = [
             sorted(_Event(float(ts), name, row) for row, ts in enumerate(getattr(self._log, name)["ts"]))
             for name in names
@@ -123,7 +123,7 @@ class Teller:
         self._chain.rpc("eth_sendTransaction", call | {"gas": hex(30_000), "gasPrice": hex(10**10)})
 
     def _agents(self, row: int) -> Iterator[Log]:
-        agent, owner = row + 1, self.account(int(self._log.agents["owner"][row]))
+        agent, owner = row + 1, self.account(int(self._log.owners_at(row, -math.inf)))
         identity = ADDRESSES[Registry.IDENTITY]
         entry = {"agentId": agent, "agentRegistry": f"eip155:31337:{identity}"}
         file = {
@@ -134,9 +134,14 @@ class Teller:
         yield encoded(Registry.IDENTITY, "Transfer", _NOBODY, owner, agent)
         yield encoded(Registry.IDENTITY, "Registered", agent, data_uri(file).encode(), owner)
 
+    def _handovers(self, row: int) -> Iterator[Log]:
+        table = self._log.handovers
+        source, target = (self.account(int(table[name][row])) for name in ("src", "dst"))
+        yield encoded(Registry.IDENTITY, "Transfer", source, target, int(table["agent"][row]) + 1)
+
     def _payments(self, row: int) -> Iterator[Log]:
         table = self._log.payments
-        payer, payee = int(table["payer"][row]), int(self._log.agents["owner"][table["agent"][row]])
+        payer, payee = (int(table["payer"][row]), int(self._log.owners_at(table["agent"][row], table["ts"][row])))
         yield Log(TOKEN, (_USED, self._word(payer), keccak(row.to_bytes(8))), b"")
         yield self._moved(payer, payee, float(table["amount"][row]))
 

@@ -200,7 +200,7 @@ def _append(log: Log, rows: Log, shift: int) -> None:
         "owner": moved, "client": moved, "payer": moved, "src": moved, "dst": moved, "agent": lambda of: of + agents,
         "payment": lambda of: np.where(of < 0, -1, of + payments),
     }  # fmt: skip
-    for name in ("agents", "feedback", "ratings", "payments", "transfers"):
+    for name in ("agents", "feedback", "ratings", "payments", "transfers", "handovers"):
         table = getattr(rows, name)
         columns = {column: later.get(column, np.asarray)(table[column]) for column in table.columns}
         getattr(log, name).add(**columns)
@@ -489,8 +489,7 @@ def _ring(  # noqa: PLR0913, PLR0917
 ) -> None:
     """Let accounts register agents and praise each other, as a ring does that wants to be found."""
     log, count = market.log, len(accounts)
-    owner = np.where(np.arange(count) < kind.gives * max(count // 8, 1), victim, accounts)
-    numbers = log.agents.add(owner=owner, kind=random.integers(market.settings.categories, size=count), ts=ts + 30)
+    numbers = log.agents.add(owner=accounts, kind=random.integers(market.settings.categories, size=count), ts=ts + 30)
     market.agents.add(count, quality=0.0, campaign=1 << 30, cheats=0.0, alive=False)
     rater, agent = np.divmod(np.arange(count * count), count)
     apart = (rater != agent) & (random.random(count * count) < 0.4)  # noqa: PLR2004
@@ -498,5 +497,7 @@ def _ring(  # noqa: PLR0913, PLR0917
         client=accounts[rater[apart]], agent=numbers[agent[apart]], value=100.0, payment=-1,
         ts=np.maximum(ts[rater[apart]], ts[agent[apart]]) + 4500,
     )  # fmt: skip
+    if kind.gives:
+        log.hand_over(numbers[: count // 8 + 1], victim, ts[-1] + 9000)
     if kind.approves:
         log.operators |= {int(number): [victim] for number in numbers}

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from bench.market.settings import Settings
 from bench.trust.worlds.world import tables_of
-from bilateral.trust.tables.schema import Tables
+from bilateral.trust.tables.schema import OPTIONAL, Tables
 
 _COLUMNS: Final[dict[str, dict[str, type]]] = {
     "agents": {"owner": np.int64, "kind": np.int64, "ts": np.float64},
@@ -19,6 +19,7 @@ _COLUMNS: Final[dict[str, dict[str, type]]] = {
     "ratings": {"client": np.int64, "agent": np.int64, "value": np.float64, "ts": np.float64},
     "payments": {"payer": np.int64, "agent": np.int64, "amount": np.float64, "ts": np.float64},
     "transfers": {"src": np.int64, "dst": np.int64, "amount": np.float64, "ts": np.float64},
+    "handovers": {"agent": np.int64, "src": np.int64, "dst": np.int64, "ts": np.float64},
 }
 """The columns by table. Accounts and agents are numbers; `payment` is the row of a payment, -1 without a proof."""
 
@@ -85,6 +86,7 @@ class Log:
         seed: The seed of the market.
         accounts: The number of accounts so far.
         agents, feedback, ratings, payments, transfers: The tables. The wallet of an agent is its owner.
+        handovers: The agents that changed hands, from `src` to `dst`.
         operators: The accounts that the owners of some agents approved, by agent.
     """
 
@@ -96,7 +98,7 @@ class Log:
         """
         self.seed = seed
         self.accounts = 0
-        self.agents, self.feedback, self.ratings, self.payments, self.transfers = (
+        self.agents, self.feedback, self.ratings, self.payments, self.transfers, self.handovers = (
             Rows(columns) for columns in _COLUMNS.values()
         )
         self.operators: dict[int, list[int]] = {}
@@ -121,6 +123,31 @@ class Log:
         """
         return self.payments.add(payer=payer, agent=agent, amount=amount, ts=ts)
 
+    def hand_over(self, agent: Any, account: Any, ts: Any) -> None:
+        """Give agents to other accounts.
+
+        Args:
+            agent: The agents.
+            account: Their new owners.
+            ts: The times, later than those of their earlier handovers.
+        """
+        owner = self.agents["owner"]
+        self.handovers.add(agent=agent, src=owner[agent], dst=account, ts=ts)
+        owner[agent] = account
+
+    def owners_at(self, agent: Any, ts: Any) -> np.ndarray[Any, Any]:
+        """Return the account that owned each agent at a time.
+
+        Args:
+            agent: The agents.
+            ts: The times.
+        """
+        owner: np.ndarray[Any, Any] = self.agents["owner"][agent]
+        moved = self.handovers
+        for row in reversed(range(len(moved))):
+            owner = np.where((agent == moved["agent"][row]) & (ts <= moved["ts"][row]), moved["src"][row], owner)
+        return owner
+
     def tables(self, ids: int = 1) -> Tables:
         """Return the tables of an analysis.
 
@@ -137,14 +164,15 @@ class Log:
         tx = pa.array([f"0x{number:064x}" for number in range(len(self.payments))], pa.string())
         proof = pa.array(np.maximum(feedback["payment"], 0), mask=feedback["payment"] < 0)
         operators = [[address(self.seed, number) for number in self.operators.get(row, ())] for row in range(count)]
-        further = [pa.array(operators, pa.list_(pa.string()))] if self.operators else []
+        further = [pa.array(operators, OPTIONAL["agents"]["operators"])]
+        further += [pa.array(self._holders(), OPTIONAL["agents"]["holders"])] if len(self.handovers) else []
         uris = [f"ipfs://{self.seed}-{number}" for number in range(count)]
         registered = (np.arange(ids, ids + count), accounts(owner), accounts(owner), uris, self.agents["ts"])
         tags = pa.array(["starred"] * opinions, pa.string())
         opinion_columns = (feedback["value"], tags, feedback["ts"], tx.take(proof))
         rated = (self.ratings["agent"] + ids, self.ratings["value"], self.ratings["ts"])
         clients = (pa.array(["client"] * judged, pa.string()), accounts(self.ratings["client"]))
-        payee = accounts(owner[self.payments["agent"]])
+        payee = accounts(self.owners_at(self.payments["agent"], self.payments["ts"]))
         paid = (self.payments["agent"] + ids, self.payments["amount"], self.payments["ts"])
         sent = (accounts(self.transfers["src"]), accounts(self.transfers["dst"]))
         return tables_of(
@@ -154,6 +182,14 @@ class Log:
             payments=(tx, accounts(self.payments["payer"]), payee, *paid),
             transfers=(*sent, self.transfers["amount"], self.transfers["ts"]),
         )
+
+    def _holders(self) -> list[list[dict[str, Any]] | None]:
+        """Return the accounts that held each agent that changed hands."""
+        out: list[list[dict[str, Any]] | None] = [None] * len(self.agents)
+        for agent, src, dst, ts in zip(*(self.handovers[name].tolist() for name in _COLUMNS["handovers"]), strict=True):
+            out[agent] = out[agent] or [{"account": address(self.seed, src), "since": 0.0}]
+            out[agent].append({"account": address(self.seed, dst), "since": ts})
+        return out
 
 
 Array = np.ndarray[Any, Any]

@@ -443,8 +443,8 @@ def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.T
 
 
 def tables_of(**columns: Sequence[Any]) -> Tables:
-    """Return tables of the columns of each, in the order of `COLUMNS`; agents may have their operators as well."""
-    names = {name: [*COLUMNS[name], "operators"] for name in columns}
+    """Return tables of the columns of each, in the order of `COLUMNS`; agents may have operators and holders too."""
+    names = {name: [*COLUMNS[name], "operators", "holders"] for name in columns}
     return Tables.of(
         **{name: pa.table(dict(zip(names[name], values, strict=False))) for name, values in columns.items()}
     )

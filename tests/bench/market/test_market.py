@@ -33,7 +33,8 @@ def test_money_of_a_cheat_is_the_money_lost(attacked):
     market, attackers = attacked
     sales = market.sales
     taken = sum(campaign.revenue for campaign in attackers.campaigns) / (1 - SMALL.fee)
-    of_attackers = sales["paid"][market.agents.campaign[sales["agent"]] >= 0].sum()
+    opens = np.array([campaign.opens for campaign in attackers.campaigns] + [np.inf])  # some had another owner before
+    of_attackers = sales["paid"][sales["day"] >= opens[market.agents.campaign[sales["agent"]]]].sum()
     assert np.isclose(taken, of_attackers)
     assert sales["value"][sales["cheated"]].sum() == 0
 
