@@ -231,7 +231,7 @@ def held_back(market: Market) -> dict[str, float]:
     }
 
 
-VICTIMS: Final = 2
+VICTIMS: Final = 6
 """The good sellers of each size that are attacked at once, each by accounts of its own. All sell different kinds of
 service, so that none loses what another victim gains."""
 
@@ -241,9 +241,11 @@ _REVENUE: Final = 20.0
 BUDGET: Final = 60.0
 """The dollars for each victim."""
 
-NEWCOMERS: Final = "no raters"
-GROUPS: Final = ("most raters", "many raters", "some raters", "few raters", NEWCOMERS)
-"""The sizes of victims: quarters of the good sellers by their raters, and those whom nobody rated yet."""
+GROUPS: Final = ("many raters", "few raters", "no raters")
+"""The sizes of victims: halves of the good sellers by their raters, and those whom nobody rated yet."""
+
+FRAMED_KINDS: Final = 40
+"""The kinds of service of a market whose sellers are framed: enough for all victims."""
 
 _NEEDS: Final = 200_000
 """The needs that are drawn to measure the revenue, so that of six sellers whom few rated is exact to some percent."""
@@ -357,37 +359,43 @@ def demand(market: Market, policy: Policy, heard: Array, needs: int = _NEEDS) ->
     return np.bincount(chosen[served], amount[served], len(score))
 
 
-def worst(
-    market: Market, policy: Policy, tries: int, seed: int = 0, needs: int = _NEEDS
-) -> dict[str, dict[str, float]]:
-    """Search for the numbers with which each kind of attack costs the victims most.
+def worst(  # noqa: PLR0913
+    market: Market, policy: Policy, name: str, tries: int, repeats: int, *, needs: int = _NEEDS
+) -> dict[str, float]:
+    """Search for the numbers with which a kind of attack costs sellers most, and measure what these cost others.
+
+    The revenue of a small seller changes by a fifth if another's score changes by a tenth, so the worst of several
+    measures would be chance. The numbers that cost most victims most are therefore measured again on others.
 
     Args:
         market: The market, which was played.
         policy: The policy under attack.
-        tries: The numbers that are tried for each kind and size.
-        seed: Decides what is tried.
+        name: One of `KINDS`.
+        tries: The numbers that are tried.
+        repeats: The further victims of each size on whom the worst numbers are measured, six at a time.
         needs: The needs that are drawn to measure the revenue.
 
     Returns:
-        For each kind and size, the share of their revenue that the victims lose; 0 if all attacks help them.
+        For each size, the share of their revenue that the victims lose; below 0 if the attack helps them.
     """
     heard = np.bincount(market.log.feedback["agent"], minlength=len(market.log.agents))
     before = demand(deepcopy(market), policy, heard, needs)
-    lost = {}
-    for name, kind in KINDS.items():
-        random = np.random.default_rng([seed, *name.encode()])
-        losses = dict.fromkeys(GROUPS, 0.0)
-        for _ in range(tries):
-            copy, groups = deepcopy(market), victims(market, before, random)
-            for targets in groups.values():
-                framed(copy, kind, targets, random)
-            after = demand(copy, policy, heard, needs)
-            for group, targets in groups.items():
-                if len(targets):
-                    losses[group] = max(losses[group], float(1 - after[targets].sum() / before[targets].sum()))
-        lost[name] = losses
-    return lost
+    random = np.random.default_rng(list(name.encode()))
+
+    def revenues(numbers: dict[str, int]) -> dict[str, Array]:
+        copy, groups = deepcopy(market), victims(market, before, random)
+        for group, targets in groups.items():
+            framed(copy, KINDS[name], targets, np.random.default_rng([numbers[group], *name.encode()]))
+        after = demand(copy, policy, heard, needs)
+        return {group: np.array([after[targets].sum(), before[targets].sum()]) for group, targets in groups.items()}
+
+    def lost(sums: Array) -> float:
+        return float(1 - sums[0] / sums[1]) if sums[1] else 0.0
+
+    tried = [revenues(dict.fromkeys(GROUPS, number)) for number in range(tries)]
+    numbers = {group: int(np.argmax([lost(sums[group]) for sums in tried])) for group in GROUPS}
+    measured = [revenues(numbers) for _ in range(repeats)]
+    return {group: lost(np.sum([sums[group] for sums in measured], axis=0)) for group in GROUPS}
 
 
 def framed(market: Market, kind: Kind, targets: Array, random: np.random.Generator) -> None:
