@@ -162,9 +162,11 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     "wash": (0, 1000), "shops": (0, 3.99), "hops": (0, 3.99), "guests": (0, 12), "dust": (0, 400), "bribes": (0, 20),
     "hides": (0, 1.99),
 }  # fmt: skip
-"""The range of each number. Half of all draws leave each of the devices of `_DEVICES` out."""
+"""The range of each number. Half of all draws leave each of the devices of `DEVICES` out."""
 
-_DEVICES: Final = ("wash", "guests", "dust", "bribes")
+DEVICES: Final = ("wash", "guests", "dust", "bribes")
+"""What a plan may leave out."""
+
 BRIBE: Final = 1.0
 """The mean price of a praise, beside the purchase that a bribed buyer gets back: that of `bought praise` in markets."""
 
@@ -173,7 +175,7 @@ _RETAINED: Final = 0.05
 """The dollars that are left in an account that nobody needs any more."""
 
 
-def drawn(random: np.random.Generator, devices: tuple[str, ...] = _DEVICES) -> Forgery:
+def drawn(random: np.random.Generator, devices: tuple[str, ...] = DEVICES) -> Forgery:
     """Draw a plan.
 
     Args:
@@ -181,7 +183,7 @@ def drawn(random: np.random.Generator, devices: tuple[str, ...] = _DEVICES) -> F
         devices: The devices that it may use.
     """
     numbers = {name: float(random.uniform(*ends)) for name, ends in RANGES.items()}
-    dropped = {name: 0.0 for name in _DEVICES if name not in devices or random.random() < 0.5}  # noqa: PLR2004
+    dropped = {name: 0.0 for name in DEVICES if name not in devices or random.random() < 0.5}  # noqa: PLR2004
     numbers["wash"] *= float(random.random()) ** 2  # most sums are small
     return Forgery(**numbers | dropped)
 
@@ -322,7 +324,7 @@ def measured(plans: list[Forgery], seed: int, settings: Settings = SETTINGS) -> 
 
 
 def search(
-    rounds: int, seed: int = 0, settings: Settings = SETTINGS, devices: tuple[str, ...] = _DEVICES
+    rounds: int, seed: int = 0, settings: Settings = SETTINGS, devices: tuple[str, ...] = DEVICES
 ) -> Iterator[Found]:
     """Search for the plans that get most for what they cost, and yield the best so far after each round.
 

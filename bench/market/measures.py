@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from bench.market.attackers import Attackers, Campaign, Memory
 from bench.market.play import EXCHANGES, GOOD, Array, Log, Market, Policy
 from bench.market.policies import Ranking, by_counts, fitted, held
 from bench.market.settings import Settings
+from bilateral.trust.decisions import ASKS, decide, until
+from bilateral.trust.engine import Engine
 
 WARM: Final = 10
 """The days that are not measured, in which nobody knows anybody."""
@@ -33,7 +36,7 @@ class Outcome:
         spent: The dollars that attackers spent.
         newcomers: The share of good sellers that came later, at least ten days before the end, and sold nothing.
         gini: The Gini coefficient of the revenue of honest sellers.
-        strategies: For each strategy: campaigns, cost, revenue, and the money lost to it.
+        strategies: For each strategy: campaigns, cost, revenue, the money lost to it, and the revenue for good service.
     """
 
     lost: float
@@ -44,7 +47,7 @@ class Outcome:
     spent: float
     newcomers: float
     gini: float
-    strategies: dict[str, tuple[int, float, float, float]]
+    strategies: dict[str, tuple[float, ...]]
 
 
 def play(settings: Settings, policy: Policy, seed: int, rehearsals: int = 0) -> Iterator[tuple[Market, Attackers]]:
@@ -119,17 +122,17 @@ def gini(values: Array) -> float:
     return float(2 * np.sum(np.arange(1, count + 1) * ordered) / (count * total) - (count + 1) / count)
 
 
-def _strategies(market: Market, campaigns: list[Campaign]) -> dict[str, tuple[int, float, float, float]]:
-    """Return campaigns, cost, revenue and the money lost, by strategy."""
+def _strategies(market: Market, campaigns: list[Campaign]) -> dict[str, tuple[float, ...]]:
+    """Return campaigns, cost, revenue, the money lost, and the revenue for good service, by strategy."""
     sales = market.sales
     number = market.agents.campaign[sales["agent"]]
     counts = (sales["day"] >= WARM) & sales["cheated"] & (number >= 0)
     lost = np.bincount(number[counts], sales["paid"][counts], len(campaigns))
-    out: dict[str, tuple[int, float, float, float]] = {}
+    sums: dict[str, Array] = {}
     for campaign, loss in zip(campaigns, lost, strict=True):
-        runs, cost, revenue, sum_lost = out.get(campaign.plan.strategy, (0, 0.0, 0.0, 0.0))
-        out[campaign.plan.strategy] = (runs + 1, cost + campaign.cost, revenue + campaign.revenue, sum_lost + loss)
-    return out
+        row = np.array([1, campaign.cost, campaign.revenue, loss, campaign.served])
+        sums[campaign.plan.strategy] = sums.get(campaign.plan.strategy, np.zeros(len(row))) + row
+    return {name: tuple(row.tolist()) for name, row in sums.items()}
 
 
 SIZES: Final = (3_000, 10_000, 40_000, 150_000)
@@ -206,22 +209,21 @@ def _append(log: Log, rows: Log, shift: int) -> None:
         getattr(log, name).add(**columns)
 
 
-def held_back(market: Market) -> dict[str, float]:
+def held_back(log: Log, good: Array) -> dict[str, float]:
     """Return who is held back in a market without attackers, and the time of the analysis.
 
     Args:
-        market: The market, which was played.
+        log: The rows.
+        good: Marks the good sellers.
     """
     started = time.perf_counter()
-    engine = fitted(market.log)
+    engine = fitted(log)
     marked = held(engine)
     seconds = time.perf_counter() - started
-    payments = market.log.payments
+    payments = log.payments
     paid = np.bincount(payments["agent"], payments["amount"], len(marked))
-    good = market.agents.honest & (market.agents.quality >= GOOD)
     return {
-        "accounts": market.settings.accounts,
-        "opinions": len(market.log.feedback) + len(market.log.ratings),
+        "opinions": len(log.feedback) + len(log.ratings),
         "held": float(marked.mean()),
         "held of the most paid": int(marked[np.argsort(-paid)[:MOST_PAID]].sum()),
         "held of payments": float(paid[marked].sum() / paid.sum()),
@@ -229,6 +231,29 @@ def held_back(market: Market) -> dict[str, float]:
         "flagged accounts": float(engine.suspicion_.flagged[engine.judged()].mean()),
         "seconds": seconds,
     }
+
+
+def beyond_analysis(log: Log, asks: int = 10_000) -> float:
+    """Return the seconds that `decide` takes for many asks, beside those of its one analysis.
+
+    Args:
+        log: The rows.
+        asks: The number of asks.
+    """
+    tables, random = log.tables(), np.random.default_rng(3)
+    last = float(log.feedback["ts"].max())
+    columns = {
+        "ask_id": np.arange(asks), "asker": ["0x" + "11" * 20] * asks,
+        "agent_id": 1 + random.integers(len(log.agents), size=asks), "ts": np.full(asks, last),
+        "amount": random.lognormal(0, 1.2, asks),
+    }  # fmt: skip
+    table = pa.table(columns, schema=ASKS)
+    rows = until(tables, last)
+    started = time.perf_counter()
+    Engine().fit(rows).standings()
+    analysed = time.perf_counter()
+    decide(tables, table)
+    return max(time.perf_counter() - analysed - (analysed - started), 0.0)
 
 
 VICTIMS: Final = 6
