@@ -7,12 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from bench.market import checked as check
-from bench.market.measures import BUDGET, CHEAP, GROUPS, KINDS, WARM
+from bench.market.measures import BUDGET, CHEAP, GROUPS, WARM
 from bench.market.policies import state
 from bench.market.settings import GAS
 from bench.market.study import (
     BEFORE,
-    COPIES,
     FORGERY_ROUNDS,
     FRAMED,
     ORACLE,
@@ -26,6 +25,8 @@ from bench.report import DOCS, draw_intervals, interval, rendered, table_row
 
 TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "decisions.md"
+_KINDS: Final = 10
+"""The kinds of framing in the table."""
 
 
 def bar(  # noqa: PLR0913
@@ -80,14 +81,13 @@ def shares(outcomes: list[dict[str, Any]], oracle: list[dict[str, Any]]) -> list
 def profits(outcomes: list[dict[str, Any]], strategy: str) -> tuple[float, float, list[float]]:
     """Return the cost of a strategy by market and by campaign, and its profit per dollar in each market.
 
-    The price of serving well, and the revenue for that, count in none of them: that is no fraud. Each market counts
-    with the one before it, in which attackers tried all strategies.
+    To serve buyers well costs its price here, because that is no fraud. Each market counts with the one before it, in
+    which attackers tried all strategies.
     """
     keys = ("strategies", STRATEGIES_BEFORE)
     rows = np.array([np.sum([outcome[key].get(strategy, np.zeros(5)) for key in keys], axis=0) for outcome in outcomes])
     runs, cost, revenue, _, served = rows.T
-    cost = cost - STUDY.cost * served
-    revenue = revenue - (1 - STUDY.fee) * served
+    cost = cost + (1 - STUDY.fee - STUDY.cost) * served
     by_market = (revenue / np.maximum(cost, 1e-9) - 1)[cost > 1]
     return float(cost.mean() / len(keys)), float(cost.sum() / max(runs.sum(), 1)), by_market.tolist()
 
@@ -116,12 +116,21 @@ def lost_by_strategy(outcomes: list[dict[str, Any]], strategy: str) -> float:
 
 
 def worst_framing(rows: list[dict[str, Any]]) -> tuple[str, float]:
-    """Return the kind and the size of framing that costs most, and the share lost."""
-    kind, group = max(
-        ((row["kind"], group) for row in rows for group in GROUPS),
-        key=lambda entry: next(row[entry[1]] for row in rows if row["kind"] == entry[0]),
-    )
-    return f"{kind}, {group}", max(max(row[group] for group in GROUPS) for row in rows)
+    """Return the kind of framing that costs most, with the victims' size, and the share lost."""
+    lost = {f"{row['kind']}, {group}": row[group] for row in rows for group in GROUPS}
+    return max(lost.items(), key=lambda entry: entry[1])
+
+
+def largest_held(sizes: dict[str, Any]) -> tuple[float, str]:
+    """Return the greatest share of good sellers that are held back without any attack, and the market."""
+    return max((row["held of good"], name) for name, (row,) in sizes.items())
+
+
+def costly(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], float]:
+    """Return the kinds of framing that cost most, and what the other ones cost at most."""
+    ordered = sorted(rows, key=lambda row: -max(row[group] for group in GROUPS))
+    rest = [row[group] for row in ordered[_KINDS:] for group in GROUPS]
+    return ordered[:_KINDS], max([0.0, *rest])
 
 
 def write(figures: dict[str, Any]) -> None:
@@ -138,11 +147,21 @@ def text(figures: dict[str, Any]) -> str:
     """Return the page with recorded figures. Parts that were not measured yet are left out."""
     functions: dict[str, Any] = {"cell": cell, "of": of, "shares": shares, "bar": bar, "profits": profits}
     functions |= {"best_strategy": best_strategy, "strategies": strategies, "lost_by": lost_by_strategy}
-    functions |= {"worst_framing": worst_framing, "mean": np.mean, "max": max, "zip": zip, "len": len, "list": list}
+    functions |= {
+        "worst_framing": worst_framing,
+        "costly": costly,
+        "largest_held": largest_held,
+        "mean": np.mean,
+        "max": max,
+        "zip": zip,
+        "len": len,
+        "list": list,
+    }
     values = {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
     values |= {"oracle": ORACLE, "ours": OURS, "weighed": WEIGHED, "before": BEFORE, "gas": GAS, "budget": BUDGET}
-    values |= {"tries": TRIES, "groups": GROUPS, "kinds": list(KINDS), "framed_policies": FRAMED, "copies": COPIES}
-    values |= {"plans": 8 * FORGERY_ROUNDS}
+    values |= {"tries": TRIES, "groups": GROUPS, "compared": FRAMED[1:]}
+    searches = sum(len(found) for found in figures.get("evidence", {}).values())
+    values |= {"plans": 8 * FORGERY_ROUNDS, "searches": searches}
     parts = ("attacked", "framed", "peaceful", "sizes", "asks", "evidence", "ablated", "checked")
     values |= {name: figures.get(name, {}) for name in parts}
     return rendered(TEMPLATE, **functions, **values, is_stale=figures.get("analysis") != state())

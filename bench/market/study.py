@@ -56,8 +56,8 @@ STRATEGIES_BEFORE: Final = "strategies before"
 ORACLE: Final = "oracle"
 OURS: Final = "our standing"
 WEIGHED: Final = "`bilateral trust decide`"
-FRAMED: Final = ("plain mean", "SybilRank", WEIGHED)
-"""The policies under which framing is searched."""
+FRAMED: Final = (WEIGHED, "SybilRank", "plain mean")
+"""The policies under which framing is searched: ours, and two to compare it with."""
 
 _PEACEFUL_POLICIES: Final = (ORACLE, OURS, WEIGHED)
 _EVERY: Final = 1
@@ -90,7 +90,8 @@ def _policy(name: str) -> Policy:
 
 def recorded() -> dict[str, Any]:
     """Return the recorded figures; none before the first run."""
-    return dict(json.loads(FIGURES.read_text())) if FIGURES.is_file() else {}
+    figures = json.loads(FIGURES.read_text()) if FIGURES.is_file() else {}
+    return {name: value for name, value in figures.items() if name in STEPS or name == "analysis"}
 
 
 def record(figures: dict[str, Any]) -> None:
@@ -173,7 +174,7 @@ def forged(seed: int, gas: float, devices: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _sizes() -> Iterator[Job]:
-    for accounts in reversed(SIZES):
+    for accounts in SIZES:
         yield Job("sizes", f"{accounts:,} accounts", size, (accounts, 1, 0.0))
     yield Job("sizes", f"{COPIES} disjoint copies of {_COPIED:,}", size, (_COPIED, COPIES, 0.0))
     yield Job("sizes", f"{COPIES} clusters of {_COPIED:,}", size, (_COPIED, COPIES, CROSSING))
@@ -189,7 +190,7 @@ STEPS: Final[dict[str, Callable[[], list[Job]]]] = {
     "checked": lambda: [Job("checked", f"seed {seed}", check.measured, (seed,)) for seed in CHECKED],
     "attacked": lambda: [
         Job("attacked", policy.name, attacked, (policy.name, seed))
-        for policy in policies()[::-1]
+        for policy in policies()
         for seed in _seeds(policy.name)
     ],
     "evidence": lambda: [
@@ -197,7 +198,7 @@ STEPS: Final[dict[str, Callable[[], list[Job]]]] = {
         for name, devices in (("all devices", evidence.DEVICES), ("without bribes", evidence.DEVICES[:-1]))
         for seed in range(4)
     ],
-    "framed": lambda: [Job("framed", name, framed, (name, kind)) for name in FRAMED[::-1] for kind in KINDS],
+    "framed": lambda: [Job("framed", name, framed, (name, kind)) for name in FRAMED for kind in KINDS],
     "peaceful": lambda: [
         Job("peaceful", name, peaceful, (name, seed)) for name in _PEACEFUL_POLICIES for seed in PEACEFUL
     ],
@@ -225,5 +226,9 @@ def measure(jobs: list[Job], figures: dict[str, Any], tell: Callable[[str], None
             missing[key] -= 1
             tell(f"{done} of {len(jobs)}: {job.part}, {job.name} {' '.join(map(str, job.arguments))}")
             if not missing[key]:
-                figures.setdefault(job.part, {})[job.name] = [results[key][place] for place in sorted(results[key])]
+                measured = figures.get(job.part, {}) | {
+                    job.name: [results[key][place] for place in sorted(results[key])]
+                }
+                names = dict.fromkeys(entry.name for entry in STEPS[job.part]())
+                figures[job.part] = {name: measured[name] for name in names if name in measured}
                 record(figures)
