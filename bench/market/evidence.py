@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench.market.play import Array, Log, Market
+from bench.market.framing import raters
+from bench.market.play import Array, Market
 from bench.market.policies import Ranking, by_counts
 from bench.market.settings import Settings
 from bilateral.core.values.decision import TRIAL, limit_of
@@ -110,15 +111,9 @@ class Attack:
 
 def by_raters(market: Market) -> Array:
     """Return the good agents that take money, those with most raters first."""
-    raters = raters_by_agent(market.log)
+    count = raters(market.log)
     good = np.flatnonzero(market.agents.good & ~market.agents.free)
-    return good[np.argsort(-raters[good], kind="stable")]
-
-
-def raters_by_agent(log: Log) -> Array:
-    """Return the number of distinct raters of each agent."""
-    distinct = np.unique(log.feedback["agent"] * (1 << 32) + log.feedback["client"]) >> 32
-    return np.bincount(distinct, minlength=len(log.agents))
+    return good[np.argsort(-count[good], kind="stable")]
 
 
 @dataclass(frozen=True)

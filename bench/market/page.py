@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from bench.market import checked as check
-from bench.market.measures import BUDGET, CHEAP, GROUPS, WARM
+from bench.market.framing import BUDGET, GROUPS
+from bench.market.measures import CHEAP, WARM
 from bench.market.policies import state
 from bench.market.settings import GAS
 from bench.market.study import (
@@ -138,9 +139,10 @@ def write(figures: dict[str, Any]) -> None:
     PAGE.write_text(text(figures), encoding="utf-8")
     rows = [
         (name, interval([100 * value for value in of(outcomes, "lost")]), "#4477aa")
-        for name, outcomes in figures["attacked"].items()
+        for name, outcomes in figures.get("attacked", {}).items()
     ]
-    draw_intervals("decisions-lost", "money lost to fraud, %", rows, 0.3)
+    if rows:
+        draw_intervals("decisions-lost", "money lost to fraud, %", rows, 0.3)
 
 
 def text(figures: dict[str, Any]) -> str:

@@ -14,18 +14,8 @@ import numpy as np
 
 from bench.market import checked as check
 from bench.market import evidence
-from bench.market.measures import (
-    FRAMED_KINDS,
-    KINDS,
-    SIZES,
-    beyond_analysis,
-    free_market,
-    held_back,
-    joined,
-    outcome,
-    play,
-    worst,
-)
+from bench.market.framing import FRAMED_KINDS, KINDS, worst
+from bench.market.measures import SIZES, beyond_analysis, free_market, held_back, joined, outcome, play
 from bench.market.play import Market, Policy
 from bench.market.policies import PARTS, Standings, simple, state
 from bench.market.settings import GAS, Settings

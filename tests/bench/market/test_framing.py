@@ -7,7 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from bench.market.measures import BUDGET, GROUPS, KINDS, demand, framed, raters, victims, worst
+from bench.market.framing import BUDGET, GROUPS, KINDS, demand, framed, raters, victims, worst
 from bench.market.policies import Ranking, mean
 
 PLAIN = Ranking("plain mean", mean)
@@ -19,7 +19,7 @@ def test_without_acts_the_demand_is_the_same(peaceful):
     assert (demand(deepcopy(peaceful), PLAIN, heard, NEEDS) == demand(deepcopy(peaceful), PLAIN, heard, NEEDS)).all()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def groups(peaceful):
     revenue = demand(deepcopy(peaceful), PLAIN, raters(peaceful.log))
     return victims(peaceful, revenue, np.random.default_rng(1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.market.measures import gini, outcome, play
+from bench.market.measures import outcome, play
 from bench.market.policies import Ranking, mean
 from tests.bench.market.conftest import SMALL
 
@@ -63,8 +63,3 @@ def test_proofs_of_payment_name_a_payment_of_the_rater_to_the_agent(attacked):
     rows = log.feedback["payment"][proven]
     assert (log.payments["payer"][rows] == log.feedback["client"][proven]).all()
     assert (log.payments["agent"][rows] == log.feedback["agent"][proven]).all()
-
-
-def test_inequality_is_zero_among_equals_and_all_but_one_share_where_one_has_all():
-    assert gini(np.ones(10)) == 0
-    assert np.isclose(gini(np.array([0, 0, 0, 1.0])), 0.75)

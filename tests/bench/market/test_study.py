@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench.market import page, study
-from bench.market.attackers import STRATEGIES
-from bench.market.measures import GROUPS, KINDS
+from bench.market.framing import GROUPS, KINDS
+from bench.market.plans import STRATEGIES
 from bench.market.settings import GAS
 
 WORDS = 1_500
@@ -23,7 +23,7 @@ def result(job):
     if job.part == "framed":
         return {"kind": job.arguments[1], **dict.fromkeys(GROUPS, 0.123)}
     if job.part == "sizes":
-        names = ("opinions", "held", "held of the most paid", "held of payments", "held of good", "seconds")
+        names = ("opinions", "held", "held of the most paid", "held of good", "seconds")
         return dict.fromkeys(names, 123_456.0)
     if job.part == "checked":
         names = ("good accept", "good decline", "served", "cheated accept", "lost", "lost without", "asks", "cheats")
