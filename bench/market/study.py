@@ -80,8 +80,7 @@ def _policy(name: str) -> Policy:
 
 def recorded() -> dict[str, Any]:
     """Return the recorded figures; none before the first run."""
-    figures = json.loads(FIGURES.read_text()) if FIGURES.is_file() else {}
-    return {name: value for name, value in figures.items() if name in STEPS or name == "analysis"}
+    return dict(json.loads(FIGURES.read_text())) if FIGURES.is_file() else {}
 
 
 def record(figures: dict[str, Any]) -> None:
