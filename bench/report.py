@@ -14,11 +14,10 @@ from eth_account import Account
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from rich.console import Console
 from rich.table import Table
+from scipy.special import stdtrit
 from web3 import Web3
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
-RESAMPLES: Final = 2_000
-"""Draws of a bootstrap. More change the limits of an interval in the third digit only."""
 
 
 def options(description: str | None, *arguments: str, **defaults: Any) -> argparse.Namespace:
@@ -119,13 +118,18 @@ def within(figure: float, limit: float, unit: str = "") -> tuple[str, str]:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean of finite values, and the limits that hold in 95 of 100 cases, by resampling; nan without any."""
+    """Return the mean of finite values, and the limits that hold in 95 of 100 cases by Student's t; nan without any.
+
+    A single value has no limits, and is returned as all three.
+    """
     finite = np.array([value for value in values if np.isfinite(value)])
     if not len(finite):
         return (float("nan"),) * 3
-    means = np.random.default_rng(0).choice(finite, (RESAMPLES, len(finite))).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(finite.mean()), float(low), float(high)
+    mean = float(finite.mean())
+    reach = 0.0
+    if len(finite) > 1:
+        reach = float(stdtrit(len(finite) - 1, 0.975) * finite.std(ddof=1) / np.sqrt(len(finite)))
+    return mean, mean - reach, mean + reach
 
 
 def interval_cell(values: Sequence[float], scale: float = 100.0, digits: int = 1, unit: str = "") -> str:

@@ -2,16 +2,18 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
-from bench.market.attackers import Attackers, Campaign, Memory
+from bench.market.attackers import Attackers, Campaign
+from bench.market.plans import Memory
 from bench.market.play import EXCHANGES, GOOD, Array, Log, Market, Policy
 from bench.market.policies import Ranking, by_counts, fitted, held
 from bench.market.settings import Settings
+from bilateral.trust.decisions import ASKS, decide
 
 WARM: Final = 10
 """The days that are not measured, in which nobody knows anybody."""
@@ -32,8 +34,7 @@ class Outcome:
         profit: The profit of attackers for each dollar that they spent; 0 without attackers.
         spent: The dollars that attackers spent.
         newcomers: The share of good sellers that came later, at least ten days before the end, and sold nothing.
-        gini: The Gini coefficient of the revenue of honest sellers.
-        strategies: For each strategy: campaigns, cost, revenue, and the money lost to it.
+        strategies: For each strategy: campaigns, cost, revenue, the money lost to it, and the revenue for good service.
     """
 
     lost: float
@@ -43,8 +44,7 @@ class Outcome:
     profit: float
     spent: float
     newcomers: float
-    gini: float
-    strategies: dict[str, tuple[int, float, float, float]]
+    strategies: dict[str, tuple[float, ...]]
 
 
 def play(settings: Settings, policy: Policy, seed: int, rehearsals: int = 0) -> Iterator[tuple[Market, Attackers]]:
@@ -75,11 +75,10 @@ def outcome(market: Market, attackers: Attackers | None = None) -> Outcome:
         market: The market, which was played.
         attackers: Its attackers.
     """
-    sales, agents = market.sales, market.agents
+    sales = market.sales
     warm = sales["day"] >= WARM
     paid, cheated = sales["paid"][warm], sales["cheated"][warm]
     needs = np.array(market.unserved[WARM:])
-    revenue = np.bincount(sales["agent"], sales["paid"], len(agents.quality))
     campaigns = attackers.campaigns if attackers is not None else []
     cost = sum(campaign.cost for campaign in campaigns)
     gained = sum(campaign.revenue for campaign in campaigns)
@@ -91,7 +90,6 @@ def outcome(market: Market, attackers: Attackers | None = None) -> Outcome:
         profit=float((gained - cost) / cost) if cost else 0.0,
         spent=float(cost),
         newcomers=_newcomers(market),
-        gini=gini(revenue[agents.honest & ~agents.free]),
         strategies=_strategies(market, campaigns),
     )
 
@@ -106,30 +104,17 @@ def _newcomers(market: Market) -> float:
     return float(np.mean(~sold[good])) if good.any() else 0.0
 
 
-def gini(values: Array) -> float:
-    """Return the Gini coefficient: 0 if all are equal, 1 if one has everything.
-
-    Args:
-        values: Values that are not negative.
-    """
-    ordered = np.sort(values)
-    count, total = len(ordered), float(ordered.sum())
-    if not total:
-        return 0.0
-    return float(2 * np.sum(np.arange(1, count + 1) * ordered) / (count * total) - (count + 1) / count)
-
-
-def _strategies(market: Market, campaigns: list[Campaign]) -> dict[str, tuple[int, float, float, float]]:
-    """Return campaigns, cost, revenue and the money lost, by strategy."""
+def _strategies(market: Market, campaigns: list[Campaign]) -> dict[str, tuple[float, ...]]:
+    """Return campaigns, cost, revenue, the money lost, and the revenue for good service, by strategy."""
     sales = market.sales
     number = market.agents.campaign[sales["agent"]]
     counts = (sales["day"] >= WARM) & sales["cheated"] & (number >= 0)
     lost = np.bincount(number[counts], sales["paid"][counts], len(campaigns))
-    out: dict[str, tuple[int, float, float, float]] = {}
+    sums: dict[str, Array] = {}
     for campaign, loss in zip(campaigns, lost, strict=True):
-        runs, cost, revenue, sum_lost = out.get(campaign.plan.strategy, (0, 0.0, 0.0, 0.0))
-        out[campaign.plan.strategy] = (runs + 1, cost + campaign.cost, revenue + campaign.revenue, sum_lost + loss)
-    return out
+        row = np.array([1, campaign.cost, campaign.revenue, loss, campaign.served])
+        sums[campaign.plan.strategy] = sums.get(campaign.plan.strategy, np.zeros(len(row))) + row
+    return {name: tuple(row.tolist()) for name, row in sums.items()}
 
 
 SIZES: Final = (3_000, 10_000, 40_000, 150_000)
@@ -200,191 +185,54 @@ def _append(log: Log, rows: Log, shift: int) -> None:
         "owner": moved, "client": moved, "payer": moved, "src": moved, "dst": moved, "agent": lambda of: of + agents,
         "payment": lambda of: np.where(of < 0, -1, of + payments),
     }  # fmt: skip
-    for name in ("agents", "feedback", "ratings", "payments", "transfers"):
+    for name in ("agents", "feedback", "ratings", "payments", "transfers", "handovers"):
         table = getattr(rows, name)
         columns = {column: later.get(column, np.asarray)(table[column]) for column in table.columns}
         getattr(log, name).add(**columns)
 
 
-def held_back(market: Market) -> dict[str, float]:
+def held_back(log: Log, good: Array) -> dict[str, float]:
     """Return who is held back in a market without attackers, and the time of the analysis.
 
     Args:
-        market: The market, which was played.
+        log: The rows.
+        good: Marks the good sellers.
     """
     started = time.perf_counter()
-    engine = fitted(market.log)
+    engine = fitted(log)
     marked = held(engine)
     seconds = time.perf_counter() - started
-    payments = market.log.payments
+    payments = log.payments
     paid = np.bincount(payments["agent"], payments["amount"], len(marked))
-    good = market.agents.honest & (market.agents.quality >= GOOD)
     return {
-        "accounts": market.settings.accounts,
-        "opinions": len(market.log.feedback) + len(market.log.ratings),
+        "opinions": len(log.feedback) + len(log.ratings),
         "held": float(marked.mean()),
         "held of the most paid": int(marked[np.argsort(-paid)[:MOST_PAID]].sum()),
-        "held of payments": float(paid[marked].sum() / paid.sum()),
         "held of good": float(marked[good].mean()),
-        "flagged accounts": float(engine.suspicion_.flagged[engine.judged()].mean()),
         "seconds": seconds,
     }
 
 
-VICTIMS: Final = 12
-"""The good sellers that are attacked at once, each by accounts of its own. They are among the best paid quarter."""
-
-BUDGET: Final = 60.0
-"""The dollars for each victim."""
-
-_NEEDS: Final = 60_000
-"""The needs that are drawn to measure the revenue; the victims' share is then exact to about a percent of it."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of attack on a rival's name.
-
-    Attributes:
-        value: The value of the feedback about the victim; None for none.
-        paid: The payment of each account to the victim; 0 for none.
-        refunds: True if each of them asks for its money back, and gets it.
-        funds: True if the attacker's wallet sends money to the victim.
-        approves: True if the attackers' agents approve the victim as their operator.
-        ring: True if the accounts praise each other's agents, too.
-    """
-
-    value: float | None = None
-    paid: float = 0.0
-    refunds: bool = False
-    funds: bool = False
-    approves: bool = False
-    ring: bool = False
-
-
-KINDS: Final = {
-    "slander": Kind(value=0.0),
-    "slander by buyers": Kind(value=0.0, paid=1.0),
-    "buys, and asks for refunds": Kind(value=100.0, paid=1.0, refunds=True),
-    "praises": Kind(value=100.0),
-    "praises within a ring": Kind(value=100.0, ring=True),
-    "funds and praises": Kind(value=100.0, funds=True),
-    "approves, within a ring": Kind(value=100.0, approves=True, ring=True),
-    "all at once": Kind(value=100.0, paid=1.0, refunds=True, funds=True, approves=True, ring=True),
-}
-"""The kinds of attack. A search chooses the numbers, see `framed`."""
-
-
-def victims(market: Market) -> Array:
-    """Choose good sellers among the best paid.
+def beyond_analysis(log: Log, asks: int = 10_000) -> float:
+    """Return the processor's seconds that `decide` takes for many asks, beside those of its one analysis.
 
     Args:
-        market: The market, which was played.
+        log: The rows.
+        asks: The number of asks.
     """
-    paid = np.bincount(market.sales["agent"], market.sales["paid"], len(market.agents.quality))
-    good = np.flatnonzero(market.agents.good & ~market.agents.free & (paid > 0))
-    best = good[np.argsort(-paid[good])][: max(len(good) // 4, VICTIMS)]
-    return np.sort(np.random.default_rng(5).choice(best, min(VICTIMS, len(best)), replace=False))
+    tables, random = log.tables(), np.random.default_rng(3)
+    last = float(log.feedback["ts"].max())
+    columns = {
+        "ask_id": np.arange(asks), "asker": ["0x" + "11" * 20] * asks,
+        "agent_id": 1 + random.integers(len(log.agents), size=asks), "ts": np.full(asks, last),
+        "amount": random.lognormal(0, 1.2, asks),
+    }  # fmt: skip
+    table = pa.table(columns, schema=ASKS)
 
+    def seconds(count: int) -> float:
+        started = time.process_time()
+        decide(tables, table.slice(0, count))
+        return time.process_time() - started
 
-def demand(market: Market, policy: Policy) -> Array:
-    """Return the money that each agent gets if many needs follow the policy's answers.
-
-    Args:
-        market: The market.
-        policy: The policy.
-    """
-    score, limit = policy.answer(market).of(len(market.log.agents))
-    market.random = np.random.default_rng(17)
-    people = market.people
-    place = market.random.choice(len(people.buyers), _NEEDS, p=people.needs / people.needs.sum())
-    slot = market.random.integers(3, size=_NEEDS)
-    amount = np.clip(market.settings.price * market.random.lognormal(0, 1.2, _NEEDS), 0.01, 200.0)
-    offers = market.offers(place, slot, np.where(limit > 0, score, -np.inf))
-    chosen = market.choices(offers, amount, score, limit)
-    served = chosen >= 0
-    return np.bincount(chosen[served], amount[served], len(score))
-
-
-def worst(market: Market, policy: Policy, tries: int, seed: int = 0) -> dict[str, float]:
-    """Search for the numbers with which each kind of attack costs the victims most.
-
-    Args:
-        market: The market, which was played.
-        policy: The policy under attack.
-        tries: The numbers that are tried for each kind.
-        seed: Decides what is tried.
-
-    Returns:
-        For each kind, the share of their revenue that the victims lose; 0 if all attacks help them.
-    """
-    targets = victims(market)
-    before = demand(deepcopy(market), policy)[targets].sum()
-    lost = {}
-    for name, kind in KINDS.items():
-        random = np.random.default_rng([seed, len(name)])
-        losses = []
-        for _ in range(tries):
-            copy = deepcopy(market)
-            framed(copy, kind, targets, random)
-            losses.append(1 - demand(copy, policy)[targets].sum() / before)
-        lost[name] = float(max(0.0, *losses))
-    return lost
-
-
-def framed(market: Market, kind: Kind, targets: Array, random: np.random.Generator) -> None:
-    """Add the acts of one kind to a market, with numbers that are drawn within the budget.
-
-    Args:
-        market: The market, which is changed.
-        kind: The kind of attack.
-        targets: The victims.
-        random: Decides the numbers.
-    """
-    settings, log = market.settings, market.log
-    hides, spread = random.random() < 0.5, random.choice([0.05, 1.0, 6.0])  # noqa: PLR2004
-    price = (settings.withdrawal if hides else settings.gas) + 4 * settings.gas
-    price += settings.registration if kind.ring else 0.0
-    price += kind.paid * (settings.fee if kind.refunds else 1.0)
-    count = min(int(random.integers(8, 60)), int(BUDGET / price))
-    start = settings.time(market.today - spread - 0.2)
-    for target in targets:
-        wallet = log.open(1)
-        log.transfers.add(src=market.people.funded_by(1, random), dst=wallet, amount=BUDGET, ts=start - 9000)
-        accounts = log.open(count)
-        source = market.people.funded_by(count, random) if hides else np.repeat(wallet, count)
-        ts = start + np.sort(random.uniform(0, spread * 86_400, count))
-        log.transfers.add(src=source, dst=accounts, amount=kind.paid + 1.0, ts=ts - 3600)
-        owner = log.agents["owner"][target]
-        if kind.funds:
-            log.transfers.add(src=wallet, dst=owner, amount=5.0, ts=start - 1800)
-        if kind.ring:
-            _ring(market, accounts, ts, owner if kind.approves else None, random)
-        _about(market, kind, target, accounts, ts)
-
-
-def _about(market: Market, kind: Kind, target: int, accounts: Array, ts: Array) -> None:
-    """Let accounts buy from a victim, ask for their money back, and rate it."""
-    row = np.full(len(accounts), -1)
-    if kind.paid:
-        row = market.log.pay(accounts, target, kind.paid, ts + 60)
-    if kind.refunds:
-        agents = np.full(len(accounts), target)
-        market.give_back(accounts, agents, np.full(len(accounts), kind.paid), ts + 4000)
-    if kind.value is not None:
-        market.log.feedback.add(client=accounts, agent=target, value=kind.value, ts=ts + 5000, payment=row)
-
-
-def _ring(market: Market, accounts: Array, ts: Array, operator: int | None, random: np.random.Generator) -> None:
-    """Let accounts register agents and praise each other, as a ring does that wants to be found."""
-    log, count = market.log, len(accounts)
-    numbers = log.agents.add(owner=accounts, kind=random.integers(market.settings.categories, size=count), ts=ts + 30)
-    market.agents.add(count, quality=0.0, campaign=1 << 30, cheats=0.0, alive=False)
-    rater, agent = np.divmod(np.arange(count * count), count)
-    apart = (rater != agent) & (random.random(count * count) < 0.4)  # noqa: PLR2004
-    log.feedback.add(
-        client=accounts[rater[apart]], agent=numbers[agent[apart]], value=100.0, payment=-1,
-        ts=np.maximum(ts[rater[apart]], ts[agent[apart]]) + 4500,
-    )  # fmt: skip
-    if operator is not None:
-        log.operators |= {int(number): [operator] for number in numbers}
+    seconds(1)
+    return max(min(seconds(asks) for _ in range(2)) - min(seconds(1) for _ in range(2)), 0.0)

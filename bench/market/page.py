@@ -1,6 +1,5 @@
-"""The page docs/decisions.md and its pictures, from the recorded figures."""
+"""The page docs/decisions.md and its picture, from the recorded figures."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -8,13 +7,27 @@ from typing import Any, Final
 import numpy as np
 
 from bench.market import checked as check
+from bench.market.framing import BUDGET, GROUPS
 from bench.market.measures import CHEAP, WARM
 from bench.market.policies import state
-from bench.market.study import BEFORE, ORACLE, OURS, STUDY, WEIGHED
-from bench.report import DOCS, draw_intervals, interval, interval_cell, pyplot, rendered, save_picture, table_row
+from bench.market.settings import GAS
+from bench.market.study import (
+    BEFORE,
+    FORGERY_ROUNDS,
+    FRAMED,
+    ORACLE,
+    OURS,
+    STRATEGIES_BEFORE,
+    STUDY,
+    TRIES,
+    WEIGHED,
+)
+from bench.report import DOCS, draw_intervals, interval, rendered, table_row
 
 TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "decisions.md"
+_KINDS: Final = 10
+"""The kinds of framing in the table."""
 
 
 def bar(  # noqa: PLR0913
@@ -30,24 +43,20 @@ def bar(  # noqa: PLR0913
         is_least: True if more is better.
         unit: The unit, behind figures.
     """
+    if not len(values):
+        return table_row(measure, "not measured", f"{must:g}{unit}", f"{aim:g}{unit}")
     mean, low, high = interval([100 * value if unit == " %" else value for value in values])
-    worst, sign = (low, "≥") if is_least else (high, "≤")
-    figure = f"{mean:.2f}" + (f" (at worst {worst:.2f})" if abs(worst - mean) > 0.005 else "")  # noqa: PLR2004
-    cells = [measure, figure + unit]
-    for limit in (must, aim):
-        cells += [f"{sign} {limit:g}{unit}", "pass" if (worst >= limit if is_least else worst <= limit) else "miss"]
-    return table_row(*cells)
+    worse, sign = (low, "≥") if is_least else (high, "≤")
+    figure = f"{mean:.2f}" + (f" ({worse:.2f})" if len(values) > 1 else "")
+    verdicts = ["pass" if (worse >= limit if is_least else worse <= limit) else "**miss**" for limit in (must, aim)]
+    limits = [f"{sign} {limit:g}{unit}: {verdict}" for limit, verdict in zip((must, aim), verdicts, strict=True)]
+    return table_row(measure, figure, *limits)
 
 
-def paying(outcomes: list[dict[str, Any]]) -> float:
-    """Return the number of strategies that pay although a campaign is not cheap."""
-    names = {name for outcome in outcomes for name in outcome["strategies"]}
-    count = 0
-    for name in names:
-        sums = np.sum([outcome["strategies"].get(name, (0, 0, 0, 0)) for outcome in outcomes], axis=0)
-        runs, cost, revenue, _ = sums
-        count += bool(revenue > cost and cost / max(runs, 1) > CHEAP)
-    return float(count)
+def cell(values: Sequence[float], scale: float = 100.0, digits: int = 1) -> str:
+    """Return a mean, and how far the limits of its interval are from it."""
+    mean, _, high = interval([scale * value for value in values])
+    return f"{mean + 0.0:.{digits}f}±{high - mean:.{digits}f}"
 
 
 def of(outcomes: list[dict[str, Any]], name: str) -> list[float]:
@@ -70,55 +79,91 @@ def shares(outcomes: list[dict[str, Any]], oracle: list[dict[str, Any]]) -> list
     return [own["value"] / best["value"] for own, best in zip(outcomes, oracle, strict=False)]
 
 
+def profits(outcomes: list[dict[str, Any]], strategy: str) -> tuple[float, float, list[float]]:
+    """Return the cost of a strategy by market and by campaign, and its profit per dollar in each market.
+
+    To serve buyers well costs its price here, because that is no fraud. Each market counts with the one before it, in
+    which attackers tried all strategies.
+    """
+    keys = ("strategies", STRATEGIES_BEFORE)
+    rows = np.array([np.sum([outcome[key].get(strategy, np.zeros(5)) for key in keys], axis=0) for outcome in outcomes])
+    runs, cost, revenue, _, served = rows.T
+    cost = cost + (1 - STUDY.fee - STUDY.cost) * served
+    by_market = (revenue / np.maximum(cost, 1e-9) - 1)[cost > 1]
+    return float(cost.mean() / len(keys)), float(cost.sum() / max(runs.sum(), 1)), by_market.tolist()
+
+
+def best_strategy(outcomes: list[dict[str, Any]], *, by_campaign: bool) -> tuple[str, list[float]]:
+    """Return the strategy with the greatest profit among those that are not cheap, and its profits.
+
+    Args:
+        outcomes: The measures of markets.
+        by_campaign: True if a campaign must cost more than `CHEAP`; all campaigns of a market by default.
+    """
+    found = {name: profits(outcomes, name) for name in strategies(outcomes)}
+    dear = {name: values for name, (*costs, values) in found.items() if values and costs[by_campaign] > CHEAP}
+    best = max(dear, key=lambda name: float(np.mean(dear[name])), default="")
+    return best or "none", dear.get(best, [])
+
+
+def strategies(outcomes: list[dict[str, Any]]) -> list[str]:
+    """Return the names of all strategies that were played."""
+    return sorted({name for row in outcomes for key in ("strategies", STRATEGIES_BEFORE) for name in row[key]})
+
+
+def lost_by_strategy(outcomes: list[dict[str, Any]], strategy: str) -> float:
+    """Return the dollars lost to a strategy, by market."""
+    return float(np.mean([row["strategies"].get(strategy, (0, 0, 0, 0, 0))[3] for row in outcomes]))
+
+
+def worst_framing(rows: list[dict[str, Any]]) -> tuple[str, float]:
+    """Return the kind of framing that costs most, with the victims' size, and the share lost."""
+    lost = {f"{row['kind']}, {group}": row[group] for row in rows for group in GROUPS}
+    return max(lost.items(), key=lambda entry: entry[1])
+
+
+def largest_held(sizes: dict[str, Any]) -> tuple[float, str]:
+    """Return the greatest share of good sellers that are held back without any attack, and the market."""
+    return max((row["held of good"], name) for name, (row,) in sizes.items())
+
+
+def costly(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], float]:
+    """Return the kinds of framing that cost most, and what the other ones cost at most."""
+    ordered = sorted(rows, key=lambda row: -max(row[group] for group in GROUPS))
+    rest = [row[group] for row in ordered[_KINDS:] for group in GROUPS]
+    return ordered[:_KINDS], max([0.0, *rest])
+
+
 def write(figures: dict[str, Any]) -> None:
-    """Write the page and its pictures."""
+    """Write the page and its picture."""
     PAGE.write_text(text(figures), encoding="utf-8")
-    pictures(figures)
+    rows = [
+        (name, interval([100 * value for value in of(outcomes, "lost")]), "#4477aa")
+        for name, outcomes in figures.get("attacked", {}).items()
+    ]
+    if rows:
+        draw_intervals("decisions-lost", "money lost to fraud, %", rows, 0.3)
 
 
 def text(figures: dict[str, Any]) -> str:
-    """Return the page with recorded figures."""
-    policies = figures["policies"]
-    names = {name for rows in policies.values() for row in rows for name in row["strategies"]}
-    functions: dict[str, Any] = {"cell": interval_cell, "of": of, "shares": shares, "bar": bar, "paying": paying}
-    functions |= {"strategy": _strategy, "why_not": _why_not}
-    functions |= {"mean": np.mean, "max": max, "vars": vars, "zip": zip}
-    values = {"policies": policies, "best": policies[ORACLE], "strategies": sorted(names)}
-    values |= {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
-    values |= {"oracle": ORACLE, "ours": OURS, "weighed": WEIGHED, "before": BEFORE}
-    values |= {name: figures.get(name) for name in ("framing", "checked", "sizes", "ablation")}
-    values |= {"free": figures.get("peaceful"), "is_stale": figures.get("analysis") != state()}
-    return rendered(TEMPLATE, **functions, **values)
-
-
-def _strategy(rows: list[dict[str, Any]], name: str) -> str:
-    """Return the money lost to a strategy a market, and its profit per dollar, under one policy."""
-    runs, cost, revenue, lost = np.sum([row["strategies"].get(name, (0, 0, 0, 0)) for row in rows], axis=0)
-    if not cost:
-        return ""
-    profit = (revenue - cost) / cost
-    figures = f"{lost / len(rows):.0f}; {profit:+.2f}" + ("*" if profit > 0 and cost / runs > CHEAP else "")
-    return f"**{figures}**" if profit > 0 else figures
-
-
-def _why_not(rows: list[dict[str, Any]]) -> str:
-    """Return the commonest reasons against good purchases."""
-    reasons = sum((Counter(row["why not"]) for row in rows), Counter[str]())
-    return ", ".join(f"`{code}` {count}" for code, count in reasons.most_common(3))
-
-
-def pictures(figures: dict[str, Any]) -> None:
-    """Draw the money lost by policy, and who is held back by size."""
-    rows = [
-        (name, interval([100 * value for value in of(outcomes, "lost")]), "#4477aa")
-        for name, outcomes in figures["policies"].items()
-    ]
-    draw_intervals("decisions-lost", "money lost to fraud, %", rows, 0.3)
-    if sizes := figures.get("sizes"):
-        figure, axes = pyplot().subplots(figsize=(6, 3))
-        accounts = [row["accounts"] for row in sizes]
-        for name, label in (("held", "agents held back"), ("flagged accounts", "accounts flagged")):
-            axes.plot(accounts, [100 * row[name] for row in sizes], marker="o", label=label)
-        axes.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="%")
-        axes.legend()
-        save_picture(figure, "decisions-sizes")
+    """Return the page with recorded figures. Parts that were not measured yet are left out."""
+    functions: dict[str, Any] = {"cell": cell, "of": of, "shares": shares, "bar": bar, "profits": profits}
+    functions |= {"best_strategy": best_strategy, "strategies": strategies, "lost_by": lost_by_strategy}
+    functions |= {
+        "worst_framing": worst_framing,
+        "costly": costly,
+        "largest_held": largest_held,
+        "mean": np.mean,
+        "max": max,
+        "zip": zip,
+        "len": len,
+        "list": list,
+    }
+    values = {"study": STUDY, "small": check.SMALL, "until": check.UNTIL, "warm": WARM, "cheap": CHEAP}
+    values |= {"oracle": ORACLE, "ours": OURS, "weighed": WEIGHED, "before": BEFORE, "gas": GAS, "budget": BUDGET}
+    values |= {"tries": TRIES, "groups": GROUPS, "compared": FRAMED[1:]}
+    searches = sum(len(found) for found in figures.get("evidence", {}).values())
+    values |= {"plans": 8 * FORGERY_ROUNDS, "searches": searches}
+    parts = ("attacked", "framed", "peaceful", "sizes", "asks", "evidence", "ablated", "checked")
+    values |= {name: figures.get(name, {}) for name in parts}
+    return rendered(TEMPLATE, **functions, **values, is_stale=figures.get("analysis") != state())

@@ -532,7 +532,7 @@ class Market:
         own = self.log.agents["owner"][offers] == buyer
         return np.where(own | np.isin(buyer * _PAIR + offers, self._avoided), -1, offers)
 
-    def choices(self, offers: Array, amount: Array, score: Array, limit: Array) -> Array:
+    def choices(self, offers: Array, amount: Array, score: Array, limit: Array, heard: Array | None = None) -> Array:
         """Return the agent that each need goes to, or -1.
 
         Args:
@@ -540,11 +540,13 @@ class Market:
             amount: The amount of each need.
             score: The policy's score of each agent.
             limit: The greatest amount that the policy lets a buyer pay each agent.
+            heard: The ratings of each agent, the fewest of which are tried first; those of the log by default.
         """
         settings, random = self.settings, self.random
         allowed = (offers >= 0) & (limit[offers] >= amount[:, None]) & (limit[offers] > 0)
         rank = np.where(allowed, score[offers] + random.random(offers.shape) * 0.5, -np.inf)
-        heard = np.bincount(self.log.feedback["agent"], minlength=len(score))
+        if heard is None:
+            heard = np.bincount(self.log.feedback["agent"], minlength=len(score))
         unheard = np.where(allowed, -heard[offers] + random.random(offers.shape), -np.inf)
         tries = (amount <= settings.price) & (random.random(len(amount)) < settings.tries)
         column = np.where(tries, unheard.argmax(axis=1), rank.argmax(axis=1))

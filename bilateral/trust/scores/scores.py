@@ -213,7 +213,9 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     spread = _spread(model, rater, subject, percent, size)
     error = spread / np.sqrt(effective + model.prior_subject)
     flagged = suspicion.withheld
-    unproven = (model.quality_ < LEAST_RATING) & (proof < PROVEN * _recorded(context.paid_share)) & (ledger.subject_agent >= 0)
+    unproven = (
+        (model.quality_ < LEAST_RATING) & (proof < PROVEN * _recorded(context.paid_share)) & (ledger.subject_agent >= 0)
+    )
     abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
@@ -307,7 +309,7 @@ def _persistence(  # noqa: PLR0913, PLR0917
 def _reliance(context: Context, rows: Ints) -> Floats:
     """Return how far some opinions count by what their raters bought, from 0 to 1: as far as payments are recorded."""
     # Not at once, so that the first few paid opinions do not undo all others.
-    return _recorded(context.paid_share) * (context.ledger.opinions.kind[rows] == Kind.FEEDBACK)
+    return np.where(context.ledger.opinions.kind[rows] == Kind.FEEDBACK, _recorded(context.paid_share), 0.0)
 
 
 def _recorded(paid_share: float) -> float:

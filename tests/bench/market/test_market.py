@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.market.measures import gini, outcome, play
+from bench.market.measures import outcome, play
 from bench.market.play import Log, address
 from bench.market.policies import Ranking, mean
 from tests.bench.market.conftest import SMALL
@@ -78,8 +78,3 @@ def test_payments_go_to_the_owner_of_their_time_and_tables_say_who_held_an_agent
     assert tables.agents["owner"].to_pylist() == names[1:]
     holders = [{"account": names[0], "since": 0.0}, {"account": names[1], "since": 10.0}]
     assert tables.agents["holders"].to_pylist() == [holders]
-
-
-def test_inequality_is_zero_among_equals_and_all_but_one_share_where_one_has_all():
-    assert gini(np.ones(10)) == 0
-    assert np.isclose(gini(np.array([0, 0, 0, 1.0])), 0.75)

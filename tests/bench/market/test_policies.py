@@ -63,4 +63,4 @@ def test_our_standing_answers_about_each_agent(peaceful):
 
 def test_the_held_back_are_those_that_our_standing_refuses(peaceful):
     refused = Standings().answer(peaceful).limit == 0
-    assert held_back(peaceful)["held"] == refused.mean()
+    assert held_back(peaceful.log, peaceful.agents.good)["held"] == refused.mean()

