@@ -14,7 +14,8 @@ import pytest
 from bench.market.play import address
 from bilateral.core.values.decision import TRIAL, limit_of
 from bilateral.core.values.standing import Side, Standing
-from bilateral.trust.scores.scores import PROVEN, _backed
+from bilateral.trust.scores.backing import backing
+from bilateral.trust.scores.scores import PROVEN
 from tests.trust.attacks import SETTINGS, Attack, by_raters, honest_market, raters_of
 
 BUDGET = 60.0
@@ -158,7 +159,7 @@ def voices(engine, log, accounts):
     ledger, rows = engine.context_.ledger, engine.context_.pair
     own = {address(log.seed, int(account)) for account in accounts}
     is_own = np.array([name in own for name in ledger.addresses.to_pylist()])[ledger.opinions.rater[rows]]
-    backed, agent = _backed(engine.context_, rows), ledger.subject_agent[ledger.opinions.subject[rows]]
+    backed, agent = backing(engine.context_, rows), ledger.subject_agent[ledger.opinions.subject[rows]]
     number = np.where(agent >= 0, ledger.agent_ids[agent] - 1, 0)
     return tuple(np.bincount(number, backed * side * (agent >= 0), len(log.agents)) for side in (~is_own, is_own))
 
