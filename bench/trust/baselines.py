@@ -2,7 +2,6 @@
 
 import heapq
 from functools import cache
-from typing import Final
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +12,6 @@ from bench.market.policies import both_ways, short_walk
 from bilateral.trust.features.context import Context
 from bilateral.trust.tables.arrays import Floats, Ints, group_sums
 from bilateral.trust.tables.opinions import Kind
-from bilateral.trust.tables.propagation import EigenTrust
 
 
 def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
@@ -23,23 +21,15 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
         context: The ledger and what detectors share.
         honest: Some accounts that are known to be honest, for the methods that need them.
     """
-    ledger, opinions = context.ledger, context.ledger.opinions
-    size = ledger.accounts
-    rows, rater, account, _, received, mean, youngest = _plainly(context)
-    percent = opinions.percent[rows].astype(np.float64)
+    ledger, size = context.ledger, context.ledger.accounts
+    rows, rater, account, *_, youngest = _plainly(context)
     return {
-        "plain mean of given values": mean,
         "components of funding": _components(context),
         "reciprocity": _reciprocity(rater, account, size),
-        "EigenTrust": _eigen_trust(rater, account, percent, size),
-        "REV2 (unfairness)": _unfairness(rater, opinions.subject[rows], percent, size, ledger.subjects),
-        "FRAUDAR": _fraudar(rater, opinions.subject[rows].astype(np.int64), size, ledger.subjects),
-        "degree": -context.activity.astype(np.float64),
+        "FRAUDAR": _fraudar(rater, ledger.opinions.subject[rows].astype(np.int64), size, ledger.subjects),
         "SybilRank": np.asarray(-short_walk(_graph(context), honest)),
-        "SybilSCAR": _sybil_scar(context, honest),
         "trees over plain counts": np.asarray(_trees().decision_function(_counts(context)), np.float64),
         "time only": -np.where(np.isfinite(youngest), youngest, 1e12),
-        "popularity only": -received.astype(np.float64),
     }
 
 
@@ -59,24 +49,6 @@ def _reciprocity(rater: Ints, account: Ints, size: int) -> Floats:
     graph = sparse.csr_matrix((np.ones(len(rater)), (rater, account)), (size, size))
     both = np.asarray((graph.multiply(graph.T) > 0).sum(axis=1)).ravel()
     return np.asarray(both / np.maximum(np.diff(graph.indptr), 1))
-
-
-def _eigen_trust(rater: Ints, account: Ints, percent: Floats, size: int) -> Floats:
-    """Return low trust, where every rater is trusted alike at first."""
-    fit = EigenTrust(iterations=60).fit(rater, account, percent / 100, np.unique(rater), size)
-    return -fit.trust_
-
-
-def _unfairness(rater: Ints, subject: Ints, percent: Floats, size: int, subjects: int) -> Floats:
-    """Return how far each rater is from what the fair say (as REV2)."""
-    fair = np.ones(size)
-    count = np.bincount(rater, minlength=size)
-    for _ in range(20):
-        good = (group_sums(fair[rater] * percent, subject, subjects) + 70) / (
-            group_sums(fair[rater], subject, subjects) + 1
-        )
-        fair = 1 - (group_sums(np.abs(percent - good[subject]), rater, size) + 15) / (count + 1) / 100
-    return np.where(count > 0, 1 - fair, 0.0)
 
 
 def _fraudar(rater: Ints, subject: Ints, size: int, subjects: int) -> Floats:
@@ -115,29 +87,11 @@ def _fraudar(rater: Ints, subject: Ints, size: int, subjects: int) -> Floats:
     return out[:size]
 
 
-_PRIOR: Final = 0.1
-"""The distance of a seed's prior from one half, as the authors of SybilSCAR chose it."""
-
-_ROUNDS: Final = 10
-"""The rounds of SybilSCAR; its authors stop after five to ten."""
-
 _GOOD: Final = 50.0
 """The percentage from which an opinion passes trust on, as in the engine."""
 
 _WORLDS: Final = range(5101, 5111)
 """Drawn worlds that the trees learn from: the first ten of those that train our ranking."""
-
-
-def _sybil_scar(context: Context, honest: Ints) -> Floats:
-    """Return the residual probability that an account is a Sybil, by its neighbours and honest seeds."""
-    graph = _graph(context)
-    prior = np.zeros(graph.shape[0])
-    prior[honest] = -_PRIOR
-    weight = 0.5 / max(float(graph.sum()) / max(int((graph.getnnz(axis=1) > 0).sum()), 1), 1.0)
-    residual = prior.copy()
-    for _ in range(_ROUNDS):
-        residual = np.clip(prior + 2 * weight * (graph @ residual), -0.5, 0.5)
-    return residual
 
 
 @cache

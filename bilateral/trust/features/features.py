@@ -22,6 +22,7 @@ from bilateral.trust.tables.arrays import (
     distinct_keys,
     first_of,
     group_sums,
+    lexical_order,
     pairs,
     segments,
     spans,
@@ -53,9 +54,17 @@ _GIVERS: Final = 12
 _NEAREST: Final = 3
 """The number of opinions before, and after, that are nearest in time."""
 
+_LONG: Final = 7.0
+"""The logarithm of hours after which money has nothing to do with an opinion: 45 days."""
+
 _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
 )
+
+_OF_RATERS: Final = frozenset(
+    {"distance at its time", "grounded distance", "paid together", "proof", "soon after money", "untraced"}
+)
+"""The signs that say next to nothing about who is rated: their trees used these means in one of a thousand nodes."""
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -69,11 +78,14 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
         yield f"top {name} as rater", by_rater.top(values)
         if name in _BOTH_ENDS:
             yield f"least {name} as rater", by_rater.least(values)
-        yield f"mean {name} as rated", by_rated.mean(values)
-        yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praised])
+        if name not in _OF_RATERS:
+            yield f"mean {name} as rated", by_rated.mean(values)
+            yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praised])
     yield from _missing_traces(judgements)
     yield from _gaps(context, judgements)
     yield from _surprises(judgements)
+    yield from _validations(judgements)
+    yield from _in_time(context, judgements)
     yield from _business(context, judgements)
     yield from _spans(context)
     yield from _shared(context)
@@ -95,6 +107,7 @@ def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
     yield "popularity", np.log(np.maximum(context.judged, 1))[judgements.subject]
     yield "pause", _pauses(judgements.subject, opinions.ts[rows])
     yield "proof", opinions.payment[rows] >= 0
+    yield "soon after money", _LONG - _since_money(context, judgements)
 
 
 def _began(context: Context) -> Floats:
@@ -199,6 +212,52 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
     return _hours(pause)
 
 
+def _since_money(context: Context, judgements: Judgements) -> Floats:
+    """Return how long before each opinion its rater got money last, in hours on a logarithm; its first funds aside."""
+    ledger, size = context.ledger, context.ledger.accounts
+    later = np.flatnonzero((ledger.dst >= 0) & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src))
+    later = later[lexical_order(ledger.sent_at[later], ledger.dst[later])]
+    taker, at = ledger.dst[later], ledger.sent_at[later]
+    stop = np.searchsorted(taker, np.arange(size), side="right")
+    start = np.searchsorted(taker, np.arange(size), side="left")
+    out = np.full(len(judgements.rows), _LONG, np.float32)
+    rows = np.flatnonzero((stop > start)[judgements.rater])
+    ts = context.ledger.opinions.ts[judgements.rows[rows]]
+    # Each search is among the times of one account: those of all accounts are laid out one after another.
+    origin = min(at.min(), ts.min()) if len(rows) else 0.0
+    span = max(at.max(), ts.max()) - origin + 1 if len(rows) else 1.0
+    place = np.searchsorted(taker * span + (at - origin), judgements.rater[rows] * span + (ts - origin), side="right")
+    some = place > start[judgements.rater[rows]]
+    out[rows[some]] = np.minimum(_hours(ts[some] - at[place[some] - 1]), _LONG)
+    return out
+
+
+def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield how far validations lie above what clients and other validators say of the agent."""
+    chosen, size = judgements.validated, len(judgements.by_rater.count)
+    for name, side in (("validator", judgements.rater), ("validated", judgements.rated)):
+        yield f"mean distance as {name}", Groups.by(side[chosen], size).mean(judgements.distance[chosen])
+
+
+def _in_time(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield the longest silence of each rater, how what it says differs since then, and what it says twice in a row."""
+    rater, distance = judgements.rater[judgements.by_time], judgements.distance[judgements.by_time]
+    ts = context.ledger.opinions.ts[judgements.rows[judgements.by_time]]
+    ts = (ts - ts.min(initial=np.inf)).astype(np.float32)  # as `top` takes them, so that equal times stay equal
+    pause = np.diff(ts, prepend=ts[:1])
+    pause[first_of(rater)] = 0.0
+    by_rater = Groups.by(rater, context.ledger.accounts)
+    longest = by_rater.top(pause)
+    yield "longest silence", _hours(longest)
+    resumes = np.where((pause == longest[rater]) & (pause > 0), ts, np.inf)
+    later = ts >= -by_rater.top(-resumes)[rater]
+    number = by_rater.sums(later)
+    total, after = by_rater.sums(distance), by_rater.sums(distance * later)
+    with np.errstate(invalid="ignore", divide="ignore"):  # nothing was said before, or after
+        yield "change of distance after silence", after / number - (total - after) / (by_rater.count - number)
+    yield "distance in a row", judgements.in_a_row(judgements.distance)
+
+
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how improbable so few traces are, of opinions written and received."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
@@ -290,16 +349,15 @@ def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
 
 
 def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how many other accounts share a wallet, a URI, a source of funds or a collector with an account."""
+    """Yield how many other accounts share a wallet, a source of funds or a collector with an account."""
     ledger = context.ledger
     size = ledger.accounts
-    for name, group in (("wallet", ledger.wallet), ("uri", ledger.uri)):
-        is_grouped = group >= 0
-        key, owner = np.divmod(distinct_keys(pairs(group[is_grouped], ledger.owner[is_grouped], size)), max(size, 1))
-        _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
-        out = np.zeros(size)
-        np.maximum.at(out, owner, np.log(count[inverse]))
-        yield f"owners of one {name}", out
+    is_paid = ledger.wallet >= 0
+    key, owner = np.divmod(distinct_keys(pairs(ledger.wallet[is_paid], ledger.owner[is_paid], size)), max(size, 1))
+    _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+    out = np.zeros(size)
+    np.maximum.at(out, owner, np.log(count[inverse]))
+    yield "owners of one wallet", out
     for grouping in context.ties.groupings:
         inside = grouping.group >= 0
         count = np.bincount(grouping.group[inside], minlength=max(grouping.size, 1))

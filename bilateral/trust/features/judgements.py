@@ -8,7 +8,17 @@ from typing import Final
 import numpy as np
 
 from bilateral.trust.features.context import Context
-from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained_pairs, distinct_keys, pairs
+from bilateral.trust.tables.arrays import (
+    Flags,
+    Floats,
+    Groups,
+    Ints,
+    contained_pairs,
+    distinct_keys,
+    first_of,
+    lexical_order,
+    pairs,
+)
 from bilateral.trust.tables.opinions import Kind
 
 _HIGH: Final = 60.0
@@ -28,7 +38,9 @@ class Judgements:
         praise: Marks the favourable ones.
         praised: Their places: to select by places takes a fifth of the time that marks take.
         traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
-        distance: The percentage above what others say about the subject.
+        distance: The percentage above what others say about the subject; of a validation, above what clients say, too.
+        validated: The places of the validations.
+        by_time: The places of all of them in the order of raters and time.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
         by_praised: The favourable ones about each account that answers.
         by_payer, by_seller: The purchases, by who paid and by the owner of the agent.
@@ -44,6 +56,8 @@ class Judgements:
     praised: Ints
     traced: Flags
     distance: Floats
+    validated: Ints
+    by_time: Ints
     by_rater: Groups
     by_rated: Groups
     by_praised: Groups
@@ -62,24 +76,39 @@ class Judgements:
         praised = np.flatnonzero(praise)
         payer, agent = context.purchases.client, context.purchases.agent
         seller = ledger.owner[agent] if len(agent) else agent
-        rest = Groups.by(subject, ledger.subjects).except_own(percent, usual)
+        by_subject = Groups.by(subject, ledger.subjects)
+        distance = np.asarray(percent - by_subject.except_own(percent, usual), np.float32)
+        height, validated = np.asarray(percent - usual, np.float32), np.flatnonzero(kind == Kind.VALIDATION)
+        feedback = ledger.subject_agent[subject[validated]]  # the subject of feedback has the number of its agent
+        rest = by_subject.sums(height)[subject[validated]] - height[validated]
+        rest += by_subject.sums(height)[feedback]
+        count = by_subject.count[subject[validated]] + by_subject.count[feedback]
+        distance[validated] = height[validated] - rest / count
         return cls(
             rows=rows,
             rater=rater,
             rated=rated,
             subject=subject,
             kind=kind,
-            height=np.asarray(percent - usual, np.float32),
+            height=height,
             praise=praise,
             praised=praised,
             traced=_traces(rater, rated, kind, pairs(seller, payer, ledger.accounts), ledger.accounts),
-            distance=np.asarray(percent - rest, np.float32),
+            distance=distance,
+            validated=validated,
+            by_time=lexical_order(opinions.ts[rows], rater),
             by_rater=Groups.by(rater, ledger.accounts),
             by_rated=Groups.by(rated, ledger.accounts),
             by_praised=Groups.by(rated[praised], ledger.accounts),
             by_payer=Groups.by(payer, ledger.accounts),
             by_seller=Groups.by(seller, ledger.accounts),
         )
+
+    def in_a_row(self, values: Floats) -> Floats:
+        """Return the largest value of each rater that two of its opinions in a row reach; nan for a single opinion."""
+        rater, values = self.rater[self.by_time], values[self.by_time]
+        second = np.flatnonzero(~first_of(rater))
+        return Groups.by(rater[second], len(self.by_rater.count)).top(np.minimum(values[second], values[second - 1]))
 
 
 def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:

@@ -39,7 +39,9 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
         yield f"raters, {name}, sum", rated.sums(of_rater - base)
         yield f"rated, {name}, mean", rater.mean(of_rated)
         yield f"rated, {name}, top", rater.top(of_rated)
-    yield from _weighted_distance(context.mean, judgements, score)
+    of_praised = np.where(judgements.praise, score[judgements.rated], np.float32(-LARGEST))
+    yield "rated, praise, in a row", judgements.in_a_row(of_praised)
+    yield from _weighted_distance(context.mean, ledger.subject_agent, judgements, score)
     for name, left, right in _ties(context, judgements):
         yield f"{name}, mean", left.mean(score[right.of])
         yield f"{name}, top", left.top(score[right.of])
@@ -53,7 +55,9 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
     yield "owners of one wallet, mean", Groups.by(owner, size).top(beside)
 
 
-def _weighted_distance(mean: Floats, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
+def _weighted_distance(
+    mean: Floats, agent: Ints, judgements: Judgements, score: Floats
+) -> Iterator[tuple[str, Floats]]:
     """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
     credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
@@ -66,9 +70,17 @@ def _weighted_distance(mean: Floats, judgements: Judgements, score: Floats) -> I
         total = by_subject.sums(weighed)[subject] - weighed
         count = by_subject.sums(weight)[subject] - weight
         distance[segment] = percent - (total + usual) / (count + 1)
+    validated, weight = judgements.validated, credence[judgements.rater]
+    feedback = agent[judgements.subject[validated]]
+    by_subject = Groups.by(judgements.subject, len(agent))
+    total, count = by_subject.sums(weight * judgements.height), by_subject.sums(weight)
+    own = weight[validated]
+    rest = total[judgements.subject[validated]] - own * judgements.height[validated] + total[feedback]
+    count = count[judgements.subject[validated]] - own + count[feedback]
+    distance[validated] = judgements.height[validated] - rest / (count + 1)
     yield "believed distance, mean as rater", judgements.by_rater.mean(distance)
     yield "believed distance, top as rater", judgements.by_rater.top(distance)
-    yield "believed distance, least as rater", judgements.by_rater.least(distance)
+    yield "believed distance, in a row as rater", judgements.in_a_row(distance)
     yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praised])
     percent = judgements.height + mean[judgements.kind]
     means = []
