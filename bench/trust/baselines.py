@@ -1,7 +1,7 @@
 """Known and simple methods, on the same ledger: each returns a suspicion of each account, higher for worse."""
 
-import heapq
 from functools import cache
+from typing import Final
 
 import numpy as np
 from scipy import sparse
@@ -21,12 +21,10 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
         context: The ledger and what detectors share.
         honest: Some accounts that are known to be honest, for the methods that need them.
     """
-    ledger, size = context.ledger, context.ledger.accounts
-    rows, rater, account, *_, youngest = _plainly(context)
+    rater, account, *_, youngest = _plainly(context)
     return {
         "components of funding": _components(context),
-        "reciprocity": _reciprocity(rater, account, size),
-        "FRAUDAR": _fraudar(rater, ledger.opinions.subject[rows].astype(np.int64), size, ledger.subjects),
+        "reciprocity": _reciprocity(rater, account, context.ledger.accounts),
         "SybilRank": np.asarray(-short_walk(_graph(context), honest)),
         "trees over plain counts": np.asarray(_trees().decision_function(_counts(context)), np.float64),
         "time only": -np.where(np.isfinite(youngest), youngest, 1e12),
@@ -49,42 +47,6 @@ def _reciprocity(rater: Ints, account: Ints, size: int) -> Floats:
     graph = sparse.csr_matrix((np.ones(len(rater)), (rater, account)), (size, size))
     both = np.asarray((graph.multiply(graph.T) > 0).sum(axis=1)).ravel()
     return np.asarray(both / np.maximum(np.diff(graph.indptr), 1))
-
-
-def _fraudar(rater: Ints, subject: Ints, size: int, subjects: int) -> Floats:
-    """Return the densest part after greedy peeling with weights against popular subjects (Hooi and others 2016)."""
-    degree = np.bincount(subject, minlength=subjects)
-    weight = 1 / np.log(degree[subject] + 5)
-    nodes = size + subjects
-    left, right = rater, subject + size
-    graph = sparse.csr_matrix((weight, (left, right)), (nodes, nodes))
-    graph = (graph + graph.T).tocsr()
-    load = np.asarray(graph.sum(axis=1)).ravel()
-    present = load > 0
-    heap = [(load[node], node) for node in np.flatnonzero(present)]
-    heapq.heapify(heap)
-    total, count = weight.sum(), int(present.sum())
-    best, at = -1.0, 0
-    order: list[int] = []
-    while heap:
-        value, node = heapq.heappop(heap)
-        if not present[node] or value > load[node] + 1e-12:
-            continue
-        if total / max(count, 1) > best:
-            best, at = total / max(count, 1), len(order)
-        present[node] = False
-        order.append(int(node))
-        total -= load[node]
-        count -= 1
-        for place in range(graph.indptr[node], graph.indptr[node + 1]):
-            other = graph.indices[place]
-            if present[other]:
-                load[other] -= graph.data[place]
-                heapq.heappush(heap, (load[other], other))
-    out = np.zeros(nodes)
-    out[order] = np.arange(len(order)) / max(len(order), 1)
-    out[order[at:]] += 1
-    return out[:size]
 
 
 _GOOD: Final = 50.0
@@ -114,8 +76,8 @@ def _counts(context: Context) -> Floats:
     return np.column_stack([written, received, mean, *paid, age])
 
 
-def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Floats]:
-    """Return feedback's rows, raters and rated accounts, and by account: written, received, mean given, least age."""
+def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Floats, Floats]:
+    """Return feedback's raters and rated accounts, and by account: written, received, mean given, least age."""
     ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     rows = context.pair[opinions.kind[context.pair] == Kind.FEEDBACK]
     rater = opinions.rater[rows].astype(np.int64)
@@ -124,7 +86,7 @@ def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Fl
     mean = group_sums(opinions.percent[rows].astype(np.float64), rater, size) / np.maximum(written, 1)
     youngest = np.full(size, np.inf)
     np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
-    return rows, rater, account, written, received, mean, youngest
+    return rater, account, written, received, mean, youngest
 
 
 def _graph(context: Context) -> sparse.csr_matrix:

@@ -14,7 +14,7 @@ TEMPLATE: Final = Path(__file__).with_name("page.md.jinja")
 PAGE: Final = DOCS / "trust-figures.md"
 FIGURES: Final = Path(__file__).with_name("figures.json")
 _METHODS: Final = (
-    "Bilateral", "components of funding", "reciprocity", "FRAUDAR", "SybilRank", "trees over plain counts", "time only",
+    "Bilateral", "components of funding", "reciprocity", "SybilRank", "trees over plain counts", "time only",
 )  # fmt: skip
 _WEAKEST: Final = 3
 _RUNS: Final = {
@@ -50,7 +50,7 @@ def _worst_group(ours: Rows) -> str:
     """Return the group of look-alikes with the greatest share of false positives, and the share."""
     groups = {name[17:]: float(np.mean(ours[name])) for name in ours if name.startswith("false positives: ")}
     worst = max(groups, key=lambda name: groups[name])
-    return f"{worst}, {groups[worst]:.2%}" if groups[worst] else ""
+    return f"{groups[worst]:.3f}, {worst}" if groups[worst] else ""
 
 
 def _weakest(rows: dict[str, Rows]) -> str:
@@ -116,8 +116,8 @@ def section(figures: dict[str, Any]) -> str:
     worlds = figures["worlds"]
     sets = {kind: worlds["sets"][kind] for kind in KINDS if kind in worlds["sets"]}
     parts = [sets[kind]["Bilateral"] for kind in ("seen", "watched", "latest")]
-    shares = ("recall", "precision", "false positives")
-    known = {name: list(chain.from_iterable(part[name] for part in parts)) for name in shares}
+    shared = [name for name in parts[0] if all(name in part for part in parts)]
+    known = {name: list(chain.from_iterable(part[name] for part in parts)) for name in shared}
     everywhere = [np.mean(rows["Bilateral"]["recall at 1 %"]) for rows in sets.values()]
     functions = {"row": row, "bracketed": bracketed, "interval": interval, "mean": np.mean, "error": _error}
     functions |= {"of_flagged": of_flagged, "precise": precise, "weakest": _weakest, "worst_group": _worst_group}

@@ -78,7 +78,7 @@ def test_the_page_names_the_weakest_families_and_the_worst_group_of_each_kind(fi
     rows["Bilateral"]["false positives: club"] = [0.015, 0.0, 0.0]
     text = page.section(figures)
     assert "| booster 0.10, " in text
-    assert "| club, 0.50% |" in text
+    assert "| 0.005, club |" in text
 
 
 def test_the_page_names_the_worlds_without_late_honest_newcomers(figures):

@@ -94,6 +94,46 @@ def test_an_opinion_is_traced_by_a_payment_or_an_answer_of_the_same_two(scene):
     }
 
 
+def columns_of(context, *names):
+    """The features of these names, by account."""
+    accounts, columns = context.ledger.addresses.to_pylist(), dict(features(context, Judgements.of(context)))
+    return [dict(zip(accounts, columns[name].tolist(), strict=True)) for name in names]
+
+
+def test_a_validation_is_compared_with_what_clients_say_and_clients_are_not_with_validations(scene):
+    for agent, owner in ((1, "bad"), (2, "judge"), (3, "good")):
+        scene.agent(agent, owner, is_validator=owner == "judge")
+    for number in range(6):
+        scene.feedback(f"client{number}", 1, 30)
+        scene.feedback(f"client{number}", 3, 80)
+    (before,) = columns_of(scene.context(), "mean distance as rater")
+    scene.validation(2, 1, 90)
+    scene.validation(2, 3, 90)
+    clients, validated = columns_of(scene.context(), "mean distance as rater", "mean distance as validated")
+    assert validated["bad"] > 15 > -15 > validated["good"]
+    assert [clients[f"client{number}"] for number in range(6)] == [before[f"client{number}"] for number in range(6)]
+
+
+def test_a_seller_of_praise_praises_twice_in_a_row_after_a_silence_and_soon_after_money(scene):
+    day = 86400.0
+    for agent in range(1, 5):
+        scene.agent(agent, f"owner{agent}")
+        for client in range(5):
+            scene.feedback(f"client{client}", agent, 20, ts=100.0 + client)
+        scene.feedback("seller", agent, 20 if agent < 3 else 100, ts=(10 + agent + 50 * (agent > 2)) * day)
+        scene.feedback("buyer", agent, 100 if agent == 4 else 20, ts=(10 + agent) * day)
+    for account, at in (("seller", 59 * day), ("buyer", 1.0)):
+        scene.transfer("exchange", account, ts=0.0)
+        scene.transfer("broker", account, ts=at)
+    features_of = ("distance in a row", "change of distance after silence", "longest silence")
+    twice, change, silence = columns_of(scene.context(), *features_of)
+    (money,) = columns_of(scene.context(), "top soon after money as rater")
+    assert twice["seller"] > 40 > twice["buyer"]
+    assert change["seller"] > 40
+    assert silence["seller"] > np.log(24 * 40) > silence["buyer"]
+    assert money["seller"] > 2 > money["buyer"]
+
+
 def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
     weak = Engine().fit(market.tables()).suspicion_.parts["weak signs"]
     assert weak.min() >= 0

@@ -61,8 +61,8 @@ def _families(names: str, **others: str) -> dict[str, Family]:
 
 _VISIBLE: Final = _families("star slow_drip slander ring camouflaged_ring retaliation self_rating")
 _SEEN: Final = _families(
-    "funding_chain mule_tree exchange_star exchange_drip exchange_ring cycle wash_ring dense_block sleepers bribery "
-    "collector validator_cartel punishing_gang dust_proofs modest_star framing many_slanders"
+    "funding_chain mule_tree exchange_star exchange_drip exchange_ring cycle wash_ring sleepers bribery "
+    "validator_cartel punishing_gang modest_star framing"
 )
 FAMILIES: Final = _VISIBLE | _SEEN
 """The first families by name."""
@@ -109,12 +109,12 @@ KINDS: Final[dict[str, Kind]] = {
     "watched": Kind(
         "families written after the first engine, and watched since",
         range(1021, 1024),
-        _families("bought_clients two_gangs layered_wash slow_slander swap_market own_tag lone_validator"),
+        _families("bought_clients slow_slander lone_validator"),
     ),
     "latest": Kind(
         "families written before the ranking was learned",
         range(1051, 1054),
-        _families("shill_pool payroll rival_war client_laundry own_money one_purse"),
+        _families("shill_pool client_laundry own_money"),
     ),
     "newest": Kind(
         "families written before honest accounts were born until the end",
@@ -124,7 +124,7 @@ KINDS: Final[dict[str, Kind]] = {
     "fresh": Kind(
         "families written before the ranking was trained on more structures",
         range(1071, 1074),
-        _families("ghost_demand poisoned_launch judge_ring thin_spread coercion booster"),
+        _families("poisoned_launch judge_ring thin_spread coercion booster"),
     ),
     "strange": Kind(
         "families of our own that were written last",
