@@ -733,7 +733,8 @@ def _converted(world: World, plan: Plan, members: list[Account]) -> None:
 
 SCHEMES: Final[tuple[Callable[[World, Plan, list[Account]], None], ...]] = (
     *(_layered, _crossed, _slept, _slept, _farmed, _betrayed, _belittled, _rehired, _rehired, _traded, _groomed),
-    *(_puppets, _puppets, _tipped, _leaned, _patient, _patient, _framed, _framed, _framed),
-    *(_corrupted, _corrupted, _corrupted, _ordered, _ordered, _ordered, _converted, _converted, _converted),
+    *(_puppets, _puppets, _tipped, _leaned, _patient, _patient, *[_framed] * 5),
+    *(_corrupted, _corrupted, _ordered, _ordered, _ordered, _converted, _converted, _converted),
 )
-"""The structures, the usual ones twice. Each adds opinions of members to a world."""
+"""The structures, the usual ones several times. Each adds opinions of members to a world. Framing is frequent, so that
+its victims stay low: with 3 of 55 structures instead of 5, fresh praise raised an honest owner twice as far."""

@@ -42,9 +42,6 @@ _CLUSTERING: Final = 6.0
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below all that `walked` returns."""
 
-_FRESH: Final = 1.6
-"""The logarithm from which an account is fresh: one of the youngest fifth when it judged."""
-
 _FEW: Final = 3
 """The opinions up to which a rater is thin."""
 
@@ -240,21 +237,11 @@ def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _in_time(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield the longest silence of each rater, how what it says differs since then, and what it says twice in a row."""
-    rater, distance = judgements.rater[judgements.by_time], judgements.distance[judgements.by_time]
-    ts = context.ledger.opinions.ts[judgements.rows[judgements.by_time]]
-    ts = (ts - ts.min(initial=np.inf)).astype(np.float32)  # as `top` takes them, so that equal times stay equal
+    """Yield the longest silence of each rater, and how far two opinions in a row lie above what others say."""
+    rater, ts = judgements.rater[judgements.by_time], context.ledger.opinions.ts[judgements.rows[judgements.by_time]]
     pause = np.diff(ts, prepend=ts[:1])
     pause[first_of(rater)] = 0.0
-    by_rater = Groups.by(rater, context.ledger.accounts)
-    longest = by_rater.top(pause)
-    yield "longest silence", _hours(longest)
-    resumes = np.where((pause == longest[rater]) & (pause > 0), ts, np.inf)
-    later = ts >= -by_rater.top(-resumes)[rater]
-    number = by_rater.sums(later)
-    total, after = by_rater.sums(distance), by_rater.sums(distance * later)
-    with np.errstate(invalid="ignore", divide="ignore"):  # nothing was said before, or after
-        yield "change of distance after silence", after / number - (total - after) / (by_rater.count - number)
+    yield "longest silence", _hours(Groups.by(rater, context.ledger.accounts).top(pause))
     yield "distance in a row", judgements.in_a_row(judgements.distance)
 
 
@@ -274,7 +261,6 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
     percent, rated = judgements.height + context.mean[judgements.kind], judgements.by_rated
     for name, odd in (
         ("untraced", ~judgements.traced),
-        ("fresh", context.freshness[judgements.rows] < np.exp(-_FRESH)),
         ("thin", context.activity[judgements.rater] <= _FEW),
     ):
         marked = rated.sums(odd)
@@ -296,7 +282,6 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
 def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how far the opinions of an account lie from its usual distance to what others say."""
     surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
-    yield "top surprise as rater", judgements.by_rater.top(surprise)
     yield "least surprise as rater", judgements.by_rater.least(surprise)
 
 
@@ -326,7 +311,6 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
     yield "amount as server", judgements.by_seller.mean(amount)
     later = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     later &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
-    yield "transfers out", np.log1p(np.bincount(ledger.src[later], minlength=size))
     yield "transfers in", np.log1p(np.bincount(ledger.dst[later], minlength=size))
     yield "funds", np.log1p(np.bincount(ledger.funder[ledger.funder >= 0], minlength=size))
     funded = np.nan_to_num(ledger.funded_with)

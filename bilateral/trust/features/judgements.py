@@ -16,6 +16,7 @@ from bilateral.trust.tables.arrays import (
     contained_pairs,
     distinct_keys,
     first_of,
+    group_sums,
     lexical_order,
     pairs,
 )
@@ -76,14 +77,10 @@ class Judgements:
         praised = np.flatnonzero(praise)
         payer, agent = context.purchases.client, context.purchases.agent
         seller = ledger.owner[agent] if len(agent) else agent
-        by_subject = Groups.by(subject, ledger.subjects)
-        distance = np.asarray(percent - by_subject.except_own(percent, usual), np.float32)
+        rest = Groups.by(subject, ledger.subjects).except_own(percent, usual)
+        distance = np.asarray(percent - rest, np.float32)
         height, validated = np.asarray(percent - usual, np.float32), np.flatnonzero(kind == Kind.VALIDATION)
-        feedback = ledger.subject_agent[subject[validated]]  # the subject of feedback has the number of its agent
-        rest = by_subject.sums(height)[subject[validated]] - height[validated]
-        rest += by_subject.sums(height)[feedback]
-        count = by_subject.count[subject[validated]] + by_subject.count[feedback]
-        distance[validated] = height[validated] - rest / count
+        distance[validated] = validated_distance(ledger.subject_agent, subject, validated, height)
         return cls(
             rows=rows,
             rater=rater,
@@ -109,6 +106,21 @@ class Judgements:
         rater, values = self.rater[self.by_time], values[self.by_time]
         second = np.flatnonzero(~first_of(rater))
         return Groups.by(rater[second], len(self.by_rater.count)).top(np.minimum(values[second], values[second - 1]))
+
+
+def validated_distance(
+    agent: Ints, subject: Ints, validated: Ints, height: Floats, weight: Floats | None = None
+) -> Floats:
+    """Return how far validations lie above what clients and other validators say of the agent, by weight if any."""
+    judged, feedback = subject[validated], agent[subject[validated]]  # feedback's subject has the number of its agent
+    concerned = np.zeros(len(agent), bool)
+    concerned[judged] = concerned[feedback] = True
+    rows = np.flatnonzero(concerned[subject])
+    weights = np.ones(len(rows)) if weight is None else weight[rows]
+    total, count = (group_sums(v, subject[rows], len(agent)) for v in (weights * height[rows], weights))
+    own = 1.0 if weight is None else weight[validated]
+    rest = total[judged] + total[feedback] - own * height[validated]
+    return np.asarray(height[validated] - rest / (count[judged] + count[feedback] - own + 1), np.float32)
 
 
 def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.features import features
-from bilateral.trust.features.judgements import Judgements
+from bilateral.trust.features.judgements import Judgements, validated_distance
 from bilateral.trust.tables.arrays import Floats, Groups, Ints, lexical_order, segments
 
 _ODD: Final = -1.0
@@ -70,18 +70,11 @@ def _weighted_distance(
         total = by_subject.sums(weighed)[subject] - weighed
         count = by_subject.sums(weight)[subject] - weight
         distance[segment] = percent - (total + usual) / (count + 1)
-    validated, weight = judgements.validated, credence[judgements.rater]
-    feedback = agent[judgements.subject[validated]]
-    by_subject = Groups.by(judgements.subject, len(agent))
-    total, count = by_subject.sums(weight * judgements.height), by_subject.sums(weight)
-    own = weight[validated]
-    rest = total[judgements.subject[validated]] - own * judgements.height[validated] + total[feedback]
-    count = count[judgements.subject[validated]] - own + count[feedback]
-    distance[validated] = judgements.height[validated] - rest / (count + 1)
+    distance[judgements.validated] = validated_distance(
+        agent, judgements.subject, judgements.validated, judgements.height, credence[judgements.rater]
+    )
     yield "believed distance, mean as rater", judgements.by_rater.mean(distance)
     yield "believed distance, top as rater", judgements.by_rater.top(distance)
-    yield "believed distance, in a row as rater", judgements.in_a_row(distance)
-    yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praised])
     percent = judgements.height + mean[judgements.kind]
     means = []
     for share in (1 - credence, credence):
