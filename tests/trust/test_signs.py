@@ -114,24 +114,6 @@ def test_a_validation_is_compared_with_what_clients_say_and_clients_are_not_with
     assert [clients[f"client{number}"] for number in range(6)] == [before[f"client{number}"] for number in range(6)]
 
 
-def test_a_seller_of_praise_praises_twice_in_a_row_after_a_silence_and_soon_after_money(scene):
-    day = 86400.0
-    for agent in range(1, 5):
-        scene.agent(agent, f"owner{agent}")
-        for client in range(5):
-            scene.feedback(f"client{client}", agent, 20, ts=100.0 + client)
-        scene.feedback("seller", agent, 20 if agent < 3 else 100, ts=(10 + agent + 50 * (agent > 2)) * day)
-        scene.feedback("buyer", agent, 100 if agent == 4 else 20, ts=(10 + agent) * day)
-    for account, at in (("seller", 59 * day), ("buyer", 1.0)):
-        scene.transfer("exchange", account, ts=0.0)
-        scene.transfer("broker", account, ts=at)
-    measured = ("distance in a row", "longest silence", "top soon after money as rater")
-    twice, silence, money = columns_of(scene.context(), *measured)
-    assert twice["seller"] > 40 > twice["buyer"]
-    assert silence["seller"] > np.log(24 * 40) > silence["buyer"]
-    assert money["seller"] > 2 > money["buyer"]
-
-
 def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
     weak = Engine().fit(market.tables()).suspicion_.parts["weak signs"]
     assert weak.min() >= 0

@@ -22,7 +22,6 @@ from bilateral.trust.tables.arrays import (
     distinct_keys,
     first_of,
     group_sums,
-    lexical_order,
     pairs,
     segments,
     spans,
@@ -51,16 +50,11 @@ _GIVERS: Final = 12
 _NEAREST: Final = 3
 """The number of opinions before, and after, that are nearest in time."""
 
-_LONG: Final = 7.0
-"""The logarithm of hours after which money has nothing to do with an opinion: 45 days."""
-
 _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
 )
 
-_OF_RATERS: Final = frozenset(
-    {"distance at its time", "grounded distance", "paid together", "proof", "soon after money", "untraced"}
-)
+_OF_RATERS: Final = frozenset({"distance at its time", "grounded distance", "paid together", "proof", "untraced"})
 """The signs that say next to nothing about who is rated: their trees used these means in one of a thousand nodes."""
 
 
@@ -82,7 +76,6 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
     yield from _gaps(context, judgements)
     yield from _surprises(judgements)
     yield from _validations(judgements)
-    yield from _in_time(context, judgements)
     yield from _business(context, judgements)
     yield from _spans(context)
     yield from _shared(context)
@@ -104,7 +97,6 @@ def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
     yield "popularity", np.log(np.maximum(context.judged, 1))[judgements.subject]
     yield "pause", _pauses(judgements.subject, opinions.ts[rows])
     yield "proof", opinions.payment[rows] >= 0
-    yield "soon after money", _LONG - _since_money(context, judgements)
 
 
 def _began(context: Context) -> Floats:
@@ -209,40 +201,11 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
     return _hours(pause)
 
 
-def _since_money(context: Context, judgements: Judgements) -> Floats:
-    """Return how long before each opinion its rater got money last, in hours on a logarithm; its first funds aside."""
-    ledger, size = context.ledger, context.ledger.accounts
-    later = np.flatnonzero((ledger.dst >= 0) & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src))
-    later = later[lexical_order(ledger.sent_at[later], ledger.dst[later])]
-    taker, at = ledger.dst[later], ledger.sent_at[later]
-    stop = np.searchsorted(taker, np.arange(size), side="right")
-    start = np.searchsorted(taker, np.arange(size), side="left")
-    out = np.full(len(judgements.rows), _LONG, np.float32)
-    rows = np.flatnonzero((stop > start)[judgements.rater])
-    ts = context.ledger.opinions.ts[judgements.rows[rows]]
-    # Each search is among the times of one account: those of all accounts are laid out one after another.
-    origin = min(at.min(), ts.min()) if len(rows) else 0.0
-    span = max(at.max(), ts.max()) - origin + 1 if len(rows) else 1.0
-    place = np.searchsorted(taker * span + (at - origin), judgements.rater[rows] * span + (ts - origin), side="right")
-    some = place > start[judgements.rater[rows]]
-    out[rows[some]] = np.minimum(_hours(ts[some] - at[place[some] - 1]), _LONG)
-    return out
-
-
 def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how far validations lie above what clients and other validators say of the agent."""
     chosen, size = judgements.validated, len(judgements.by_rater.count)
     for name, side in (("validator", judgements.rater), ("validated", judgements.rated)):
         yield f"mean distance as {name}", Groups.by(side[chosen], size).mean(judgements.distance[chosen])
-
-
-def _in_time(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield the longest silence of each rater, and how far two opinions in a row lie above what others say."""
-    rater, ts = judgements.rater[judgements.by_time], context.ledger.opinions.ts[judgements.rows[judgements.by_time]]
-    pause = np.diff(ts, prepend=ts[:1])
-    pause[first_of(rater)] = 0.0
-    yield "longest silence", _hours(Groups.by(rater, context.ledger.accounts).top(pause))
-    yield "distance in a row", judgements.in_a_row(judgements.distance)
 
 
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:

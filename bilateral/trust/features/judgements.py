@@ -15,9 +15,7 @@ from bilateral.trust.tables.arrays import (
     Ints,
     contained_pairs,
     distinct_keys,
-    first_of,
     group_sums,
-    lexical_order,
     pairs,
 )
 from bilateral.trust.tables.opinions import Kind
@@ -41,7 +39,6 @@ class Judgements:
         traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
         distance: The percentage above what others say about the subject; of a validation, above what clients say, too.
         validated: The places of the validations.
-        by_time: The places of all of them in the order of raters and time.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
         by_praised: The favourable ones about each account that answers.
         by_payer, by_seller: The purchases, by who paid and by the owner of the agent.
@@ -58,7 +55,6 @@ class Judgements:
     traced: Flags
     distance: Floats
     validated: Ints
-    by_time: Ints
     by_rater: Groups
     by_rated: Groups
     by_praised: Groups
@@ -93,19 +89,12 @@ class Judgements:
             traced=_traces(rater, rated, kind, pairs(seller, payer, ledger.accounts), ledger.accounts),
             distance=distance,
             validated=validated,
-            by_time=lexical_order(opinions.ts[rows], rater),
             by_rater=Groups.by(rater, ledger.accounts),
             by_rated=Groups.by(rated, ledger.accounts),
             by_praised=Groups.by(rated[praised], ledger.accounts),
             by_payer=Groups.by(payer, ledger.accounts),
             by_seller=Groups.by(seller, ledger.accounts),
         )
-
-    def in_a_row(self, values: Floats) -> Floats:
-        """Return the largest value of each rater that two of its opinions in a row reach; nan for a single opinion."""
-        rater, values = self.rater[self.by_time], values[self.by_time]
-        second = np.flatnonzero(~first_of(rater))
-        return Groups.by(rater[second], len(self.by_rater.count)).top(np.minimum(values[second], values[second - 1]))
 
 
 def validated_distance(

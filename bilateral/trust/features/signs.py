@@ -39,8 +39,6 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
         yield f"raters, {name}, sum", rated.sums(of_rater - base)
         yield f"rated, {name}, mean", rater.mean(of_rated)
         yield f"rated, {name}, top", rater.top(of_rated)
-    of_praised = np.where(judgements.praise, score[judgements.rated], np.float32(-LARGEST))
-    yield "rated, praise, in a row", judgements.in_a_row(of_praised)
     yield from _weighted_distance(context.mean, ledger.subject_agent, judgements, score)
     for name, left, right in _ties(context, judgements):
         yield f"{name}, mean", left.mean(score[right.of])
