@@ -1,6 +1,5 @@
 """Known and simple methods, on the same ledger: each returns a suspicion of each account, higher for worse."""
 
-import heapq
 from functools import cache
 from typing import Final
 
@@ -13,7 +12,6 @@ from bench.market.policies import both_ways, short_walk
 from bilateral.trust.features.context import Context
 from bilateral.trust.tables.arrays import Floats, Ints, group_sums
 from bilateral.trust.tables.opinions import Kind
-from bilateral.trust.tables.propagation import EigenTrust
 
 
 def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
@@ -23,23 +21,13 @@ def baselines(context: Context, honest: Ints) -> dict[str, Floats]:
         context: The ledger and what detectors share.
         honest: Some accounts that are known to be honest, for the methods that need them.
     """
-    ledger, opinions = context.ledger, context.ledger.opinions
-    size = ledger.accounts
-    rows, rater, account, _, received, mean, youngest = _plainly(context)
-    percent = opinions.percent[rows].astype(np.float64)
+    rater, account, *_, youngest = _plainly(context)
     return {
-        "plain mean of given values": mean,
         "components of funding": _components(context),
-        "reciprocity": _reciprocity(rater, account, size),
-        "EigenTrust": _eigen_trust(rater, account, percent, size),
-        "REV2 (unfairness)": _unfairness(rater, opinions.subject[rows], percent, size, ledger.subjects),
-        "FRAUDAR": _fraudar(rater, opinions.subject[rows].astype(np.int64), size, ledger.subjects),
-        "degree": -context.activity.astype(np.float64),
+        "reciprocity": _reciprocity(rater, account, context.ledger.accounts),
         "SybilRank": np.asarray(-short_walk(_graph(context), honest)),
-        "SybilSCAR": _sybil_scar(context, honest),
         "trees over plain counts": np.asarray(_trees().decision_function(_counts(context)), np.float64),
         "time only": -np.where(np.isfinite(youngest), youngest, 1e12),
-        "popularity only": -received.astype(np.float64),
     }
 
 
@@ -61,83 +49,11 @@ def _reciprocity(rater: Ints, account: Ints, size: int) -> Floats:
     return np.asarray(both / np.maximum(np.diff(graph.indptr), 1))
 
 
-def _eigen_trust(rater: Ints, account: Ints, percent: Floats, size: int) -> Floats:
-    """Return low trust, where every rater is trusted alike at first."""
-    fit = EigenTrust(iterations=60).fit(rater, account, percent / 100, np.unique(rater), size)
-    return -fit.trust_
-
-
-def _unfairness(rater: Ints, subject: Ints, percent: Floats, size: int, subjects: int) -> Floats:
-    """Return how far each rater is from what the fair say (as REV2)."""
-    fair = np.ones(size)
-    count = np.bincount(rater, minlength=size)
-    for _ in range(20):
-        good = (group_sums(fair[rater] * percent, subject, subjects) + 70) / (
-            group_sums(fair[rater], subject, subjects) + 1
-        )
-        fair = 1 - (group_sums(np.abs(percent - good[subject]), rater, size) + 15) / (count + 1) / 100
-    return np.where(count > 0, 1 - fair, 0.0)
-
-
-def _fraudar(rater: Ints, subject: Ints, size: int, subjects: int) -> Floats:
-    """Return the densest part after greedy peeling with weights against popular subjects (Hooi and others 2016)."""
-    degree = np.bincount(subject, minlength=subjects)
-    weight = 1 / np.log(degree[subject] + 5)
-    nodes = size + subjects
-    left, right = rater, subject + size
-    graph = sparse.csr_matrix((weight, (left, right)), (nodes, nodes))
-    graph = (graph + graph.T).tocsr()
-    load = np.asarray(graph.sum(axis=1)).ravel()
-    present = load > 0
-    heap = [(load[node], node) for node in np.flatnonzero(present)]
-    heapq.heapify(heap)
-    total, count = weight.sum(), int(present.sum())
-    best, at = -1.0, 0
-    order: list[int] = []
-    while heap:
-        value, node = heapq.heappop(heap)
-        if not present[node] or value > load[node] + 1e-12:
-            continue
-        if total / max(count, 1) > best:
-            best, at = total / max(count, 1), len(order)
-        present[node] = False
-        order.append(int(node))
-        total -= load[node]
-        count -= 1
-        for place in range(graph.indptr[node], graph.indptr[node + 1]):
-            other = graph.indices[place]
-            if present[other]:
-                load[other] -= graph.data[place]
-                heapq.heappush(heap, (load[other], other))
-    out = np.zeros(nodes)
-    out[order] = np.arange(len(order)) / max(len(order), 1)
-    out[order[at:]] += 1
-    return out[:size]
-
-
-_PRIOR: Final = 0.1
-"""The distance of a seed's prior from one half, as the authors of SybilSCAR chose it."""
-
-_ROUNDS: Final = 10
-"""The rounds of SybilSCAR; its authors stop after five to ten."""
-
 _GOOD: Final = 50.0
 """The percentage from which an opinion passes trust on, as in the engine."""
 
 _WORLDS: Final = range(5101, 5111)
 """Drawn worlds that the trees learn from: the first ten of those that train our ranking."""
-
-
-def _sybil_scar(context: Context, honest: Ints) -> Floats:
-    """Return the residual probability that an account is a Sybil, by its neighbours and honest seeds."""
-    graph = _graph(context)
-    prior = np.zeros(graph.shape[0])
-    prior[honest] = -_PRIOR
-    weight = 0.5 / max(float(graph.sum()) / max(int((graph.getnnz(axis=1) > 0).sum()), 1), 1.0)
-    residual = prior.copy()
-    for _ in range(_ROUNDS):
-        residual = np.clip(prior + 2 * weight * (graph @ residual), -0.5, 0.5)
-    return residual
 
 
 @cache
@@ -160,8 +76,8 @@ def _counts(context: Context) -> Floats:
     return np.column_stack([written, received, mean, *paid, age])
 
 
-def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Floats]:
-    """Return feedback's rows, raters and rated accounts, and by account: written, received, mean given, least age."""
+def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Floats, Floats]:
+    """Return feedback's raters and rated accounts, and by account: written, received, mean given, least age."""
     ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     rows = context.pair[opinions.kind[context.pair] == Kind.FEEDBACK]
     rater = opinions.rater[rows].astype(np.int64)
@@ -170,7 +86,7 @@ def _plainly(context: Context) -> tuple[Ints, Ints, Ints, Ints, Ints, Floats, Fl
     mean = group_sums(opinions.percent[rows].astype(np.float64), rater, size) / np.maximum(written, 1)
     youngest = np.full(size, np.inf)
     np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.ties.born[rater], 0.0))
-    return rows, rater, account, written, received, mean, youngest
+    return rater, account, written, received, mean, youngest
 
 
 def _graph(context: Context) -> sparse.csr_matrix:

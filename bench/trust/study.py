@@ -1,10 +1,9 @@
 """The study of worlds: families seen or not while the engine was built, honest worlds, and the claims of EIP-8004a.
 
-The two claims are tested where they hold and where they fail. A fake reputation has a price, as have ways around it.
+The two claims are tested where they hold and where they fail. A fake reputation has a price.
 """
 
 import json
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -66,30 +65,6 @@ def study(kind: str) -> dict[str, dict[str, list[float]]]:
     return out
 
 
-def rotated(kind_seeds: range) -> Row:
-    """Choose the threshold on one half of the seen families, and report precision and recall on the other half.
-
-    Args:
-        kind_seeds: The seeds.
-    """
-    gaps, precision, recall = [], [], []
-    for seed in kind_seeds:
-        engine, truth = run("seen", seed)
-        total = engine.suspicion_.unranked
-        honest = truth.judged & (truth.attack < 0)
-        names = np.random.default_rng(seed).permutation(sorted(set(truth.family.values())))
-        halves = (set(names[: len(names) // 2]), set(names[len(names) // 2 :]))
-        for tuned, tested in (halves, halves[::-1]):
-            members = [truth.judged & np.isin(truth.attack, truth.numbers(half)) for half in (tuned, tested)]
-            grid = np.arange(0.5, 6.1, 0.25)
-            balanced = [_balanced(total >= limit, members[0], honest) for limit in grid]
-            flagged = total >= grid[int(np.argmax(balanced))]
-            gaps.append(max(balanced) - _balanced(flagged, members[1], honest))
-            precision.append(float(members[1][flagged & (members[1] | honest)].mean()))
-            recall.append(float(flagged[members[1]].mean()))
-    return {"gap": float(np.mean(gaps)), "precision": float(np.mean(precision)), "recall": float(np.mean(recall))}
-
-
 def honest_only(seeds: range) -> float:
     """Return the share of accounts that are flagged in worlds without attacks.
 
@@ -101,12 +76,6 @@ def honest_only(seeds: range) -> float:
         engine = Engine().fit(honest_world(seed).tables()[0])
         shares.append(float(engine.suspicion_.flagged[engine.judged()].mean()))
     return float(np.mean(shares))
-
-
-def _balanced(flagged: np.ndarray, guilty: np.ndarray, honest: np.ndarray) -> float:
-    """Return the harmonic mean of precision and recall."""
-    hits, false = (flagged & guilty).sum(), (flagged & honest).sum()
-    return float(2 * hits / max(2 * hits + false + (guilty & ~flagged).sum(), 1))
 
 
 def _finite(score: Floats) -> Floats:
@@ -168,68 +137,6 @@ def price(agents: int = 10, gwei: float = 0.01, ether: float = 3000.0) -> dict[s
         "dollars": total * gwei * 1e-9 * ether,
         "dollars at 20 gwei": total * 20e-9 * ether,
     }
-
-
-@dataclass(frozen=True)
-class Evasion:
-    """The price of one way around a detector, beyond that of ten false praises.
-
-    Attributes:
-        detector: The detector.
-        way: The way around it.
-        accounts: The further accounts.
-        ratings: The further ratings.
-        transfers: The further transfers and payments.
-        days: The days that it takes.
-        money: The loss beside gas, in dollars.
-        gas: The gas.
-        dollars: The price of the gas.
-    """
-
-    detector: str
-    way: str
-    accounts: int
-    ratings: int
-    transfers: int
-    days: int
-    money: float
-    gas: float = 0.0
-    dollars: float = 0.0
-
-
-_WITHDRAWAL: Final = 0.5
-_SERVICE: Final = 0.4
-_TRANSFER: Final = 21_000
-"""The gas of a transfer of native tokens, as the protocol sets it."""
-
-_WAYS: Final = (
-    Evasion("co-targeting", "withdraw from an exchange for each account, days apart", 0, 0, 10, 60, 10 * _WITHDRAWAL),
-    Evasion("co-targeting", "pay one's own agent for each rating, and say what others would", 0, 0, 10, 0, 0.0),
-    Evasion("links", "the same, and pay raters off chain", 0, 0, 10, 0, 10 * _WITHDRAWAL),
-    Evasion("links", "leave the agent for good with an account of another source of funds", 1, 0, 4, 0, _WITHDRAWAL),
-    Evasion("wash payments", "pay, and return the money through three accounts each", 30, 0, 50, 30, 0.0),
-    Evasion("wash payments", "pay, and leave the money", 0, 0, 10, 0, 0.0),
-    Evasion("wash payments", "return the money, and let payers complain as often as they pay", 0, 10, 20, 0, 0.0),
-    Evasion("blocks", "pay for each praise, and praise ten others each", 0, 100, 110, 0, 100 * _SERVICE),
-    Evasion("lockstep", "let each account use and rate three others, over months", 0, 30, 30, 90, 30 * _SERVICE),
-    Evasion(
-        "weak signs", "the same, pay for the praise, and give what others would give", 0, 30, 40, 90, 30 * _SERVICE
-    ),
-    Evasion("retaliation", "rate critics only after other servers did", 0, 0, 0, 7, 0.0),
-    Evasion("reviewed kin", "a new source of funds after each verdict", 1, 0, 11, 0, _WITHDRAWAL),
-)
-
-
-def evasion(gwei: float = 0.01, ether: float = 3000.0) -> list[Evasion]:
-    """Return the price of evading each detector, at measured gas.
-
-    Args:
-        gwei: The price of gas in gwei.
-        ether: The price of an ether in dollars.
-    """
-    feedback = _first(json.loads(GAS.read_text()), "BidirectionalReputationRegistry", "giveFeedback")
-    used = [(way, way.ratings * feedback + way.transfers * _TRANSFER) for way in _WAYS]
-    return [replace(way, gas=gas, dollars=gas * gwei * 1e-9 * ether) for way, gas in used]
 
 
 def _first(gas: dict[str, dict[str, int]], registry: str, call: str) -> float:

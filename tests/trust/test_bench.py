@@ -12,7 +12,7 @@ from bench.report import interval
 from bench.trust import page
 from bench.trust.baselines import baselines
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.study import evasion, known_honest, price
+from bench.trust.study import known_honest, price
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.kinds import FAMILIES, KINDS
 from bench.trust.worlds.lookalikes import add_bystanders
@@ -79,7 +79,7 @@ def test_the_engine_beats_every_baseline_on_plain_attacks():
     ours = ranking(engine.suspicion_.total, truth)["AUC"]
     others = baselines(engine.context_, known_honest(truth))
     theirs = {name: ranking(np.nan_to_num(score), truth)["AUC"] for name, score in others.items()}
-    assert len(theirs) == 12
+    assert len(theirs) == 5
     assert ours > max(theirs.values())
 
 
@@ -101,16 +101,5 @@ def test_the_price_follows_the_gas_and_its_price():
     assert price(gwei=0.02)["dollars"] == pytest.approx(2 * price(gwei=0.01)["dollars"])
 
 
-def test_every_way_around_a_detector_has_a_price():
-    ways = evasion()
-    assert {way.detector for way in ways} == {
-        *("co-targeting", "links", "wash payments", "blocks", "lockstep", "retaliation", "reviewed kin"),
-        "weak signs",
-    }
-    assert all(way.gas >= 21_000 * way.transfers for way in ways)
-    assert evasion(gwei=0.02)[0].dollars == pytest.approx(2 * ways[0].dollars)
-
-
 def test_the_page_shows_the_recorded_figures():
-    _, _, written = page.PAGE.read_text().partition(page.HEADING)
-    assert page.HEADING + written == page.section(page.recorded())
+    assert page.PAGE.read_text() == page.section(page.recorded())

@@ -73,7 +73,7 @@ def framed(world, way):
         ("praise", {"praised": 0.5}),
         ("money", {"praised": 0.8, "paid": 1.3, "given": 0.2, "client": 0.8}),
         ("company", {"newcomer": 1.9}),
-        ("slander", {}),
+        ("slander", {"praised": 0.05}),
         ("ratings", {}),
         ("validations", {"praised": 1.0}),
     ],

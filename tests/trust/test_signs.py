@@ -94,6 +94,26 @@ def test_an_opinion_is_traced_by_a_payment_or_an_answer_of_the_same_two(scene):
     }
 
 
+def columns_of(context, *names):
+    """The features of these names, by account."""
+    accounts, columns = context.ledger.addresses.to_pylist(), dict(features(context, Judgements.of(context)))
+    return [dict(zip(accounts, columns[name].tolist(), strict=True)) for name in names]
+
+
+def test_a_validation_is_compared_with_what_clients_say_and_clients_are_not_with_validations(scene):
+    for agent, owner in ((1, "bad"), (2, "judge"), (3, "good")):
+        scene.agent(agent, owner, is_validator=owner == "judge")
+    for number in range(6):
+        scene.feedback(f"client{number}", 1, 30)
+        scene.feedback(f"client{number}", 3, 80)
+    (before,) = columns_of(scene.context(), "mean distance as rater")
+    scene.validation(2, 1, 90)
+    scene.validation(2, 3, 90)
+    clients, validated = columns_of(scene.context(), "mean distance as rater", "mean distance as validated")
+    assert validated["bad"] > 15 > -15 > validated["good"]
+    assert [clients[f"client{number}"] for number in range(6)] == [before[f"client{number}"] for number in range(6)]
+
+
 def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
     weak = Engine().fit(market.tables()).suspicion_.parts["weak signs"]
     assert weak.min() >= 0

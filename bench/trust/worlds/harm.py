@@ -17,17 +17,6 @@ def slander(world: World, attack: Attack) -> None:
     burst(world, attack, accounts, agent, HOUR, low=0.0, high=8.0)
 
 
-def many_slanders(world: World, attack: Attack) -> None:
-    """Accounts of one funder slander several honest agents, each a few of them."""
-    at = world.some_time()
-    accounts = world.sybils(attack, at, 10 * DAY, world.mastermind(attack, at))
-    victims = world.some_of(world.servers, 6)
-    for account in accounts:
-        for victim in world.some_of(victims, 2):
-            value, when = world.random.uniform(0, 12), world.time(at + 10 * DAY, at + 30 * DAY)
-            world.say(account, victim, value, when, attack=attack.number)
-
-
 def framing(world: World, attack: Attack) -> None:
     """Accounts of one funder praise a rival's honest agent, so that the rival looks guilty."""
     at = world.some_time()
@@ -75,19 +64,6 @@ def poisoned_launch(world: World, attack: Attack) -> None:
         for victim in world.some_of(victims, 2):
             when = max(victim.ts, account.born) + world.random.uniform(DAY, 25 * DAY)
             world.buy(account, victim, when, (25, 50))
-
-
-def rival_war(world: World, attack: Attack) -> None:
-    """Accounts funded by exchanges praise one agent and slander two of its three rivals each, beside ordinary use."""
-    at, agent = world.lone_target(attack)
-    rivals = world.some_of(world.servers, 3)
-    for account in world.sybils(attack, at, 30 * DAY, cover=3.0):
-        when = account.born + world.random.exponential(5 * DAY)
-        world.say(account, agent, world.random.uniform(86, 100), when, attack=attack.number)
-        for rival in world.some_of(rivals, 2):
-            later = when + world.random.exponential(4 * DAY)
-            world.say(account, rival, world.random.uniform(0, 25), later, attack=attack.number)
-    world.lured(agent, 4, at + 30 * DAY)
 
 
 def wolf_pack(world: World, attack: Attack) -> None:

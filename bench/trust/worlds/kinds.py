@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.trust.worlds import harm, judges, praise, rings, sold, turning, wash
+from bench.trust.worlds import harm, hired, judges, praise, rings, sold, turning, wash
+from bench.trust.worlds.hired import add_customs
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.lookalikes import add_bystanders
 from bench.trust.worlds.world import Attack, World
@@ -22,7 +23,6 @@ class Kind:
     Attributes:
         about: The families, in a few words.
         seeds: The seeds of the worlds.
-        colour: The colour of plots.
         families: The families by name.
         sizes: The sizes of the attacks of a family in one world, where they are not `SIZES`.
         add: Adds further honest accounts.
@@ -30,7 +30,6 @@ class Kind:
 
     about: str
     seeds: range
-    colour: str
     families: Mapping[str, Family]
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: _PLENTY)
     add: Callable[[World], None] | None = None
@@ -52,7 +51,7 @@ class Kind:
 
 def _families(names: str, **others: str) -> dict[str, Family]:
     """Return families by name. A name that two authors gave is that of another function."""
-    schemes = (harm, judges, praise, rings, sold, turning, wash)
+    schemes = (harm, hired, judges, praise, rings, sold, turning, wash)
     return {
         name: next(vars(scheme)[function] for scheme in schemes if function in vars(scheme))
         for name in names.split()
@@ -62,8 +61,8 @@ def _families(names: str, **others: str) -> dict[str, Family]:
 
 _VISIBLE: Final = _families("star slow_drip slander ring camouflaged_ring retaliation self_rating")
 _SEEN: Final = _families(
-    "funding_chain mule_tree exchange_star exchange_drip exchange_ring cycle wash_ring dense_block sleepers bribery "
-    "collector validator_cartel punishing_gang dust_proofs modest_star framing many_slanders"
+    "funding_chain mule_tree exchange_star exchange_drip exchange_ring cycle wash_ring sleepers bribery "
+    "validator_cartel punishing_gang modest_star framing"
 )
 FAMILIES: Final = _VISIBLE | _SEEN
 """The first families by name."""
@@ -97,57 +96,64 @@ _THIRD_AUTHOR: Final = _families(
 )
 """The families of a third author, by the author's names. Sizes count raters and owners, not mules and funders."""
 
+_HIRED: Final = _families(
+    "bribed_validators escrowed_verdicts review_market coupon_market account_shop leased_accounts"
+)
+
 _ROTA: Final = ((5, 15, 50), (4, 8, 20, 40), (3, 10, 30))
 """The sizes of the third author's families in turns, as the source has them for its seed 1."""
 
 KINDS: Final[dict[str, Kind]] = {
-    "visible": Kind("families that everybody knows", range(1001, 1004), "#4477aa", _VISIBLE),
-    "seen": Kind("families of our own, looked at while the engine was built", range(1011, 1014), "#228833", _SEEN),
+    "visible": Kind("families that everybody knows", range(1001, 1004), _VISIBLE),
+    "seen": Kind("families of our own, looked at while the engine was built", range(1011, 1014), _SEEN),
     "watched": Kind(
-        *("families written after the first engine, and watched since", range(1021, 1024), "#ccbb44"),
-        _families("bought_clients two_gangs layered_wash slow_slander swap_market own_tag lone_validator"),
+        "families written after the first engine, and watched since",
+        range(1021, 1024),
+        _families("bought_clients slow_slander lone_validator"),
     ),
     "latest": Kind(
-        *("families written before the ranking was learned, measured now", range(1051, 1054), "#ee6677"),
-        _families("shill_pool payroll rival_war client_laundry own_money one_purse"),
+        "families written before the ranking was learned",
+        range(1051, 1054),
+        _families("shill_pool client_laundry own_money"),
     ),
     "newest": Kind(
-        *(
-            "families written before honest accounts were born until the end, measured now",
-            range(1061, 1064),
-            "#aa3377",
-        ),
+        "families written before honest accounts were born until the end",
+        range(1061, 1064),
         _families("whitewash extortion exit_scam referral judge_shopping copycats"),
     ),
     "fresh": Kind(
-        *(
-            "families written before the ranking was trained on more structures, measured now",
-            range(1071, 1074),
-            "#66ccee",
-        ),
-        _families("ghost_demand poisoned_launch judge_ring thin_spread coercion booster"),
+        "families written before the ranking was trained on more structures",
+        range(1071, 1074),
+        _families("poisoned_launch judge_ring thin_spread coercion booster"),
     ),
     "strange": Kind(
-        *("families of our own that were written last, measured now", range(1081, 1084), "#bbbbbb"),
+        "families of our own that were written last",
+        range(1081, 1084),
         _families("shell_suppliers review_panel judge_toll penny_orders wolf_pack"),
     ),
     "first author": Kind(
-        *(
-            "families and look-alikes of a first author who does not know the engine, measured now",
-            range(1091, 1094),
-            "#332288",
-        ),
+        "families and look-alikes of a first author who does not know the engine",
+        range(1091, 1094),
         *(_families(" ".join(_FIRST_SIZES)), _FIRST_SIZES, add_bystanders),
     ),
     "second author": Kind(
-        *("families of a second author who does not know the engine, measured now", range(1101, 1104), "#44aa99"),
+        "families of a second author who does not know the engine",
+        range(1101, 1104),
         _SECOND_AUTHOR,
         {name: (5, 10, 20, 40) for name in _SECOND_AUTHOR if name != "blacklist_cartel"},
     ),
     "third author": Kind(
-        *("families of a third author who does not know the engine, measured now", range(1111, 1114), "#999933"),
+        "families of a third author who does not know the engine",
+        range(1111, 1114),
         _THIRD_AUTHOR,
         {name: _ROTA[place % len(_ROTA)] for place, name in enumerate(_THIRD_AUTHOR)},
+    ),
+    "hired": Kind(
+        "families of hired accounts beside honest fees, rewards and returns",
+        range(1121, 1124),
+        _HIRED,
+        dict.fromkeys(_HIRED, (5, 12, 25, 40)),
+        add_customs,
     ),
 }
 """The kinds by name."""

@@ -23,7 +23,7 @@ def add_look_alikes(world: World) -> None:
     """
     for add in (
         *(_launch, _wave, _guild, _refunding, _customers, _staff, _free_service, _reviewers, _hosts, _niche),
-        *(_regulars, _strict, _cashback, _quarrels),
+        *(_regulars, _strict, _cashback, _quarrels, _fees, _returned),
     ):
         if world.happens(_CHANCE):
             add(world)
@@ -233,6 +233,34 @@ def _strict(world: World) -> None:
             at = world.time(max(client.born, agent.ts))
             world.meet(client, agent, at)
             world.rate_client(client, agent, level * client.quality / 80 + world.random.normal(0, 8), at + DAY)
+
+
+def _fees(world: World) -> None:
+    """Owners pay validators whatever these say, and a programme gives clients money before a use."""
+    draw, share = world.random, world.random.uniform(0.2, 1)
+    for judge, agent, _, ts, _ in list(world.validations) if world.happens(0.7) else []:
+        if world.happens(share):
+            source, to = world.agents[agent].owner, world.agents[judge].owner
+            world.transfer(source, to, draw.lognormal(1, 0.8), ts + draw.normal(0, 1) * DAY)
+    programme = world.funded(START + 5 * DAY, amount=900.0, group="rewards")
+    for account in world.some_of(world.honest, int(draw.integers(0, 150))):
+        at = world.time(max(account.born, START + 6 * DAY))
+        world.transfer(programme, account, draw.lognormal(0, 0.8), at)
+        world.meet(account, world.server(popular=True), at + draw.exponential(DAY))
+
+
+def _returned(world: World) -> None:
+    """Clients come back after months, with new money or without, and use what is popular or new."""
+    draw, popular = world.random, world.happens(0.6)
+    early = [account for account in world.honest if account.born < START + 70 * DAY]
+    for account in world.some_of(early, int(draw.integers(10, 120))):
+        at = world.time(START + 90 * DAY, world.end - DAY)
+        if world.happens(0.6):
+            world.transfer(world.one_of(world.exchanges), account, draw.lognormal(1.5, 0.8), at)
+        for _ in range(int(draw.integers(1, 5))):
+            agent = world.server(popular=bool(popular))
+            if agent.owner is not account:
+                world.meet(account, agent, at + draw.exponential(4 * DAY))
 
 
 _LOW = 40

@@ -77,29 +77,6 @@ def exchange_drip(world: World, attack: Attack) -> None:
     world.camouflage(accounts, 1.0, at)
 
 
-def dense_block(world: World, attack: Attack) -> None:
-    """Accounts funded by exchanges praise the same few agents of one owner."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    agents = [world.target(attack, owner, at) for _ in range(4)]
-    accounts = world.sybils(attack, at, 40 * DAY)
-    for account, agent in world.pairs(accounts, agents, 0.75):
-        value, when = world.random.uniform(88, 100), world.time(at + 40 * DAY, at + 55 * DAY)
-        world.say(account, agent, value, when, attack=attack.number)
-    world.camouflage(accounts, 2.0, at)
-
-
-def collector(world: World, attack: Attack) -> None:
-    """Accounts funded by exchanges praise one agent and send what is left to one collector."""
-    at = world.some_time()
-    owner = world.funded_owner(attack, at)
-    sink = world.mule(attack, at)
-    accounts = world.sybils(attack, at, 40 * DAY)
-    burst(world, attack, accounts, world.target(attack, owner, at), 5 * DAY)
-    for account in accounts:
-        world.transfer(account, sink, world.random.uniform(1, 4), world.time(at + 45 * DAY, at + 55 * DAY))
-
-
 def self_rating(world: World, attack: Attack) -> None:
     """Owners rate their agents from a fresh account that they funded."""
     for _ in range(attack.size):
@@ -109,15 +86,6 @@ def self_rating(world: World, attack: Attack) -> None:
         account = world.sybil(attack, at - DAY, agent.owner, 3.0)
         for _ in range(int(world.random.integers(1, 4))):
             world.say(account, agent, 100, at + world.random.exponential(DAY), attack=attack.number)
-
-
-def own_tag(world: World, attack: Attack) -> None:
-    """Accounts of one funder praise its agent under a tag of their own, with one value."""
-    at, source = world.plot(attack)
-    agent = world.target(attack, source, at)
-    for account in world.sybils(attack, at, 10 * DAY, source):
-        when = account.born + world.random.exponential(3 * DAY)
-        world.say(account, agent, 100, when, attack=attack.number, tag=f"quality{attack.number}")
 
 
 def copycats(world: World, attack: Attack) -> None:

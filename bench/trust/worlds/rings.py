@@ -2,8 +2,6 @@
 
 from itertools import permutations
 
-import numpy as np
-
 from bench.trust.worlds import crowds, personas
 from bench.trust.worlds.world import DAY, HOUR, Account, Attack, World
 
@@ -46,49 +44,6 @@ def cycle(world: World, attack: Attack) -> None:
             for _ in range(2):
                 value, when = world.random.uniform(92, 100), world.time(at + 20 * DAY, at + 50 * DAY)
                 world.say(account, agent, value, when, attack=attack.number)
-
-
-def two_gangs(world: World, attack: Attack) -> None:
-    """Two groups with a funder each praise the agents of the other group."""
-    at = world.some_time()
-    first = world.sybils(attack, at, 20 * DAY, world.mastermind(attack, at))
-    second = world.sybils(attack, at, 20 * DAY, world.mastermind(attack, at))
-    for own, others in ((first, second), (second, first)):
-        agents = [world.target(attack, account, account.born + 600) for account in others]
-        for account in own:
-            for place in world.random.choice(len(agents), min(3, len(agents)), replace=False):
-                when = world.time(at + 20 * DAY, at + 50 * DAY)
-                world.say(account, agents[place], world.random.uniform(85, 100), when, attack=attack.number)
-
-
-def swap_market(world: World, attack: Attack) -> None:
-    """Owners funded by exchanges swap praise in pairs, each with three partners, and use honest agents as well."""
-    at, accounts, agents = world.gang(attack, 40 * DAY)
-    size = len(accounts)
-    for place in range(size):
-        for step in range(1, min(4, size)):
-            other = (place + step) % size
-            for client, agent in ((place, other), (other, place)):
-                when = world.time(at + 40 * DAY, at + 58 * DAY)
-                world.say(accounts[client], agents[agent], world.random.uniform(82, 100), when, attack=attack.number)
-    world.camouflage(accounts, 5.0, at)
-
-
-def one_purse(world: World, attack: Attack) -> None:
-    """Owners funded by exchanges praise two others each. All their agents are paid into one wallet."""
-    at = world.some_time()
-    purse = world.mule(attack, at)
-    accounts = world.sybils(attack, at, 40 * DAY)
-    agents = [world.target(attack, account, account.born + 600) for account in accounts]
-    for agent in agents:
-        agent.wallet = purse
-    world.camouflage(accounts, 4.0, at)
-    for place, account in enumerate(accounts):
-        others = np.setdiff1d(np.arange(len(agents)), [place])
-        for other in world.random.choice(others, 2, replace=False):
-            world.lie(world.say, attack, account, agents[other], world.time(at + 40 * DAY, at + 58 * DAY), (84, 100))
-    for agent in agents:
-        world.lured(agent, 2, at + 45 * DAY)
 
 
 def oneway_ring(world: World, attack: Attack) -> None:

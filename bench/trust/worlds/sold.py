@@ -41,18 +41,6 @@ def shill_pool(world: World, attack: Attack) -> None:
         world.lured(agent, 3, at + 50 * DAY)
 
 
-def payroll(world: World, attack: Attack) -> None:
-    """Accounts without any transfer get their first money as a price for a service, and praise who paid it."""
-    at, agent = world.lone_target(attack)
-    for _ in range(attack.size):
-        born = at + world.random.uniform(DAY, 30 * DAY)
-        account = world.account(born, role="sybil", attack=attack.number, quality=80.0)
-        service = world.target(attack, account, born)
-        world.pay(agent.owner, service, world.random.lognormal(-1, 1), born + HOUR)
-        world.camouflage([account], 2.0, born + 2 * HOUR)
-        world.lie(world.say, attack, account, agent, born + world.random.exponential(6 * DAY), (85, 100))
-
-
 def booster(world: World, attack: Attack) -> None:
     """Owners of middling agents, in business for long, buy three praises each from accounts that nobody else hires."""
     at = world.some_time()

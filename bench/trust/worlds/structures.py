@@ -621,8 +621,120 @@ def _framed(world: World, plan: Plan, members: list[Account]) -> None:
                 world.meet(newcomer, agent, world.time(max(newcomer.born, agent.ts)))
 
 
+def _recruited(world: World, plan: Plan, pool: list[Account], count: int) -> list[Account]:
+    """Make some honest accounts of a pool members of an attack."""
+    out = world.some_of([account for account in pool if account.role == "honest"], count)
+    for account in out:
+        account.role, account.attack = "bought", plan.number
+    return out
+
+
+def _rewarded(world: World, plan: Plan, payers: list[Account], account: Account, at: float) -> None:
+    """Send an account money before or after an opinion, by one of the payers or through another account."""
+    draw = world.random
+    if not payers:
+        return
+    payer, amount = world.one_of(payers), draw.lognormal(0.5, 1)
+    at += draw.choice([-1, 1]) * draw.exponential(draw.choice([0.2, 2]) * DAY)
+    if world.happens(0.15):
+        mule = world.mule(plan.attack, at - HOUR)
+        world.transfer(payer, mule, amount, at - HOUR)
+        payer = mule
+    world.transfer(payer, account, amount, at)
+
+
+def _payers(world: World, plan: Plan) -> list[Account]:
+    """Return the accounts that pay for opinions: none, if nothing shows."""
+    count = int(world.random.choice([0, 0, 1, 1, 3]))
+    return [world.funded(plan.at - DAY, amount=60.0, role="mule", attack=plan.number) for _ in range(count)]
+
+
+def _corrupted(world: World, plan: Plan, members: list[Account]) -> None:
+    """Let validators, new or honest until now, lift bad agents of the members by some or many points."""
+    draw, payers = world.random, _payers(world, plan)
+    count, lift = int(draw.integers(1, 2 + len(members) // 6)), float(draw.choice([0, 15, 30]))
+    owners = _recruited(world, plan, [judge.owner for judge in world.validators], count) if world.happens(0.6) else []
+    judges = [judge for judge in world.validators if judge.owner in owners]
+    if not judges:
+        owners = [new_owner(world, plan) for _ in range(count)]
+        judges = [world.validator(plan.attack, owner, owner.born + HOUR) for owner in owners]
+    for judge in judges:
+        for _ in range(int(draw.integers(0, 20))):
+            world.judge(judge, world.server(popular=world.happens(0.5)))
+    pays, rates = float(draw.choice([0, 0.5, 1])), float(draw.choice([0, 0, 0.5]))
+    for account in members:
+        agent, judge = new_agent(world, plan, account), world.one_of(judges)
+        world.visited(agent, int(draw.poisson(5)))
+        when = max(moment(world, plan, account), agent.ts)
+        value = agent.quality + lift + draw.normal(0, 6) if lift else draw.uniform(*plan.praise)
+        world.validate(judge, agent, value, when, plan.number)
+        if world.happens(pays):
+            _rewarded(world, plan, payers or [agent.owner], judge.owner, when)
+        if world.happens(rates):
+            world.rate_validator(judge, agent, draw.uniform(*plan.praise), when + DAY, plan.number)
+
+
+def _ordered(world: World, plan: Plan, members: list[Account]) -> None:
+    """Praise agents of strangers to order, each a few, with rewards and purchases that show, or do not."""
+    draw, payers = world.random, _payers(world, plan)
+    agents = []
+    for _ in range(max(2, int(len(members) * draw.uniform(0.2, 1.2)))):
+        agents.append(_new_or_old(world, plan, old=world.happens(0.5)))
+        if agents[-1].quality < 75 and world.happens(0.5):  # noqa: PLR2004
+            agents[-1].owner.attack = plan.number
+        world.visited(agents[-1], int(draw.poisson(3)))
+        if payers and world.happens(0.4):
+            world.transfer(agents[-1].owner, world.one_of(payers), draw.lognormal(1.5, 1), world.time(plan.at))
+    if world.happens(0.3):
+        members = members + _recruited(world, plan, world.honest, len(members))
+    chance, most, size = draw.choice([0, 0.6, 1]), int(draw.integers(2, 6)), draw.choice([-3.0, -1.0])
+    window = draw.choice([2, 10, 40]) * DAY
+    starts = {agent.number: world.time(max(plan.at, agent.ts), world.end - 5 * DAY) for agent in agents}
+    for account in members:
+        for agent in world.some_of(agents, int(draw.integers(1, most))):
+            at = max(starts[agent.number], account.born) + draw.uniform(0, window)
+            if world.happens(0.7):
+                _rewarded(world, plan, payers, account, at)
+            proof = world.pay(account, agent, draw.lognormal(size, 0.6), at) if world.happens(chance) else None
+            proof = proof if world.happens(0.5) else None
+            world.say(account, agent, draw.uniform(*plan.praise), at + HOUR, proof=proof, attack=plan.number)
+
+
+def _converted(world: World, plan: Plan, members: list[Account]) -> None:
+    """Let honest accounts, silent or active until now, praise a few agents or slander some."""
+    draw = world.random
+    last: dict[str, float] = {}
+    for row in world.feedback:
+        last[row[0]] = max(row[4], last.get(row[0], 0.0))
+    at = world.time(START + 60 * DAY, world.end - 25 * DAY)
+    silence = float(draw.choice([-1000, 0, 20, 45])) * DAY
+    pool = [account for account in world.honest if 0 < last.get(account.address, 0.0) < at - silence]
+    slanders, refill, goes_on = world.happens(0.25), int(draw.integers(4)), float(draw.choice([0, 0, 1, 3]))
+    agents = [new_agent(world, plan, new_owner(world, plan)) for _ in range(int(draw.integers(1, 5)))]
+    victims = [world.server(popular=plan.popular) for _ in range(int(draw.integers(1, 4)))]
+    span, window = draw.uniform(1, 35) * DAY, draw.choice([1, 4, 15]) * DAY
+    broker = world.funded(at - DAY, amount=90.0, role="mule", attack=plan.number) if refill == 1 else None
+    recruits = _recruited(world, plan, pool, len(members))
+    for account in recruits + members[: len(members) // 2]:
+        sold = max(at + draw.uniform(0, span), account.born)
+        if refill < 3 and account in recruits:  # noqa: PLR2004
+            world.transfer(broker or world.one_of(world.exchanges), account, draw.lognormal(1.5, 0.6), sold)
+        for agent in world.some_of(victims if slanders else agents, int(draw.integers(1, 4))):
+            when = max(sold, agent.ts) + draw.uniform(0, window)
+            if slanders:
+                world.say(account, agent, draw.uniform(0, plan.blame), when, attack=plan.number)
+            else:
+                praise(world, plan, account, agent, at=when)
+        for _ in range(draw.poisson(goes_on)):
+            world.meet(account, world.server(popular=True), world.time(sold))
+    for account in members[len(members) // 2 :]:
+        account.role = "noise"  # they do nothing
+
+
 SCHEMES: Final[tuple[Callable[[World, Plan, list[Account]], None], ...]] = (
     *(_layered, _crossed, _slept, _slept, _farmed, _betrayed, _belittled, _rehired, _rehired, _traded, _groomed),
-    *(_puppets, _puppets, _tipped, _leaned, _patient, _patient, _framed, _framed, _framed),
+    *(_puppets, _puppets, _tipped, _leaned, _patient, _patient, *[_framed] * 5),
+    *(_corrupted, _corrupted, _ordered, _ordered, _ordered, _converted, _converted, _converted),
 )
-"""The structures, the usual ones twice. Each adds opinions of members to a world."""
+"""The structures, the usual ones several times. Each adds opinions of members to a world. Framing is frequent, so that
+its victims stay low: with 3 of 55 structures instead of 5, fresh praise raised an honest owner twice as far."""

@@ -17,42 +17,6 @@ def wash_ring(world: World, attack: Attack) -> None:
             world.say(account, agent, world.random.uniform(90, 100), when + HOUR, proof=proof, attack=attack.number)
 
 
-def dust_proofs(world: World, attack: Attack) -> None:
-    """Fresh accounts pay dust to one agent and prove their praise by it."""
-    at, agent = world.lone_target(attack)
-    for account in world.sybils(attack, at, 20 * DAY):
-        when = account.born + world.random.exponential(2 * DAY)
-        proof = world.pay(account, agent, 1e-4, when)
-        world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
-
-
-def layered_wash(world: World, attack: Attack) -> None:
-    """Clients funded by exchanges pay and praise one agent; the money returns through a new account each time."""
-    at, agent = world.lone_target(attack)
-    for account in world.sybils(attack, at, 30 * DAY):
-        when, amount = account.born + world.random.uniform(DAY, 10 * DAY), world.random.lognormal(0, 0.5)
-        proof = world.pay(account, agent, amount, when)
-        mule = world.mule(attack, when)
-        world.transfer(agent.owner, mule, amount * 0.98, when + DAY)
-        world.transfer(mule, account, amount * 0.96, when + 2 * DAY)
-        world.say(account, agent, world.random.uniform(88, 100), when + HOUR, proof=proof, attack=attack.number)
-
-
-def ghost_demand(world: World, attack: Attack) -> None:
-    """Accounts buy one service again and again, praise it modestly, and get good ratings for it."""
-    at, agent = world.lone_target(attack)
-    for account in world.sybils(attack, at, 30 * DAY):
-        when = account.born
-        for _ in range(int(world.random.integers(2, 5))):
-            when += world.random.exponential(9 * DAY)
-            world.buy(account, agent, when, (74, 92), spread=0.8)
-            if world.happens(0.5):
-                world.rate_client(account, agent, world.random.uniform(80, 98), when + 3 * HOUR, attack.number)
-    for _ in range(3):
-        exchange = world.one_of(world.exchanges)
-        world.transfer(agent.owner, exchange, world.random.uniform(1, 4), world.time(at + 20 * DAY, at + 60 * DAY))
-
-
 def own_money(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges use honest agents, then pay and praise one agent, whose owner keeps the money."""
     at, agent = world.lone_target(attack)

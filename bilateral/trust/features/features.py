@@ -41,9 +41,6 @@ _CLUSTERING: Final = 6.0
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below all that `walked` returns."""
 
-_FRESH: Final = 1.6
-"""The logarithm from which an account is fresh: one of the youngest fifth when it judged."""
-
 _FEW: Final = 3
 """The opinions up to which a rater is thin."""
 
@@ -57,6 +54,9 @@ _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
 )
 
+_OF_RATERS: Final = frozenset({"distance at its time", "grounded distance", "paid together", "proof", "untraced"})
+"""The signs that say next to nothing about who is rated: their trees used these means in one of a thousand nodes."""
+
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the features of all accounts, one by one; nan where one is unknown."""
@@ -69,11 +69,13 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
         yield f"top {name} as rater", by_rater.top(values)
         if name in _BOTH_ENDS:
             yield f"least {name} as rater", by_rater.least(values)
-        yield f"mean {name} as rated", by_rated.mean(values)
-        yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praised])
+        if name not in _OF_RATERS:
+            yield f"mean {name} as rated", by_rated.mean(values)
+            yield f"mean {name} of praise", judgements.by_praised.mean(values[judgements.praised])
     yield from _missing_traces(judgements)
     yield from _gaps(context, judgements)
     yield from _surprises(judgements)
+    yield from _validations(judgements)
     yield from _business(context, judgements)
     yield from _spans(context)
     yield from _shared(context)
@@ -199,6 +201,13 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
     return _hours(pause)
 
 
+def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield how far validations lie above what clients and other validators say of the agent."""
+    chosen, size = judgements.validated, len(judgements.by_rater.count)
+    for name, side in (("validator", judgements.rater), ("validated", judgements.rated)):
+        yield f"mean distance as {name}", Groups.by(side[chosen], size).mean(judgements.distance[chosen])
+
+
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how improbable so few traces are, of opinions written and received."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
@@ -215,7 +224,6 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
     percent, rated = judgements.height + context.mean[judgements.kind], judgements.by_rated
     for name, odd in (
         ("untraced", ~judgements.traced),
-        ("fresh", context.freshness[judgements.rows] < np.exp(-_FRESH)),
         ("thin", context.activity[judgements.rater] <= _FEW),
     ):
         marked = rated.sums(odd)
@@ -237,7 +245,6 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
 def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield how far the opinions of an account lie from its usual distance to what others say."""
     surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
-    yield "top surprise as rater", judgements.by_rater.top(surprise)
     yield "least surprise as rater", judgements.by_rater.least(surprise)
 
 
@@ -267,7 +274,6 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
     yield "amount as server", judgements.by_seller.mean(amount)
     later = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     later &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
-    yield "transfers out", np.log1p(np.bincount(ledger.src[later], minlength=size))
     yield "transfers in", np.log1p(np.bincount(ledger.dst[later], minlength=size))
     yield "funds", np.log1p(np.bincount(ledger.funder[ledger.funder >= 0], minlength=size))
     funded = np.nan_to_num(ledger.funded_with)
@@ -290,16 +296,15 @@ def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
 
 
 def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how many other accounts share a wallet, a URI, a source of funds or a collector with an account."""
+    """Yield how many other accounts share a wallet, a source of funds or a collector with an account."""
     ledger = context.ledger
     size = ledger.accounts
-    for name, group in (("wallet", ledger.wallet), ("uri", ledger.uri)):
-        is_grouped = group >= 0
-        key, owner = np.divmod(distinct_keys(pairs(group[is_grouped], ledger.owner[is_grouped], size)), max(size, 1))
-        _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
-        out = np.zeros(size)
-        np.maximum.at(out, owner, np.log(count[inverse]))
-        yield f"owners of one {name}", out
+    is_paid = ledger.wallet >= 0
+    key, owner = np.divmod(distinct_keys(pairs(ledger.wallet[is_paid], ledger.owner[is_paid], size)), max(size, 1))
+    _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+    out = np.zeros(size)
+    np.maximum.at(out, owner, np.log(count[inverse]))
+    yield "owners of one wallet", out
     for grouping in context.ties.groupings:
         inside = grouping.group >= 0
         count = np.bincount(grouping.group[inside], minlength=max(grouping.size, 1))

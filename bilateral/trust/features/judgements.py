@@ -8,7 +8,16 @@ from typing import Final
 import numpy as np
 
 from bilateral.trust.features.context import Context
-from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained_pairs, distinct_keys, pairs
+from bilateral.trust.tables.arrays import (
+    Flags,
+    Floats,
+    Groups,
+    Ints,
+    contained_pairs,
+    distinct_keys,
+    group_sums,
+    pairs,
+)
 from bilateral.trust.tables.opinions import Kind
 
 _HIGH: Final = 60.0
@@ -28,7 +37,8 @@ class Judgements:
         praise: Marks the favourable ones.
         praised: Their places: to select by places takes a fifth of the time that marks take.
         traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
-        distance: The percentage above what others say about the subject.
+        distance: The percentage above what others say about the subject; of a validation, above what clients say, too.
+        validated: The places of the validations.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
         by_praised: The favourable ones about each account that answers.
         by_payer, by_seller: The purchases, by who paid and by the owner of the agent.
@@ -44,6 +54,7 @@ class Judgements:
     praised: Ints
     traced: Flags
     distance: Floats
+    validated: Ints
     by_rater: Groups
     by_rated: Groups
     by_praised: Groups
@@ -63,23 +74,42 @@ class Judgements:
         payer, agent = context.purchases.client, context.purchases.agent
         seller = ledger.owner[agent] if len(agent) else agent
         rest = Groups.by(subject, ledger.subjects).except_own(percent, usual)
+        distance = np.asarray(percent - rest, np.float32)
+        height, validated = np.asarray(percent - usual, np.float32), np.flatnonzero(kind == Kind.VALIDATION)
+        distance[validated] = validated_distance(ledger.subject_agent, subject, validated, height)
         return cls(
             rows=rows,
             rater=rater,
             rated=rated,
             subject=subject,
             kind=kind,
-            height=np.asarray(percent - usual, np.float32),
+            height=height,
             praise=praise,
             praised=praised,
             traced=_traces(rater, rated, kind, pairs(seller, payer, ledger.accounts), ledger.accounts),
-            distance=np.asarray(percent - rest, np.float32),
+            distance=distance,
+            validated=validated,
             by_rater=Groups.by(rater, ledger.accounts),
             by_rated=Groups.by(rated, ledger.accounts),
             by_praised=Groups.by(rated[praised], ledger.accounts),
             by_payer=Groups.by(payer, ledger.accounts),
             by_seller=Groups.by(seller, ledger.accounts),
         )
+
+
+def validated_distance(
+    agent: Ints, subject: Ints, validated: Ints, height: Floats, weight: Floats | None = None
+) -> Floats:
+    """Return how far validations lie above what clients and other validators say of the agent, by weight if any."""
+    judged, feedback = subject[validated], agent[subject[validated]]  # feedback's subject has the number of its agent
+    concerned = np.zeros(len(agent), bool)
+    concerned[judged] = concerned[feedback] = True
+    rows = np.flatnonzero(concerned[subject])
+    weights = np.ones(len(rows)) if weight is None else weight[rows]
+    total, count = (group_sums(v, subject[rows], len(agent)) for v in (weights * height[rows], weights))
+    own = 1.0 if weight is None else weight[validated]
+    rest = total[judged] + total[feedback] - own * height[validated]
+    return np.asarray(height[validated] - rest / (count[judged] + count[feedback] - own + 1), np.float32)
 
 
 def _traces(rater: Ints, rated: Ints, kind: Ints, paid: Ints, size: int) -> Flags:

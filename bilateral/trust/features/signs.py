@@ -16,7 +16,7 @@ import numpy as np
 
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.features import features
-from bilateral.trust.features.judgements import Judgements
+from bilateral.trust.features.judgements import Judgements, validated_distance
 from bilateral.trust.tables.arrays import Floats, Groups, Ints, lexical_order, segments
 
 _ODD: Final = -1.0
@@ -39,7 +39,7 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
         yield f"raters, {name}, sum", rated.sums(of_rater - base)
         yield f"rated, {name}, mean", rater.mean(of_rated)
         yield f"rated, {name}, top", rater.top(of_rated)
-    yield from _weighted_distance(context.mean, judgements, score)
+    yield from _weighted_distance(context.mean, ledger.subject_agent, judgements, score)
     for name, left, right in _ties(context, judgements):
         yield f"{name}, mean", left.mean(score[right.of])
         yield f"{name}, top", left.top(score[right.of])
@@ -53,7 +53,9 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
     yield "owners of one wallet, mean", Groups.by(owner, size).top(beside)
 
 
-def _weighted_distance(mean: Floats, judgements: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
+def _weighted_distance(
+    mean: Floats, agent: Ints, judgements: Judgements, score: Floats
+) -> Iterator[tuple[str, Floats]]:
     """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
     credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
@@ -66,10 +68,11 @@ def _weighted_distance(mean: Floats, judgements: Judgements, score: Floats) -> I
         total = by_subject.sums(weighed)[subject] - weighed
         count = by_subject.sums(weight)[subject] - weight
         distance[segment] = percent - (total + usual) / (count + 1)
+    distance[judgements.validated] = validated_distance(
+        agent, judgements.subject, judgements.validated, judgements.height, credence[judgements.rater]
+    )
     yield "believed distance, mean as rater", judgements.by_rater.mean(distance)
     yield "believed distance, top as rater", judgements.by_rater.top(distance)
-    yield "believed distance, least as rater", judgements.by_rater.least(distance)
-    yield "believed distance, mean of praise", judgements.by_praised.mean(distance[judgements.praised])
     percent = judgements.height + mean[judgements.kind]
     means = []
     for share in (1 - credence, credence):

@@ -85,24 +85,15 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
     return np.where(constant[by_rater.of], 0.05, np.where(full, 0.4, 1.0))
 
 
-_PRIOR: Final = float(__import__("os").environ.get("P", 1.0))
+_PRIOR: Final = float(__import__("os").environ.get("P", 2.0))
 _DOUBTFUL: Final = float(__import__("os").environ.get("DD", 50.0))
-"""The number and the value of the doubtful opinions that are added for the lower bound. The width of the interval says
-most already: with two of them, buyers of `make market` without attackers got 2 % less for their money."""
+"""The number and the value of the doubtful opinions that are added for the lower bound."""
 
-_CALM: Final = 60.0
-_NARROW: Final = 0.25
-"""The value of a doubtful opinion where no rater is held back, and the part of the interval's width. Without attackers,
-buyers of `make market` get 2 % more for their money by them; with attackers, cheats would take twice as much."""
+_NARROW: Final = float(__import__("os").environ.get("K", 0.5))
+"""The part of the interval's width."""
 
 _NEUTRAL: Final = 50.0
 """The value from which an opinion is favourable."""
-
-_ATTACKED: Final = 0.05
-_UNKNOWN: Final = 100.0
-"""The share of raters held back from which a market counts as attacked, and the raters of an attacked one that are
-added to those known, so that a small market is cautious. Attacked markets of `make market` have 10 % from the tenth day
-on, others 0.05 %."""
 
 
 class Status(StrEnum):
@@ -219,8 +210,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
-    caution = _caution(suspicion, rater)
-    lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread, caution))
+    lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
     return Scores(
         score=model.quality_,
@@ -316,14 +306,7 @@ def _recorded(paid_share: float) -> float:
     return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
-def _caution(suspicion: Suspicion, rater: Ints) -> float:
-    """Return how far lower bounds are those of an attacked market, from 0 to 1, by the share of raters held back."""
-    raters = np.bincount(rater, minlength=len(suspicion.flagged)) > 0
-    false = (raters & suspicion.flagged).sum() + _ATTACKED * _UNKNOWN
-    return float(min(false / (_ATTACKED * (raters.sum() + _UNKNOWN)), 1.0))
-
-
-def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats, caution: float) -> Floats:
+def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
     """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
     # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
     # others, or who judge others where no payments are recorded.
@@ -341,10 +324,9 @@ def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats, cauti
     )
     by_subject = Groups.by(subject, size)
     count, favourable = by_subject.sums(weight), by_subject.sums(weight * (values >= _NEUTRAL))
-    doubtful, quantile = caution * _DOUBTFUL + (1 - caution) * _CALM, QUANTILE * (caution + (1 - caution) * _NARROW)
-    mean = (by_subject.sums(weight * values) + _PRIOR * doubtful) / (count + _PRIOR)
+    mean = (by_subject.sums(weight * values) + _PRIOR * _DOUBTFUL) / (count + _PRIOR)
     # Only favourable opinions make the interval narrow. Otherwise a bad one could raise the bound.
-    bound: Floats = np.clip(mean - quantile * spread / np.sqrt(favourable + 1), 0, 100)
+    bound: Floats = np.clip(mean - _NARROW * QUANTILE * spread / np.sqrt(favourable + 1), 0, 100)
     return bound
 
 
