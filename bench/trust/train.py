@@ -24,7 +24,7 @@ from bilateral.trust.features.judgements import Judgements
 from bilateral.trust.features.signs import LARGEST, MODEL, Model, around, finite
 from bilateral.trust.tables.arrays import Flags, Floats
 
-SEEDS: Final = range(5101, 5201)
+SEEDS: Final = range(5101, 5301)
 _HONEST: Final = 3
 """One in so many honest accounts takes part, and counts as many times: more worlds teach more than more of the same."""
 

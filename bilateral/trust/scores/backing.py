@@ -6,7 +6,6 @@ nor what others rate.
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import numpy as np
@@ -14,18 +13,12 @@ import numpy as np
 from bilateral.trust.features.context import Context
 from bilateral.trust.tables.arrays import Floats, Ints, group_counts
 
-_BOUGHT: Final = float(os.environ.get("B", 1.0))
-"""The usual purchases from trusted sellers that a full voice needs."""
-
-_RATED: Final = float(os.environ.get("RT", 1.0))
-"""The usual purchases for each rated subject below which a rater's voice gets smaller. Honest buyers rate fewer
-subjects than they buy from; raters for hire rate more."""
+_BOUGHT: Final = 3.0
+"""The usual purchases from trusted sellers that a full voice needs, or one for each rated subject if these are more.
+Honest buyers rate fewer subjects than they buy from; raters for hire rate more."""
 
 _UNPAID: Final = 0.3
 """The weight of a backed rater's opinion without a payment to the rated."""
-
-_UNBACKED: Final = float(os.environ.get("UB", 0.0))
-"""The weight of a paid opinion of a rater without backing. It orders newcomers; fifty of them make one voice."""
 
 
 def backing(context: Context, rows: Ints) -> Floats:
@@ -34,7 +27,6 @@ def backing(context: Context, rows: Ints) -> Floats:
     rater, rated = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
     subjects = group_counts(opinions.rater[context.pair], ledger.accounts)
     spent = spending.elsewhere(rater, rated)
-    weight = np.minimum(spent / np.maximum(_BOUGHT, _RATED * subjects[rater]), 1.0)
-    buys = context.paid[rows]
-    weight = weight * np.where(buys, 1.0, _UNPAID) + _UNBACKED * buys
-    return np.where(spending.hand[rater] == spending.hand[rated], 0.0, np.minimum(weight, 1.0))
+    weight = np.minimum(spent / np.maximum(_BOUGHT, subjects[rater]), 1.0)
+    weight *= np.where(context.paid[rows], 1.0, _UNPAID)
+    return np.where(spending.hand[rater] == spending.hand[rated], 0.0, weight)

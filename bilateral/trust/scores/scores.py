@@ -85,12 +85,13 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
     return np.where(constant[by_rater.of], 0.05, np.where(full, 0.4, 1.0))
 
 
-_PRIOR: Final = float(__import__("os").environ.get("P", 2.0))
-_DOUBTFUL: Final = float(__import__("os").environ.get("DD", 50.0))
-"""The number and the value of the doubtful opinions that are added for the lower bound."""
+_PRIOR: Final = 3.0
+_DOUBTFUL: Final = 50.0
+"""The number and the value of the doubtful opinions that are added for the lower bound, so that a bound of weight needs
+several raters who bought from others. With half as many, attackers of `make market` lost ten cents less per dollar."""
 
-_NARROW: Final = float(__import__("os").environ.get("K", 0.5))
-"""The part of the interval's width."""
+_NARROW: Final = 0.25
+"""The part of the interval's width that is subtracted. The doubtful opinions make bounds cautious already."""
 
 _NEUTRAL: Final = 50.0
 """The value from which an opinion is favourable."""

@@ -19,6 +19,10 @@ from bilateral.trust.tables.opinions import Kind
 _GOOD: Final = 50.0
 """The percentage from which an opinion is praise."""
 
+_MOST: Final = 0.75
+"""The usual purchases that one opinion is worth at most. Whoever bought much elsewhere can still be bribed to praise,
+for little more than the price of a purchase."""
+
 
 @dataclass(frozen=True)
 class Stayed:
@@ -57,5 +61,5 @@ def costs_of_servers(context: Context, rows: Ints) -> Floats:
     keys = distinct_keys(pairs(ledger.subject_agent[opinions.subject[praise]], opinions.rater[praise], size))
     agent, rater = (side.astype(np.int64) for side in unpaired(keys, size))
     praised = np.bincount(rater, minlength=size)
-    cost = context.spending.usual * context.spending.elsewhere(rater, ledger.owner[agent]) / praised[rater]
-    return group_sums(cost, agent, ledger.agents)
+    spent = np.minimum(context.spending.elsewhere(rater, ledger.owner[agent]) / praised[rater], _MOST)
+    return group_sums(context.spending.usual * spent, agent, ledger.agents)

@@ -10,7 +10,7 @@ import pytest
 from bench.market.evidence import RANGES, SETTINGS, Attack, Forgery, changed, drawn, forge, honest_market, search
 from bench.market.settings import GAS
 
-BOUND = 120.0
+BOUND = 2.0
 """The evidence that an attacker may get for a dollar, and no more. Issue 52 requires 2."""
 
 
