@@ -81,23 +81,6 @@ def test_the_next_paid_opinions_do_not_undo_those_without_a_payment(market, shar
     assert later.mean() > before.mean() - 1
 
 
-def test_lower_bounds_are_cautious_where_many_raters_are_held_back(market):
-    for number in range(60):
-        market.feedback(f"other{number}", number % 3 + 1, 80, 90000.0 + number)
-    paid(market)
-    engine = Engine().fit(market.tables())
-    others = np.char.startswith(np.array(engine.context_.ledger.addresses.to_pylist()), "other")
-    place = engine.context_.ledger.agent_ids.tolist().index(99)
-
-    def lower(count):
-        flagged = others & (np.cumsum(others) <= count)
-        return scores(engine.context_, replace(engine.suspicion_, flagged=flagged)).lower[place]
-
-    none, few, many, most = (lower(count) for count in (0, 6, 20, 60))
-    assert none > few + 1 > many + 2  # a twentieth of 260 raters is 13
-    assert most == pytest.approx(many, abs=0.5)
-
-
 def test_honest_raters_who_look_odd_still_make_a_score(market):
     paid(market, 30)
     engine = Engine().fit(market.tables())

@@ -91,6 +91,8 @@ def test_a_source_whose_accounts_buy_has_more_turns_at_once(spent, expected):
     scene = funded("ann", "bob", "cid", "dan")
     scene.agent(9, "seller")
     scene.transfer("patron", "buyer", ts=AT - 50)
+    for stranger in ("early", "earlier"):
+        scene.payment(stranger, "seller", 9, TRIAL, ts=AT - 500)
     scene.payment("buyer", "seller", 9, spent, ts=AT)
     assert set(waits(scene)) == expected
 

@@ -26,10 +26,12 @@ is early. An attacker rarely comes before its market; accounts that it adds late
 _SELLERS: Final = 3
 """The sellers that an early payer paid: one who tries a market out pays several, a rater of one seller does not."""
 
-_CLIENTS: Final = 8.0
-"""The usual purchases of early buyers from which a seller is trusted wholly. Trust falls with their cube below, so that
-a seller of an attacker's own, which served a few early buyers well, hardly backs anybody whose money it gives back. In
-the market of `tests.trust.attacks` four fifths of all purchases count in full."""
+_CLIENTS: Final = 2.0
+"""The usual purchases of early buyers from which a seller is trusted wholly: two who need not know each other."""
+
+_EVIDENCE: Final = 2.0
+"""The usual purchases at a seller that count as evidence, for each one of an early buyer. So a seller of an attacker's
+own that served a few early buyers well is evidence of little, however many of the attacker's accounts pay it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Spending:
         keys: The pairs of seller and client, as `pairs` joins them, ascending.
         value: The usual purchases that each pair is worth: at most 1, less as far as the seller is not trusted.
         of_client: Their sum by client.
+        evidence: The part of `value` that is evidence of money lost.
+        evidence_of_client: Its sum by client.
         usual: The usual payment of a pair, in units of the payment token.
         is_early: Marks the early payers of several sellers.
         hand: The hand of each account.
@@ -48,6 +52,8 @@ class Spending:
     keys: Ints
     value: Floats
     of_client: Floats
+    evidence: Floats
+    evidence_of_client: Floats
     usual: float
     is_early: Flags
     hand: Ints
@@ -72,13 +78,23 @@ class Spending:
         usual = float(np.median(early)) if len(early) else 1.0
         share = np.minimum(left / usual, 1.0)
         reached = group_sums(is_early[client] * share, seller, size)
-        value = share * (np.minimum(reached / _CLIENTS, 1.0) ** 3)[seller]
-        return cls(keys, value, group_sums(value, client, size), usual, is_early, hand)
+        value = share * np.minimum(reached / _CLIENTS, 1.0)[seller]
+        sold = np.maximum(group_sums(share, seller, size), 1e-9)
+        evidence = value * np.minimum(_EVIDENCE * reached / sold, 1.0)[seller]
+        of_client, evidence_of_client = (group_sums(values, client, size) for values in (value, evidence))
+        return cls(keys, value, of_client, evidence, evidence_of_client, usual, is_early, hand)
 
     def elsewhere(self, client: Ints, seller: Ints) -> Floats:
         """Return what each client spent with others than a seller. Both are accounts."""
-        own = look_up(pairs(self.hand[seller], client, len(self.hand)), self.keys, self.value)
-        return np.maximum(self.of_client[client] - own, 0.0)
+        return self._without(self.value, self.of_client, client, seller)
+
+    def evidence_elsewhere(self, client: Ints, seller: Ints) -> Floats:
+        """Return the part of it that is evidence."""
+        return self._without(self.evidence, self.evidence_of_client, client, seller)
+
+    def _without(self, values: Floats, of_client: Floats, client: Ints, seller: Ints) -> Floats:
+        own = look_up(pairs(self.hand[seller], client, len(self.hand)), self.keys, values)
+        return np.maximum(of_client[client] - own, 0.0)
 
 
 def _early(ledger: Ledger, client: Ints) -> Flags:

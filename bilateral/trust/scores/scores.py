@@ -112,10 +112,6 @@ _LEAST: Final = 0.2
 It is less as far as the owner of the subject is odd, too, so that many odd raters lift no odd owner.
 """
 
-_UNBACKED: Final = 0.05
-"""The weight in a rating of an opinion whose rater bought nothing elsewhere. In lower bounds it has none: to pay an
-agent of one's own costs a fee, so a cent would rank it above all agents without ratings."""
-
 _WHOLLY: Final = 0.5
 """The share of paid feedback from which unpaid opinions count only as far as purchases back their raters. In
 `make market`, 82 % or more is paid: whoever wants unpaid praise to count must write as many opinions as all others."""
@@ -196,10 +192,12 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    voices = _voices(context, rows[telling], values, trust[telling])
-    trust *= _persistence(voices, subject, telling, percent, minimum, float(opinions.ts.max(initial=0.0)))
-    proof = Groups.by(subject, size).sums(trust * (percent < LEAST_RATING))
-    del telling, voices, values
+    solid = trust * ground_of(context, suspicion, rows, 1.0)
+    voices = _voices(context, rows[telling], values, solid[telling])
+    persistence_ = _persistence(voices, subject, telling, percent, minimum, float(opinions.ts.max(initial=0.0)))
+    proof = Groups.by(subject, size).sums(solid * persistence_ * (percent < LEAST_RATING))
+    trust *= persistence_
+    del telling, voices, values, solid, persistence_
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -211,7 +209,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
-    lower = np.where(flagged, 0.0, alone * _lower(context, model, rows, spread))
+    lower = np.where(flagged, 0.0, alone * _lower(context, suspicion, model, rows, spread))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
     return Scores(
         score=model.quality_,
@@ -228,18 +226,15 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
 
 def weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested."""
-    # Each rater of a subject counts once, however often it speaks. As far as payments are recorded, a rater counts by
-    # what it bought elsewhere, which nobody else can undo; otherwise, those that are odd by weak signs count less.
-    # Anybody can write false opinions about a rival, so a subject is contested only by those that it wrote itself, or
-    # that an act of its own ties to it.
+    # Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
+    # subject is contested only by those that it wrote itself, or that an act of its own ties to it.
     ledger, size = context.ledger, context.ledger.subjects
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
     pair = context.pair_of[rows]
     repeats = group_counts(pair, len(context.pair))[pair]
     own = rater == ledger.subject_account[subject]
     false = suspicion.row[rows]
-    reliance, backed = _reliance(context, rows), backing(context, rows)
-    false = np.where(suspicion.flagged[rater], false, (1 - reliance) * false)
+    false = np.where(suspicion.flagged[rater], false, (1 - _reliance(context, rows)) * false)
     trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(suspicion.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
     by_subject = Groups.by(subject, size)
     every = np.maximum(by_subject.sums(1 / repeats), 1e-9)
@@ -248,9 +243,7 @@ def weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats,
         by_subject.sums(marked / repeats) / every for marked in (doubted, doubted & (own | suspicion.own[rows]))
     )
     trust /= np.sqrt(repeats)
-    usual = _usual(suspicion)
-    credence = np.maximum(np.maximum(usual[rater] ** 2, (_LEAST * usual)[ledger.subject_account][subject]), backed)
-    trust *= reliance * np.maximum(backed, _UNBACKED) + (1 - reliance) * credence
+    trust *= _credence(context, suspicion, rows)
     return trust, removed, by_itself >= _CONTESTED
 
 
@@ -303,20 +296,40 @@ def _reliance(context: Context, rows: Ints) -> Floats:
     return np.where(context.ledger.opinions.kind[rows] == Kind.FEEDBACK, _recorded(context.paid_share), 0.0)
 
 
+def _credence(context: Context, suspicion: Suspicion, rows: Ints) -> Floats:
+    """Return the weight in ratings of the raters of some opinions: as far as they are usual, or bought from others."""
+    rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
+    usual = _usual(suspicion)
+    unusual = np.maximum(usual[rater] ** 2, (_LEAST * usual)[context.ledger.subject_account][subject])
+    credence: Floats = np.maximum(unusual, backing(context, rows))
+    return credence
+
+
+def ground_of(context: Context, suspicion: Suspicion, rows: Ints, unrecorded: Floats | float) -> Floats:
+    """Return the part of the weight in ratings that lower bounds and turns count: what raters bought, if recorded."""
+    # Money that others send a rater, and what they rate, may make it look odd. What it bought they cannot undo. To pay
+    # an agent of one's own costs a fee, and would lift it above all agents without ratings.
+    reliance, backed = _reliance(context, rows), backing(context, rows)
+    return reliance * backed / np.maximum(_credence(context, suspicion, rows), 1e-9) + (1 - reliance) * unrecorded
+
+
 def _recorded(paid_share: float) -> float:
     return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
-def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
+def _lower(context: Context, suspicion: Suspicion, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
     """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
     # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
     # others, or who judge others where no payments are recorded.
     opinions, size = context.ledger.opinions, context.ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
-    reliance, backed = _reliance(context, rows), backing(context, rows)
-    ground = np.maximum(backed, np.where(context.activity[rater] > THIN, 0.5, 0.2))
-    ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
-    ground = reliance * backed / np.maximum(backed, _UNBACKED) + (1 - reliance) * ground
+    kind = opinions.kind[rows]
+    ground = ground_of(
+        context,
+        suspicion,
+        rows,
+        np.where(kind != Kind.FEEDBACK, 1.0, np.where(context.activity[rater] > THIN, 0.5, 0.2)),
+    )
     weight = model.weight_ * ground
     percent = opinions.percent[rows]
     # A severe rater's favourable opinion says more than it seems; a bad one never lifts the bound.

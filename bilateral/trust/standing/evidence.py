@@ -61,5 +61,5 @@ def costs_of_servers(context: Context, rows: Ints) -> Floats:
     keys = distinct_keys(pairs(ledger.subject_agent[opinions.subject[praise]], opinions.rater[praise], size))
     agent, rater = (side.astype(np.int64) for side in unpaired(keys, size))
     praised = np.bincount(rater, minlength=size)
-    spent = np.minimum(context.spending.elsewhere(rater, ledger.owner[agent]) / praised[rater], _MOST)
+    spent = np.minimum(context.spending.evidence_elsewhere(rater, ledger.owner[agent]) / praised[rater], _MOST)
     return group_sums(context.spending.usual * spent, agent, ledger.agents)

@@ -45,7 +45,7 @@ def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
     new = np.flatnonzero((cost < TRIAL) & was_tried)
     new = new[np.lexsort((ledger.registered[new], ledger.is_received[new], root[ledger.owner[new]]))]
     owner = ledger.owner[new].astype(np.int64)
-    spent = context.spending.usual * context.spending.of_client
+    spent = context.spending.usual * context.spending.evidence_of_client
     spenders = np.bincount(root[spent >= TRIAL], minlength=ledger.accounts)
     ahead = _ahead(root[owner], owner) // (1 + spenders[root[owner]])
     until = ledger.registered[new] + ahead * _TURN
@@ -128,7 +128,7 @@ def standings(
     stayed = Stayed.of(ledger, spending.hand, returned)
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
-    costs = costs_of_servers(context, rows), spending.usual * spending.of_client
+    costs = costs_of_servers(context, rows), spending.usual * spending.evidence_of_client
     reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
     reasons |= _findings_against(ledger, findings, withheld)
     for agent, reason in _of_earlier_owners(ledger, scores, stayed).items():
