@@ -10,10 +10,10 @@ TRIAL: Final = 1.0
 """The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the
 price of a usual purchase."""
 
-LEAST_EVIDENCE: Final = float(__import__("os").environ.get("LE", 0.075))
+LEAST_EVIDENCE: Final = 0.075
 """The share of the amount that it must have cost to fake the ratings. The cost is a floor: it leaves out what raters
 paid the agent itself, all that buyers paid who did not rate, and all beyond a usual purchase. In `make market` without
-attackers, buyers get 3 % more value at a tenth than at a fifth."""
+attackers, limits cost buyers 3 % of their value at twice this share."""
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers got less than half of their money's worth."""
