@@ -7,7 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from bilateral.trust.scores.scores import ground_of, weights
+from bilateral.trust.scores.scores import Credence, weights
 from tests.trust.attacks import Attack, by_raters, honest_market, raters_of
 
 ROUNDING = 1e-6
@@ -17,8 +17,8 @@ def trust_of_opinions(engine):
     """Return the weight of each feedback by rater, agent and time."""
     ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
     rows = np.flatnonzero(np.isfinite(opinions.percent) & (ledger.subject_agent[opinions.subject] >= 0))
-    weight = weights(engine.context_, engine.suspicion_, rows)[0]
-    weight *= ground_of(engine.context_, engine.suspicion_, rows, 1.0)
+    credence = Credence.of(engine.context_, engine.suspicion_, rows)
+    weight = weights(engine.context_, engine.suspicion_, rows, credence)[0] * credence.solid()
     agents = ledger.agent_ids[ledger.subject_agent[opinions.subject[rows]]]
     keys = zip(opinions.rater[rows].tolist(), agents.tolist(), opinions.ts[rows].tolist(), strict=True)
     names = ledger.addresses.to_pylist()

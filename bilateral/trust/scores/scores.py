@@ -121,8 +121,7 @@ _TELLING: Final = 0.25
 
 PROVEN: Final = 10.0
 """The backed voices that must call an agent bad until it is refused: before, it stays a trial at the end of every list.
-One that cheats loses its buyers to others by its rank, so `start anew` of `make market` gains nothing by the wait. A
-rival pays for as many voices with their purchases elsewhere."""
+Sixty dollars buy a rival fewer, with their purchases elsewhere (`tests/trust/test_slander.py`)."""
 
 _ALIKE: Final = 0.5
 """The part of the payments of those who complain from which other opinions bear on their complaints. An agent may serve
@@ -162,6 +161,37 @@ class Scores:
     abstain: Flags
 
 
+@dataclass(frozen=True)
+class Credence:
+    """How far raters are believed, by opinion, from 0 to 1.
+
+    Attributes:
+        weight: The weight in ratings: as far as a rater is usual, or bought from others.
+        backed: What it bought from others.
+        reliance: How far the opinion counts by what was bought alone: as far as payments are recorded. Not at once, so
+            that the first few paid opinions do not undo all others.
+    """
+
+    weight: Floats
+    backed: Floats
+    reliance: Floats
+
+    @classmethod
+    def of(cls, context: Context, suspicion: Suspicion, rows: Ints) -> Self:
+        """Return the credence of some opinions."""
+        opinions, usual, backed = context.ledger.opinions, _usual(suspicion), backing(context, rows)
+        owner = context.ledger.subject_account[opinions.subject[rows]]
+        weight = np.maximum(np.maximum(usual[opinions.rater[rows]] ** 2, _LEAST * usual[owner]), backed)
+        recorded = _recorded(context.paid_share)
+        return cls(weight, backed, np.where(opinions.kind[rows] == Kind.FEEDBACK, recorded, 0.0))
+
+    def solid(self, unrecorded: Floats | float = 1.0) -> Floats:
+        """Return the part of the weight that lower bounds and turns count: what was bought, if that is recorded."""
+        # Money that others send a rater, and what they rate, may make it look odd. What it bought they cannot undo. To
+        # pay an agent of one's own costs a fee, and would lift it above all agents without ratings.
+        return self.reliance * self.backed / np.maximum(self.weight, 1e-9) + (1 - self.reliance) * unrecorded
+
+
 def scores(context: Context, suspicion: Suspicion, minimum: float = 1.5) -> Scores:
     """Score all subjects."""
     opinions = context.ledger.opinions
@@ -188,16 +218,15 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     size = ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     percent = opinions.percent[rows]
-    trust, removed, contested = weights(context, suspicion, rows)
+    credence = Credence.of(context, suspicion, rows)
+    trust, removed, contested = weights(context, suspicion, rows, credence)
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    solid = trust * ground_of(context, suspicion, rows, 1.0)
-    voices = _voices(context, rows[telling], values, solid[telling])
-    persistence_ = _persistence(voices, subject, telling, percent, minimum, float(opinions.ts.max(initial=0.0)))
-    proof = Groups.by(subject, size).sums(solid * persistence_ * (percent < LEAST_RATING))
-    trust *= persistence_
-    del telling, voices, values, solid, persistence_
+    voices = _voices(context, rows[telling], values, (trust * credence.solid())[telling])
+    trust *= _persistence(voices, subject, telling, percent, minimum, float(opinions.ts.max(initial=0.0)))
+    proof = Groups.by(subject, size).sums(trust * credence.solid() * (percent < LEAST_RATING))
+    del telling, voices, values
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -209,7 +238,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
-    lower = np.where(flagged, 0.0, alone * _lower(context, suspicion, model, rows, spread))
+    lower = np.where(flagged, 0.0, alone * _lower(context, credence, model, rows, spread))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
     return Scores(
         score=model.quality_,
@@ -224,7 +253,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     )
 
 
-def weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
+def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Credence) -> tuple[Floats, Floats, Flags]:
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested."""
     # Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
     # subject is contested only by those that it wrote itself, or that an act of its own ties to it.
@@ -234,7 +263,7 @@ def weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats,
     repeats = group_counts(pair, len(context.pair))[pair]
     own = rater == ledger.subject_account[subject]
     false = suspicion.row[rows]
-    false = np.where(suspicion.flagged[rater], false, (1 - _reliance(context, rows)) * false)
+    false = np.where(suspicion.flagged[rater], false, (1 - credence.reliance) * false)
     trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(suspicion.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
     by_subject = Groups.by(subject, size)
     every = np.maximum(by_subject.sums(1 / repeats), 1e-9)
@@ -243,7 +272,7 @@ def weights(context: Context, suspicion: Suspicion, rows: Ints) -> tuple[Floats,
         by_subject.sums(marked / repeats) / every for marked in (doubted, doubted & (own | suspicion.own[rows]))
     )
     trust /= np.sqrt(repeats)
-    trust *= _credence(context, suspicion, rows)
+    trust *= credence.weight
     return trust, removed, by_itself >= _CONTESTED
 
 
@@ -290,47 +319,20 @@ def _persistence(  # noqa: PLR0913, PLR0917
     return out
 
 
-def _reliance(context: Context, rows: Ints) -> Floats:
-    """Return how far some opinions count by what their raters bought, from 0 to 1: as far as payments are recorded."""
-    # Not at once, so that the first few paid opinions do not undo all others.
-    return np.where(context.ledger.opinions.kind[rows] == Kind.FEEDBACK, _recorded(context.paid_share), 0.0)
-
-
-def _credence(context: Context, suspicion: Suspicion, rows: Ints) -> Floats:
-    """Return the weight in ratings of the raters of some opinions: as far as they are usual, or bought from others."""
-    rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
-    usual = _usual(suspicion)
-    unusual = np.maximum(usual[rater] ** 2, (_LEAST * usual)[context.ledger.subject_account][subject])
-    credence: Floats = np.maximum(unusual, backing(context, rows))
-    return credence
-
-
-def ground_of(context: Context, suspicion: Suspicion, rows: Ints, unrecorded: Floats | float) -> Floats:
-    """Return the part of the weight in ratings that lower bounds and turns count: what raters bought, if recorded."""
-    # Money that others send a rater, and what they rate, may make it look odd. What it bought they cannot undo. To pay
-    # an agent of one's own costs a fee, and would lift it above all agents without ratings.
-    reliance, backed = _reliance(context, rows), backing(context, rows)
-    return reliance * backed / np.maximum(_credence(context, suspicion, rows), 1e-9) + (1 - reliance) * unrecorded
-
-
 def _recorded(paid_share: float) -> float:
+    """Return how far payments are recorded, from 0 to 1."""
     return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
-def _lower(context: Context, suspicion: Suspicion, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
+def _lower(context: Context, credence: Credence, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
     """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
     # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
     # others, or who judge others where no payments are recorded.
     opinions, size = context.ledger.opinions, context.ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
-    kind = opinions.kind[rows]
-    ground = ground_of(
-        context,
-        suspicion,
-        rows,
-        np.where(kind != Kind.FEEDBACK, 1.0, np.where(context.activity[rater] > THIN, 0.5, 0.2)),
-    )
-    weight = model.weight_ * ground
+    unrecorded = np.where(context.activity[rater] > THIN, 0.5, 0.2)
+    solid = credence.solid(np.where(opinions.kind[rows] == Kind.FEEDBACK, unrecorded, 1.0))
+    weight = model.weight_ * solid
     percent = opinions.percent[rows]
     # A severe rater's favourable opinion says more than it seems; a bad one never lifts the bound.
     values = np.where(
