@@ -21,13 +21,13 @@ from bench.market.policies import PARTS, Standings, simple, state
 from bench.market.settings import GAS, Settings
 
 FIGURES: Final = Path(__file__).parent / "figures.json"
-SEEDS: Final = (301, 302, 303, 304, 305)
-"""The seeds of the study. No policy was chosen by them."""
+SEEDS: Final = (311, 312, 313, 314, 315)
+"""The seeds of the study. No policy was chosen by them; 301 and 302 were used for that."""
 
 SIMPLE_SEEDS: Final = SEEDS[:3]
 """Those of the policies that are there for comparison."""
 
-PEACEFUL: Final = tuple(range(301, 313))
+PEACEFUL: Final = tuple(range(311, 323))
 """The seeds of markets without attackers. One market's value differs from the next by 2 to 3 % of the oracle's, and the
 bar is as near; twelve make the interval narrow enough to tell."""
 
