@@ -34,7 +34,7 @@ class PolicyName(StrEnum):
     """The defaults."""
 
     STRICT = "strict"
-    """No trials: a rating that is high enough for sure, by several raters, whose evidence cost more than the stake."""
+    """No trials: a rating that is high enough for sure, by several raters who spent more than the stake elsewhere."""
 
     OWN_LIST = "own-list"
     """Acceptance only of agents that the asker's own reviewers vouch for."""
@@ -206,7 +206,7 @@ class Policy(_Few):
         tag: The tag of the feedback that counts as a server's rating. It has a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
         first_purchase: The stake up to which an analysed agent with little evidence is tried, in units of the token.
-        minimum_evidence: The share of the stake that it must have cost to fake the ratings of an analysed agent.
+        minimum_evidence: The share of the stake that those who praise an analysed agent must have spent elsewhere.
         newcomers: The treatment of agents without ratings that count.
         anonymous: The treatment of clients without an agent.
         trust: The raters whose ratings count.

@@ -16,7 +16,7 @@ from bilateral.core.values.standing import Side, Standing, Status
 
 @dataclass(frozen=True)
 class Stake:
-    """The money asked for, against the money that it would have cost to fake the ratings.
+    """The money asked for, against the money that raters spent elsewhere.
 
     Attributes:
         standing: The standing by a trust analysis; None without one that counts.
@@ -170,7 +170,7 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
     elif limit.ground is Ground.EVIDENCE and amount is not None and not is_tried:
         cost = cents(facts.standing.evidence_cost)
         since, enough = facts.standing.since, f"{cost}, enough for {limit.amount:.2f}"
-        sentence = f"The payment is {amount}. Faking the ratings{since} would have cost {enough}."
+        sentence = f"The payment is {amount}. The evidence{since} cost its raters {enough}."
         yield Draft(Code.STAKE_ABOVE_EVIDENCE, sentence)
 
 

@@ -16,7 +16,7 @@ def rows(columns):
 
 
 def test_each_detector_says_what_the_documentation_says():
-    documented = {(name, finds, evades) for name, finds, _, evades in rows(4)}
+    documented = set(map(tuple, rows(3)))
     assert {(detector.name, detector.finds, detector.evades) for detector in DETECTORS} <= documented
 
 

@@ -89,7 +89,7 @@ def test_two_agents_are_compared_on_one_axis_with_trust_and_payments(site):
     assert 'aria-label="Paypal Agent: 90; ' in answer.text
     assert answer.text.count('class="range s"') == 2
     assert "Paid $1.50 $1.50" in shown.text
-    assert "Cost to fake $3.25 $3.25" in shown.text
+    assert "Spent by its raters elsewhere $3.25 $3.25" in shown.text
 
 
 def test_bar_of_a_rating_is_pale_over_its_interval_with_a_mark_at_the_rating():

@@ -1,4 +1,4 @@
-"""Standings: one figure for each agent and side, with what it rests on and what it would have cost to fake."""
+"""Standings: one figure for each agent and side, with what it rests on, and what its raters spent elsewhere."""
 
 from __future__ import annotations
 

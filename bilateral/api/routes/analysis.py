@@ -69,7 +69,7 @@ def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
 
 @router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
-    """Return the standing of an agent: its status, figures, reasons, and the cost of faking it.
+    """Return the standing of an agent: its status, figures, reasons, and the money behind it.
 
     It exists from the first analysis that sees the agent, and on the client side from the first rating as a client.
     """

@@ -11,9 +11,9 @@ TRIAL: Final = 1.0
 price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
-"""The share of the amount that it must have cost to fake the ratings. The cost is a floor: it leaves out what raters
-paid the agent itself, all that buyers paid who did not rate, and all beyond a usual purchase. In `make market` without
-attackers, limits cost buyers 3 % of their value at twice this share."""
+"""The share of the amount that those who praise an agent must have spent elsewhere. Evidence is a floor: it leaves out
+what raters paid the agent itself, all that buyers paid who did not rate, and all beyond a usual purchase. In `make
+market` without attackers, limits cost buyers 3 % of their value at twice this share."""
 
 LEAST_RATING: Final = 50.0
 """The rating below which buyers got less than half of their money's worth."""
@@ -39,7 +39,7 @@ class Ground(StrEnum):
     """It is new, and another new agent with the same source of funds is tried first."""
 
     EVIDENCE = "evidence"
-    """Its evidence would have cost a sufficient share of the amount to fake, or the amount is that of a trial."""
+    """Its evidence is a sufficient share of the amount, or the amount is that of a trial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,8 @@ class Standing:
         paid: Their sum, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None without any.
         last_at: The time of the last one.
-        evidence_cost: The money that it would have cost to fake this standing, in units of the payment token.
+        evidence_cost: The money that those who praise a server spent with other sellers whom early buyers trust, or
+            that a client spent with such sellers, in units of the payment token.
         reasons: The reasons that count most.
         block: The last block that it rests on; None if it was not stored.
         made_at: The time at which it was made, in Unix seconds; None if it was not stored.

@@ -92,8 +92,8 @@ def verdict_of(standing: Standing) -> str:
     if standing.side == Side.CLIENT:
         return "Yes. Servers are content with it."
     if (most := limit_of(standing).amount) <= TRIAL:
-        return f"Yes, for up to ${dollars(TRIAL)}. Its ratings would have been cheap to fake."
-    return f"Yes, for up to ${_rounded_down(most)}. To fake its ratings would have cost ${dollars(cost)}."
+        return f"Yes, for up to ${dollars(TRIAL)}. Those who praise it spent little elsewhere."
+    return f"Yes, for up to ${_rounded_down(most)}. Those who praise it spent ${dollars(cost)} elsewhere."
 
 
 def reasons_of(standing: Standing) -> list[str]:
@@ -103,7 +103,7 @@ def reasons_of(standing: Standing) -> list[str]:
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
     for reason in [reason for reason in standing.reasons if first[reason.code] is reason]:
         if reason.code == "no_payments" and is_rated and standing.side == Side.SERVER:
-            reported.append("no payment to it is on record, so the limit is what its raters' accounts would have cost")
+            reported.append("no payment to it is on record, so the limit is what its raters spent elsewhere")
         elif reason.code != "no_payments" or is_rated:
             reported.append(sentence_of(reason))
     return reported

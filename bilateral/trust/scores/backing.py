@@ -1,7 +1,7 @@
 """The backing of opinions: what their raters spent with others than the rated.
 
-A rater's own acts alone give weight to its opinions and take it away. Nobody else's do: neither money that it receives,
-nor what others rate.
+Neither gifts that a rater receives nor what others rate take weight from its opinions. A seller that returns half of a
+purchase does.
 """
 
 from __future__ import annotations

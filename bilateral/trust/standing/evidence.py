@@ -1,7 +1,7 @@
-"""The cost of evidence: the money that somebody would have spent to fake the ratings of a subject.
+"""The cost of evidence: the money that those who praise an agent spent with other sellers, whom early buyers trust.
 
-It counts what raters spent with trusted sellers other than the rated, a usual purchase for each at most
-(`features.spending`). One rater can praise many subjects for the same money, so they share it.
+It counts a usual purchase for each seller at most (`features.spending`). One rater can praise many agents for the same
+money, so they share it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Stayed:
 
 
 def costs_of_servers(context: Context, rows: Ints) -> Floats:
-    """Return what it would have cost to fake the praise of each agent, in units of the payment token."""
+    """Return what those who praise each agent spent elsewhere, in units of the payment token."""
     ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _GOOD)]
     if not len(praise):
