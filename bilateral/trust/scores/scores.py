@@ -238,7 +238,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
     alone = np.where(contested, np.minimum(effective / minimum, 1.0), 1.0)
-    lower = np.where(flagged, 0.0, alone * _lower(context, credence, model, rows, spread))
+    lower = np.where(flagged, 0.0, alone * _lower(context, credence, trust, rows))
     code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
     return Scores(
         score=model.quality_,
@@ -324,24 +324,24 @@ def _recorded(paid_share: float) -> float:
     return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
-def _lower(context: Context, credence: Credence, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
+def _lower(context: Context, credence: Credence, trust: Floats, rows: Ints) -> Floats:
     """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
     # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
-    # others, or who judge others where no payments are recorded.
+    # others, or who judge others where no payments are recorded. The model is one of its own: in that of ratings, those
+    # who bought nothing can make what buyers say look far off.
     opinions, size = context.ledger.opinions, context.ledger.subjects
-    rater, subject = opinions.rater[rows], opinions.subject[rows]
+    rater, subject, percent = opinions.rater[rows], opinions.subject[rows], opinions.percent[rows]
     unrecorded = np.where(context.activity[rater] > THIN, 0.5, 0.2)
     solid = credence.solid(np.where(opinions.kind[rows] == Kind.FEEDBACK, unrecorded, 1.0))
-    weight = model.weight_ * solid
-    percent = opinions.percent[rows]
+    model = BiasModel(iterations=6).fit(rater, subject, percent, trust * solid, context.ledger.accounts, size)
     # A severe rater's favourable opinion says more than it seems; a bad one never lifts the bound.
-    values = np.where(
-        percent < _NEUTRAL, np.minimum(percent - model.bias_[rater], percent), percent - model.bias_[rater]
-    )
+    values = percent - model.bias_[rater]
+    values = np.where(percent < _NEUTRAL, np.minimum(values, percent), values)
     by_subject = Groups.by(subject, size)
-    count, favourable = by_subject.sums(weight), by_subject.sums(weight * (values >= _NEUTRAL))
-    mean = (by_subject.sums(weight * values) + _PRIOR * _DOUBTFUL) / (count + _PRIOR)
+    count, favourable = by_subject.sums(model.weight_), by_subject.sums(model.weight_ * (values >= _NEUTRAL))
+    mean = (by_subject.sums(model.weight_ * values) + _PRIOR * _DOUBTFUL) / (count + _PRIOR)
     # Only favourable opinions make the interval narrow. Otherwise a bad one could raise the bound.
+    spread = _spread(model, rater, subject, percent, size)
     bound: Floats = np.clip(mean - _NARROW * QUANTILE * spread / np.sqrt(favourable + 1), 0, 100)
     return bound
 
