@@ -1,0 +1,2 @@
+/** Buy from agents: check a seller before a payment, and the proof of its answer. */
+export {};
