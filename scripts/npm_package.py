@@ -104,6 +104,34 @@ def addresses_module(records: dict[str, str]) -> str:
     )
 
 
+def outcomes_module(table: str) -> str:
+    """Return TypeScript with the action for each outcome of a payment and each kind of answer, as Python has it.
+
+    Args:
+        table: The JSON of `payment_outcomes.json`.
+    """
+    actions = json.dumps(json.loads(table)["actions"], indent=2)
+    return (
+        "/** The action for each outcome of a payment and each kind of answer, from `payment_outcomes.json`. */\n"
+        f"export const ACTIONS = {actions} as const;\n"
+    )
+
+
+def _assets_module() -> str:
+    """Return TypeScript with the dollars of each chain that the x402 SDK lists, of which buyers pay up to one a call."""
+    program = """
+        const { DEFAULT_ASSETS } = await import("@x402/evm");
+        const lines = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
+          assets.map(({ asset, decimals, symbol }) => `${network} ${asset} ${decimals} ${symbol}`));
+        console.log(JSON.stringify(lines, null, 2));
+    """
+    lines = _run("node", "--input-type=module", "--eval", program, folder=_tools()).strip()
+    return (
+        "/** The dollars that the x402 SDK lists: network, address, decimals and symbol of each. */\n"
+        f"export const ASSETS: readonly string[] = {lines};\n"
+    )
+
+
 def with_repository(manifest: str, repository: str) -> str:
     """Return the package's manifest with the address of its repository, which npm compares with the workflow's.
 
@@ -159,6 +187,9 @@ def generate(folder: Path) -> None:
     records = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "bilateral/deployments").glob("*.json")}
     (folder / "abi.ts").write_text(abi_module(abis), encoding="utf-8")
     (folder / "addresses.ts").write_text(addresses_module(records), encoding="utf-8")
+    outcomes = (ROOT / "bilateral/x402/clients/payment_outcomes.json").read_text(encoding="utf-8")
+    (folder / "x402/buyer/outcomes.ts").write_text(outcomes_module(outcomes), encoding="utf-8")
+    (folder / "x402/buyer/assets.ts").write_text(_assets_module(), encoding="utf-8")
     program = _tools() / "node_modules" / ".bin" / "openapi-typescript"
     _run(program, ROOT / "docs" / "openapi.json", "--output", folder / "openapi.ts", folder=_TOOLS)
 
