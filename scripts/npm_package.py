@@ -118,7 +118,7 @@ def outcomes_module(table: str) -> str:
 
 
 def _assets_module() -> str:
-    """Return TypeScript with the dollars of each chain that the x402 SDK lists, of which buyers pay up to one a call."""
+    """Return TypeScript with the dollars of each chain that the x402 SDK lists: buyers pay up to one a call."""
     program = """
         const { DEFAULT_ASSETS } = await import("@x402/evm");
         const lines = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
