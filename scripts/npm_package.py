@@ -20,6 +20,7 @@ from typing import Final
 
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.records import BOOK
+from scripts import keccak_wasm
 from scripts._build import ROOT
 
 SOURCE: Final = ROOT / "npm"
@@ -189,6 +190,7 @@ def generate(folder: Path) -> None:
     (folder / "addresses.ts").write_text(addresses_module(records), encoding="utf-8")
     outcomes = (ROOT / "bilateral/x402/clients/payment_outcomes.json").read_text(encoding="utf-8")
     (folder / "x402/buyer/outcomes.ts").write_text(outcomes_module(outcomes), encoding="utf-8")
+    (folder / "x402/proof/keccak-wasm.ts").write_text(keccak_wasm.typescript(), encoding="utf-8")
     (folder / "x402/buyer/assets.ts").write_text(_assets_module(), encoding="utf-8")
     program = _tools() / "node_modules" / ".bin" / "openapi-typescript"
     _run(program, ROOT / "docs" / "openapi.json", "--output", folder / "openapi.ts", folder=_TOOLS)
