@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import tempfile
+import time
 from contextlib import ExitStack
 from functools import cached_property
 
@@ -28,7 +30,7 @@ from bilateral.core.contracts import Deployment
 from bilateral.dev.contracts import LocalChain
 from bilateral.dev.servers import facilitator_app, serving
 from bilateral.documents import RegistrationFile
-from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
+from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, is_signed_by_client
 from bilateral.x402.server.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
 from scripts._build import ROOT
@@ -43,6 +45,7 @@ from tests.x402.world import SIGNING_KEY, resource_server, route, signer_entry
 HOP_BY_HOP = {"content-length", "transfer-encoding", "connection", "content-encoding", "date", "server"}
 OPERATOR = Account.from_key(bytes(range(9, 41)))
 SELLER = Account.from_key(bytes(range(5, 37)))
+SPONSOR = Account.from_key(bytes(range(6, 38)))
 
 
 class Compiled:
@@ -106,8 +109,6 @@ class Relay:
                     handler.connection.shutdown(socket.SHUT_RDWR)
                     return
                 if self.mode == "wait":
-                    import time  # noqa: PLC0415
-
                     time.sleep(3)
                 if self.mode == "encoding":
                     kept["Content-Encoding"] = "gzip"
@@ -120,108 +121,178 @@ class Relay:
         respond(handler, content, status, **kept)
 
 
-def main():
-    """Run the market."""
-    with ExitStack() as stack:
+class Market:
+    """All parts, and what the tests tell them.
+
+    Args:
+        stack: Closes the parts.
+    """
+
+    def __init__(self, stack):
+        self._stack = stack
         enter = stack.enter_context
-        rpc = enter(running_anvil("--gas-limit", str(10**9)))
-        project = Compiled()
-        content, _ = LocalChain(rpc).deploy()
-        deployment = Deployment.from_record(json.dumps(content).encode())
-        chain = PaymentChain(rpc, project)
-        for account in (OPERATOR, SELLER, FACILITATOR):
-            chain.rpc("anvil_setBalance", account.address, hex(10**20))
-        facilitator = enter(serving(facilitator_app(rpc, OPERATOR.key.hex(), chain.network)))
-        client = enter(Client(rpc, signer=SELLER, deployment=deployment, poll_interval=0.02))
-        agent = client.register_agent().wait().agent
-        file = RegistrationFile.new(
+        self.rpc = enter(running_anvil("--gas-limit", str(10**9)))
+        record, _ = LocalChain(self.rpc).deploy()
+        self.contracts = {name: entry["address"] for name, entry in record["contracts"].items()}
+        self.deployment = Deployment.from_record(json.dumps(record).encode())
+        self.chain = PaymentChain(self.rpc, Compiled())
+        for account in (OPERATOR, SELLER, SPONSOR, FACILITATOR):
+            self.chain.rpc("anvil_setBalance", account.address, hex(10**20))
+        self.facilitator = enter(serving(facilitator_app(self.rpc, OPERATOR.key.hex(), self.chain.network)))
+        self.client = enter(Client(self.rpc, signer=SELLER, deployment=self.deployment, poll_interval=0.02))
+        self.agent = self.client.register_agent().wait().agent
+        self.client.set_agent_uri(self.agent, file=self._file()).wait()
+        declared = declare_8004_reputation(self.agent, self.deployment)
+        declared["payment-identifier"] = declare_payment_identifier_extension()
+        app = shop_app(self.facilitator, self.chain.token, SELLER.address, declared)
+        self.shop = enter(serving(app))
+        self.scripted = enter(scripted_seller(self.chain, SELLER.address, self.agent.token_id, self.deployment))
+        self.blind = enter(node_with(self.rpc, debug_traceTransaction=NOT_FOUND))
+        self.relay, self.servers = Relay(self.shop, enter(httpx.Client(timeout=120))), enter(HttpServer())
+        self.evil = Evil(httpx.post(self.shop + "/echo").headers["payment-required"], enter(HttpServer()))
+        self.fee_token = self.chain.put("0x" + "fe" * 20, "TokenSplitsTransfers")
+        answers = {"/control": self._control, "/echo": self.relay.answer, "/weather": self.relay.answer}
+        self.servers.routes |= answers
+        self._aggregator = None
+
+    def _file(self):
+        return RegistrationFile.new(
             "Weather",
             "It forecasts",
             "https://agent.example/i.png",
             signers=[signer_entry()],
-            registrations=[{"agentId": agent.token_id, "agentRegistry": str(deployment.agent_registry)}],
+            registrations=[{"agentId": self.agent.token_id, "agentRegistry": str(self.deployment.agent_registry)}],
         )
-        client.set_agent_uri(agent, file=file).wait()
-        declared = declare_8004_reputation(agent, deployment)
-        declared["payment-identifier"] = declare_payment_identifier_extension()
-        shop = enter(serving(shop_app(facilitator, chain.token, SELLER.address, declared)))
-        scripted = enter(scripted_seller(chain, SELLER.address, agent.token_id, deployment))
-        blind = enter(node_with(rpc, debug_traceTransaction=NOT_FOUND))
-        http = enter(httpx.Client(timeout=120))
-        relay, servers = Relay(shop, http), enter(HttpServer())
-        evil, evil_state = enter(HttpServer()), {"answers": {}, "payments": []}
-        price = httpx.post(shop + "/echo").headers["payment-required"]
-        modes = price_modes(price) | payment_modes(price)
-        honest = f"HTTP/1.1 402 Status\r\nConnection: close\r\nContent-Length: 0\r\nPAYMENT-REQUIRED: {price}\r\n\r\n"
-        fee_token = chain.put("0x" + "fe" * 20, "TokenSplitsTransfers")
 
-        def be_evil(handler):
-            handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-            step = "price"
-            if handler.headers["PAYMENT-SIGNATURE"]:
-                evil_state["payments"].append(handler.headers["PAYMENT-SIGNATURE"])
-                step = "paid"
-            handler.wfile.write(evil_state["answers"][step])
-            handler.close_connection = True
-
-        evil.routes["/echo"] = be_evil
-
-        def command(asked):
-            if "situation" in asked:
-                return set_situation(asked)
-            if "evil" in asked:
-                mode = asked["evil"]
-                evil_state["payments"].clear()
-                evil_state["answers"] = {"price": honest.encode(), mode.partition(":")[0]: modes[mode]}
-            if "mine" in asked:
-                chain.rpc("anvil_mine", hex(asked["mine"]))
-            if "losses" in asked:
-                relay.losses, relay.mode = asked["losses"], asked["mode"]
-                relay.payments.clear()
-            return {"evil": evil_state["payments"], "relay": relay.payments, "scripted": scripted.payments}
-
-        def set_situation(asked):
-            scheme, amount, extra = TERMS[asked["kind"]]
-            if "another contract" in asked["situation"] and asked["kind"] == "permit2-upto":
-                extra = {"facilitatorAddress": MULTICALL}
-            token = fee_token if "fee" in asked["situation"] else None
-            terms = chain.terms(scheme, scripted.wallet, amount, token=token, **extra)
-            scripted.terms = terms.model_dump(mode="json", by_alias=True)
-            scripted.earlier = asked.get("earlier")
-            scripted.payments.clear()
-            scripted.script = scripts(chain, scripted, Account.from_key(asked["payer"]))[asked["situation"]]
-            return {"rpc": blind if "no traces" in asked["situation"] else rpc}
-
-        def control(handler):
-            asked = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-            if "buyer" in asked:  # an account with tokens that Permit2 may move
-                account = chain.buyer()
-                chain.fund(account.address, token=fee_token)
-                chain.approve(account, token=fee_token)
-                answer = {"key": "0x" + account.key.hex().removeprefix("0x")}
-            else:
-                answer = command(asked)
-            respond(handler, json.dumps(answer).encode(), Content_Type="application/json")
-
-        servers.routes |= {"/control": control, "/echo": relay.answer, "/weather": relay.answer}
-        told = {
-            "rpc": rpc,
-            "chainId": chain.chain_id,
-            "registries": {"IdentityRegistry": deployment.identity, "ReputationRegistry": deployment.reputation},
-            "deployment": {name: entry["address"] for name, entry in content["contracts"].items()},
-            "agent": agent.token_id,
+    @property
+    def description(self):
+        """What the tests need to know."""
+        registries = {"IdentityRegistry": self.deployment.identity, "ReputationRegistry": self.deployment.reputation}
+        return {
+            "rpc": self.rpc,
+            "chainId": self.chain.chain_id,
+            "registries": registries,
+            "deployment": self.contracts,
+            "agent": self.agent.token_id,
             "seller": SELLER.address,
             "sellerKey": "0x" + SELLER.key.hex().removeprefix("0x"),
-            "token": chain.token,
-            "facilitator": facilitator,
-            "shop": shop,
-            "scripted": scripted.url,
-            "relay": servers.url,
-            "evil": evil.url,
-            "evilModes": list(modes),
-            "control": servers.url + "/control",
+            "token": self.chain.token,
+            "facilitator": self.facilitator,
+            "shop": self.shop,
+            "scripted": self.scripted.url,
+            "relay": self.servers.url,
+            "evil": self.evil.url,
+            "evilModes": list(self.evil.modes),
+            "control": self.servers.url + "/control",
         }
-        print(json.dumps(told), flush=True)
+
+    def _control(self, handler):
+        asked = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+        answer = {}
+        for name in asked.keys() & {"situation", "buyer", "evil", "losses", "feedback", "aggregator"}:
+            answer |= getattr(self, f"_on_{name}")(asked) or {}
+        payments = {"evil": self.evil.payments, "relay": self.relay.payments, "scripted": self.scripted.payments}
+        respond(handler, json.dumps({**payments, **answer}).encode(), Content_Type="application/json")
+
+    def _on_buyer(self, _):
+        """Make an account with ether, and with tokens that Permit2 may move."""
+        account = self.chain.buyer()
+        self.chain.fund(account.address, token=self.fee_token)
+        self.chain.approve(account, token=self.fee_token)
+        self.chain.rpc("anvil_setBalance", account.address, hex(10**20))
+        return {"key": "0x" + account.key.hex().removeprefix("0x")}
+
+    def _on_evil(self, asked):
+        self.evil.set(asked["evil"])
+
+    def _on_losses(self, asked):
+        self.relay.losses, self.relay.mode = asked["losses"], asked["mode"]
+        self.relay.payments.clear()
+
+    def _on_situation(self, asked):
+        scheme, amount, extra = TERMS[asked["kind"]]
+        if "another contract" in asked["situation"] and asked["kind"] == "permit2-upto":
+            extra = {"facilitatorAddress": MULTICALL}
+        token = self.fee_token if "fee" in asked["situation"] else None
+        terms = self.chain.terms(scheme, self.scripted.wallet, amount, token=token, **extra)
+        self.scripted.terms = terms.model_dump(mode="json", by_alias=True)
+        self.scripted.earlier = asked.get("earlier")
+        self.scripted.payments.clear()
+        payer = Account.from_key(asked["payer"])
+        self.scripted.script = scripts(self.chain, self.scripted, payer)[asked["situation"]]
+        return {"rpc": self.blind if "no traces" in asked["situation"] else self.rpc}
+
+    def _on_feedback(self, asked):
+        """Read the feedback of a client as Python does."""
+        found = self.client.search_feedback(
+            self.agent, reviewers=[asked["feedback"]], include_revoked=True, load_files=True
+        )
+        return {
+            "feedback": [
+                {
+                    "value": str(entry.value),
+                    "tags": [entry.tag1, entry.tag2],
+                    "isRevoked": entry.is_revoked,
+                    "problem": str(entry.file_problem or ""),
+                    "isSigned": entry.file is not None and is_signed_by_client(entry.file),
+                    "file": None if entry.file is None else entry.file.to_object(),
+                }
+                for entry in found
+            ]
+        }
+
+    def _on_aggregator(self, _):
+        """Start the aggregator, which takes seconds."""
+        if self._aggregator is None:
+            from bilateral.api.settings import ApiSettings  # noqa: PLC0415  # slow to import, and one test needs it
+            from bilateral.index.log.database import open_database  # noqa: PLC0415
+            from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain  # noqa: PLC0415
+            from tests.api.world import served  # noqa: PLC0415
+
+            database = f"sqlite:///{self._stack.enter_context(tempfile.TemporaryDirectory())}/index.sqlite"
+            open_database(database).dispose()
+            paid = SponsoredChain(
+                *(self.rpc, self.deployment, SPONSOR, {self.chain.token: 1000}),
+                budget=10**18,
+                confirmations=1,
+                poll_seconds=0.02,
+            )
+            settings = AggregatorSettings((paid,), answer_seconds=30.0, allow_private=True)
+            api = ApiSettings(database=database, rate=None, aggregator=settings)
+            self._aggregator = self._stack.enter_context(served(api)) + "/v1/aggregator/feedback"
+        return {"aggregator": self._aggregator}
+
+
+class Evil:
+    """A server that answers to a request for the price, or to a payment, with the bytes of a kind of evil server."""
+
+    def __init__(self, price, server):
+        self.url, self.payments = server.url, []
+        self.modes = price_modes(price) | payment_modes(price)
+        headers = f"Connection: close\r\nContent-Length: 0\r\nPAYMENT-REQUIRED: {price}\r\n\r\n"
+        self._honest = f"HTTP/1.1 402 Status\r\n{headers}".encode()
+        self._answers = {}
+        server.routes["/echo"] = self._answer
+
+    def set(self, mode):
+        """Choose a kind."""
+        self.payments.clear()
+        self._answers = {"price": self._honest, mode.partition(":")[0]: self.modes[mode]}
+
+    def _answer(self, handler):
+        handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        step = "price"
+        if handler.headers["PAYMENT-SIGNATURE"]:
+            self.payments.append(handler.headers["PAYMENT-SIGNATURE"])
+            step = "paid"
+        handler.wfile.write(self._answers[step])
+        handler.close_connection = True
+
+
+def main():
+    """Run the market."""
+    with ExitStack() as stack:
+        print(json.dumps(Market(stack).description), flush=True)
         sys.stdin.read()
 
 

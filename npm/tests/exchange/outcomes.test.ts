@@ -1,6 +1,16 @@
 /** What a buyer reports for each kind of payment: the table of `outcomes.json`, through real HTTP and a real chain. */
 import { expect, test } from "vitest";
-import { LostAnswerError, PaidNotAnsweredError, TrustError, verificationOf } from "../../source/x402/index.js";
+import { createWalletClient, http } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import {
+  InvalidArgumentError,
+  LostAnswerError,
+  PaidNotAnsweredError,
+  TrustError,
+  verificationOf,
+  type Verification,
+} from "../../source/x402/index.js";
+import { prepareFeedback } from "../../source/x402/feedback/file.js";
 import { vectors } from "../vectors/recorded.js";
 import { buyerOf, control, fundedKey, world } from "./market.js";
 
@@ -17,7 +27,9 @@ interface Row {
 const rows: Row[] = vectors("outcomes").rows;
 const key = await fundedKey();
 
-test.each(rows)("$kind $situation", async ({ kind, situation, feedback: _feedback, ...expected }) => {
+const wallet = createWalletClient({ account: privateKeyToAccount(key), transport: http(world.rpc) });
+
+test.each(rows)("$kind $situation", async ({ kind, situation, ...expected }) => {
   let earlier: string | undefined;
   if (situation.includes("earlier")) {
     await control({ kind, situation: "settles the price", payer: key });
@@ -27,7 +39,7 @@ test.each(rows)("$kind $situation", async ({ kind, situation, feedback: _feedbac
   }
   const { rpc } = await control<{ rpc: string }>({ kind, situation, payer: key, earlier });
   const buyer = buyerOf(key, { rpc });
-  const { feedback: _unused, ...said } = await reported(() => buyer.buy(world.scripted, { method: "POST", body: "Oslo?" }));
+  const said = await reported(() => buyer.buy(world.scripted, { method: "POST", body: "Oslo?" }));
   expect(said).toEqual(expected);
   const { scripted } = await control({});
   expect(new Set(scripted).size).toBe(expected.outcome === "refused" ? 0 : 1);
@@ -49,5 +61,19 @@ async function reported(run: () => Promise<Response>): Promise<Omit<Row, "kind" 
   expect(await response.text()).toBe("snow");
   const first = verification.checks.find((check) => check.outcome !== "passed");
   const paid = verification.payment !== null || (first?.code === "nothing_paid" ? false : null);
-  return { delivered: true, outcome: first?.outcome ?? "verified", code: first?.code ?? "", paid, feedback: false };
+  const feedback = await allowsFeedback(verification, paid);
+  return { delivered: true, outcome: first?.outcome ?? "verified", code: first?.code ?? "", paid, feedback };
+}
+
+/** Tell whether feedback is allowed. It claims no payment where none is proven. */
+async function allowsFeedback(proof: Verification, paid: boolean | null): Promise<boolean> {
+  try {
+    const { args } = await prepareFeedback(wallet, { proof, value: 95 });
+    const file = JSON.parse(Buffer.from(args.feedbackURI.split(",")[1] ?? "", "base64").toString());
+    expect(file.proofOfPayment !== undefined).toBe(paid === true);
+    return true;
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    return false;
+  }
 }
