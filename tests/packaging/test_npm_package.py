@@ -21,7 +21,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.nightly
 
-MOST_DEPENDENCIES = 3
+MOST_DEPENDENCIES, MOST_BYTES = 3, 250_000
 PROJECTS = Path(__file__).parent / "projects"
 
 
@@ -48,9 +48,22 @@ def test_archive_has_sources_abis_types_and_the_licence_and_nothing_else(archive
     assert {"LICENSE", "README.md", "package.json", "abi/IdentityRegistry.json", "dist/service.d.ts"} <= names
     assert {"contracts/reputation/ReputationGated.sol", "contracts/buyers/BuyerTierGated.sol"} <= names
     assert {name.partition("/")[0] for name in names} == {
-        "LICENSE", "README.md", "abi", "contracts", "dist", "package.json", "source",
+        "LICENSE", "README.md", "abi", "contracts", "dist", "package.json",
     }  # fmt: skip
     assert not [name for name in names if "mocks" in name]
+
+
+def test_archive_is_small(archive):
+    assert archive.stat().st_size <= MOST_BYTES
+
+
+def test_types_of_the_package_have_no_any(archive):
+    with tarfile.open(archive) as content:
+        types = [name for name in content.getnames() if name.endswith(".d.ts") and "openapi" not in name]
+        texts = {name: content.extractfile(name).read().decode() for name in types}
+    plain = {name: re.sub(r"/\*\*.*?\*/", "", text, flags=re.DOTALL) for name, text in texts.items()}
+    assert len(plain) > 20
+    assert [name for name, text in plain.items() if re.search(r"\bany\b", text)] == []
 
 
 def test_version_is_that_of_the_python_package(archive):
