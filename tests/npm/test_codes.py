@@ -8,7 +8,7 @@ import re
 from scripts._build import ROOT
 
 OWN = {"payment_refused", "policy_declined"}
-"""The codes of TypeScript alone: a refusal by the SDK, and one by the policy of a service, which `trustedFetch` asks."""
+"""The codes of TypeScript alone: a refusal by the SDK, and one by the policy of a service."""
 
 UNPORTED = {"not_the_client_agent", "no_evidence", "malformed_evidence", "unlisted_token", "reason_not_shown"}
 UNPORTED |= {"never_payable", "too_early", "payment_made", "still_payable", "token_not_found", "token_without_eip3009"}
