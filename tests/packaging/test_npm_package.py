@@ -16,7 +16,7 @@ import pytest
 from solcx import compile_standard
 
 from scripts._build import ROOT
-from tests.packaging.fixtures import TOOLS, run, unpack_with_tools
+from tests.packaging.fixtures import TOOLS, market_of, run, unpack_with_tools
 from tests.waiting import until
 
 pytestmark = pytest.mark.nightly
@@ -138,3 +138,15 @@ def test_client_asks_a_service(user_project, service, chain, identity, owner):
     assert len(answer["found"]) == 1
     assert {answer["server"], answer["client"]} <= {"accept", "caution", "reject"}
     assert answer["refusal"] == [True, 404, "agent_not_found"]
+
+
+def test_project_buys_verifies_rates_and_reads_on_a_market(user_project, installed, tmp_path):
+    folder = user_project("node")
+    with market_of(installed("all"), tmp_path) as market:
+        answer = json.loads(run("node", "buy.mjs", cwd=folder, environment={**os.environ, **market.variables}))
+    assert answer == {
+        "answer": {"city": "Bergen", "weather": "snow"},
+        "isVerified": True,
+        "problems": [],
+        "summary": {"count": 1, "value": 95},
+    }
