@@ -215,8 +215,14 @@ class Buyer {
     for (;;) {
       const call = this.payments.take(request);
       if (call === null) return null;
-      const settlement = await this.chains.findSettlement(decodeHeader(call.payment) ?? {}, 0);
-      if (!settlement.isExpired) return { ...call, settings: request.settings };
+      let isExpired = false;
+      try {
+        ({ isExpired } = await this.chains.findSettlement(decodeHeader(call.payment) ?? {}, 0));
+      } catch (error) {
+        this.payments.add(call, false); // it is not forgotten because a look at it failed
+        throw error;
+      }
+      if (!isExpired) return { ...call, settings: request.settings };
     }
   }
 
