@@ -793,6 +793,29 @@ def nodes() -> Iterator[tuple[str, str, Changes]]:
     for name in ("latest", "times", "wallet", "uri", "receipts"):
         yield one, f"node without {name}", [[["node", name], None]]
     yield one, "node without the payment's block", [[["node", "times"], {}]]
+    # Wallets that the file names for a chain, if the terms accept them.
+    services = [["terms"], {"walletServices": True}]
+    other = [["node", "wallet"], OTHER]
+    for name, entry in {
+        "the payee": {"name": "agentWallet", "endpoint": f"{NETWORK}:{PAYEE}"},
+        "another account": {"name": "agentWallet", "endpoint": f"{NETWORK}:{OTHER}"},
+        "the payee on another chain": {"name": "agentWallet", "endpoint": f"eip155:1:{PAYEE}"},
+        "no account": {"name": "agentWallet", "endpoint": f"{NETWORK}:wallet"},
+        "the payee, as another service": {"name": "web", "endpoint": f"{NETWORK}:{PAYEE}"},
+        "the payee, by other names of the fields": {"type": "agentWallet", "url": f"{NETWORK}:{PAYEE}"},
+    }.items():
+        for wallet, changed_wallet in (("its own wallet", []), ("another wallet", [other])):
+            yield (
+                one,
+                f"a service that is {name}, and {wallet}",
+                [services, *changed_wallet, [[*FILE, "services"], [entry]]],
+            )
+    yield (
+        one,
+        "a service that counts for nothing",
+        [other, [[*FILE, "services", 0], {"name": "agentWallet", "endpoint": f"{NETWORK}:{PAYEE}"}]],
+    )
+    yield one, "services without a file", [services, [["node", "uri"], ""]]
     past = [["terms"], {"historical": True}]
     yield one, "historical", [past]
     yield one, "historical, a key that ended since", [past, [[*FILE, "signers", 1, "validUntil"], TIME + 1]]
@@ -880,6 +903,8 @@ def judge(made: dict[str, Any]) -> Verification:
     terms, options = made["terms"], {}
     if "allowWalletSigner" in terms:
         options["allow_wallet_signer"] = terms["allowWalletSigner"]
+    if "walletServices" in terms:
+        options["wallet_services"] = terms["walletServices"]
     if "confirmations" in terms:
         options["confirmations"] = terms["confirmations"]
     seconds = terms.get("receiptSeconds", 0)

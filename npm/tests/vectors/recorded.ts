@@ -61,12 +61,13 @@ export function paidOf(made: Json): PaidExchange {
 
 /** Return the terms for an exchange. */
 export function termsOf(made: Json, registries: Json): TrustTerms {
-  const { allowWalletSigner, confirmations, receiptSeconds } = made.terms;
+  const { allowWalletSigner, confirmations, receiptSeconds, walletServices } = made.terms;
   return {
     chains: [{ id: 8453, rpc: recordedNode(made.node, registries), registries }],
     receiptSeconds: receiptSeconds ?? 0,
     ...(allowWalletSigner === undefined ? {} : { allowWalletSigner }),
     ...(confirmations === undefined ? {} : { confirmations }),
+    ...(walletServices === undefined ? {} : { walletServices }),
   };
 }
 
