@@ -111,7 +111,7 @@ async function blockOf(
     signal,
   });
   if (response.status !== 200) throw new DocumentError(`the IPFS gateway answers ${response.status}`);
-  return readAll(response, bytes + BLOCK_OVERHEAD);
+  return readAll(response, bytes + BLOCK_OVERHEAD, signal);
 }
 
 /** Read a file block by block. */

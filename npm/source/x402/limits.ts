@@ -18,23 +18,38 @@ export interface AnswerLimits {
  *
  * @param response The response.
  * @param limit The most bytes.
+ * @param signal Ends the reading. Node does not end it by itself if a body is not of its content encoding.
  * @throws {AnswerLimitError} It is longer.
  */
-export async function readAll(response: Response, limit: number): Promise<Uint8Array> {
+export async function readAll(response: Response, limit: number, signal?: AbortSignal): Promise<Uint8Array> {
   if (!response.body) return new Uint8Array();
   const reader = response.body.getReader();
   const pieces: Uint8Array[] = [];
   let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return pieces.length === 1 && pieces[0] ? pieces[0] : joined(...pieces);
-    size += value.length;
-    if (size > limit) {
-      await reader.cancel().catch(() => undefined);
-      throw tooLarge(limit);
+  try {
+    for (;;) {
+      const { done, value } = await unlessAborted(reader.read(), signal);
+      if (done) return pieces.length === 1 && pieces[0] ? pieces[0] : joined(...pieces);
+      size += value.length;
+      if (size > limit) throw tooLarge(limit);
+      pieces.push(value);
     }
-    pieces.push(value);
+  } catch (error) {
+    reader.cancel().catch(() => undefined);
+    throw error;
   }
+}
+
+/** Wait for a result, or for the signal that ends it, whether its maker heeds the signal or not. */
+export function unlessAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return result;
+  result.catch(() => undefined);
+  return new Promise((resolve, reject) => {
+    const end = (): void => reject(signal.reason);
+    if (signal.aborted) return end();
+    signal.addEventListener("abort", end, { once: true });
+    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+  });
 }
 
 /** Return a response whose body is counted while the program reads it. */

@@ -253,7 +253,7 @@ describe("after a payment every failure is a lost answer (T6)", () => {
     // An error of a payment that is settled is asked for again at once, so the relay loses that, too.
     await control({ losses: Number.isNaN(Number(mode)) ? 1 : 2, mode });
     // Node does not always say that a body is not of its encoding: then the limit of time ends the call.
-    const buyer = buyerOf(key, { limits: { seconds: 10 } });
+    const buyer = buyerOf(key, { limits: { seconds: 6 } });
     const lost = await buyer.buy(`${world.relay}/echo`, { method: "POST", body: mode }).catch((error: unknown) => error);
     expect(lost).toBeInstanceOf(LostAnswerError);
     if (!(lost instanceof LostAnswerError)) return;

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createGzip } from "node:zlib";
 import { expect, test } from "vitest";
-import { MAX_BODY, readAll } from "../../source/x402/limits.js";
+import { MAX_BODY, readAll, unlessAborted } from "../../source/x402/limits.js";
 
 test("a bomb of 300 MB grows the memory by at most three times the limit (T7)", async () => {
   const server = createServer((_request, response) => {
@@ -31,3 +31,12 @@ test("a bomb of 300 MB grows the memory by at most three times the limit (T7)", 
   server.closeAllConnections();
   expect(highest).toBeLessThan(3 * MAX_BODY);
 }, 30_000);
+
+test("a body that never ends is given up with its signal, even if its source does not heed it", async () => {
+  const silent = new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));
+  const signal = AbortSignal.timeout(50);
+  await expect(readAll(silent, MAX_BODY, signal)).rejects.toMatchObject({ name: "TimeoutError" });
+  await expect(unlessAborted(new Promise(() => undefined), AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
+  await expect(unlessAborted(Promise.reject(new Error("failed")), AbortSignal.timeout(1000))).rejects.toThrow("failed");
+  expect(await unlessAborted(Promise.resolve(7), undefined)).toBe(7);
+});

@@ -1,7 +1,7 @@
 /** One exchange over HTTP: which header pays, which price can be read, and what an answer says about its payment. */
 import type { PaymentRequired } from "@x402/core/types";
 import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
-import { readAll } from "../limits.js";
+import { readAll, unlessAborted } from "../limits.js";
 import { hex, joined, utf8 } from "../proof/bytes.js";
 import { decodeHeader, encodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { parseTransaction } from "../proof/identifiers.js";
@@ -66,7 +66,7 @@ export async function sent(fetch: typeof globalThis.fetch, call: Call, signal: A
   const { method, url, body, payment, settings } = call;
   const headers = new Headers(call.headers);
   if (payment !== null) headers.set(PAYMENT, payment);
-  return fetch(url, {
+  const answer = fetch(url, {
     ...settings,
     method,
     headers,
@@ -75,6 +75,7 @@ export async function sent(fetch: typeof globalThis.fetch, call: Call, signal: A
     ...(payment === null ? {} : { redirect: "manual" as const }),
     ...(canSkipCaches() ? { cache: "no-store" as const } : {}),
   });
+  return unlessAborted(answer, signal);
 }
 
 let canSkip: boolean | undefined;
@@ -158,11 +159,11 @@ function isPrice(price: unknown): boolean {
 }
 
 /** Read a paid answer whole. */
-export async function replyOf(response: Response, limit: number): Promise<Reply> {
+export async function replyOf(response: Response, limit: number, signal: AbortSignal): Promise<Reply> {
   const { status, headers } = response;
   const isHidden = response.type === "opaqueredirect";
   const target = REDIRECTS.includes(status) ? (headers.get("location") ?? undefined) : undefined;
-  const body = isHidden ? new Uint8Array() : await readAll(response, limit);
+  const body = isHidden ? new Uint8Array() : await readAll(response, limit, signal);
   const settlement = decodeHeader(headers.get("payment-response") ?? headers.get("x-payment-response"));
   return { status, headers, body, response, location: isHidden ? null : target, settlement };
 }

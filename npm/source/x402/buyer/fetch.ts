@@ -226,12 +226,23 @@ class Buyer {
     }
   }
 
-  /** Ask for the price, and sign a payment if the seller passes every check. */
+  /** Ask for the answer, and sign a payment if it has a price. */
   private async priced(request: http.Call): Promise<Response | Signed> {
-    const signal = this.signal(request);
-    const response = await http.sent(this.fetch, request, signal);
-    if (response.status !== 402) return metered(response, this.limit);
-    await response.body?.cancel().catch(() => undefined);
+    const clock = this.limited(request);
+    try {
+      const response = await http.sent(this.fetch, request, clock.signal);
+      if (response.status === 402) return await this.signed(request, response, clock.signal).finally(clock.stop);
+      clock.leave();
+      return metered(response, this.limit);
+    } catch (error) {
+      clock.stop();
+      throw error;
+    }
+  }
+
+  /** Sign a payment for a price, if the seller passes every check. */
+  private async signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
+    response.body?.cancel().catch(() => undefined);
     if (response.redirected && !["GET", "HEAD"].includes(request.method)) {
       throw new TrustError("invalid_declaration", `the price comes from another address, ${quoted(response.url)}`);
     }
@@ -252,13 +263,16 @@ class Buyer {
   }
 
   private async paid(call: http.Call, signed: Signed | null): Promise<http.Reply | Error> {
+    const { signal, stop } = this.limited(call);
     try {
-      const response = await http.sent(this.fetch, call, this.signal(call));
-      const reply = await http.replyOf(response, this.limit);
+      const response = await http.sent(this.fetch, call, signal);
+      const reply = await http.replyOf(response, this.limit, signal);
       if (signed) await this.report(signed, reply);
       return reply;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      stop();
     }
   }
 
@@ -297,14 +311,19 @@ class Buyer {
     return { kind, outcome: outcomeOf(reply, settlement), verification: null, settlement };
   }
 
-  private signal(call: http.Call): AbortSignal {
+  /** Return the signal that ends a call after the limit of time, and functions to stop its clock, or to leave it. */
+  private limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
     const timeout = new AbortController();
-    const timer = setTimeout(() => {
+    const timer: unknown = setTimeout(() => {
       const problem = `the answer takes longer than ${this.milliseconds / 1000} s: see limits.seconds`;
       timeout.abort(new AnswerLimitError(problem, "answer_timeout"));
     }, this.milliseconds);
-    if (typeof timer === "object" && "unref" in timer) timer.unref();
-    return call.settings.signal ? AbortSignal.any([call.settings.signal, timeout.signal]) : timeout.signal;
+    const { signal } = call.settings;
+    return {
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
+      stop: () => clearTimeout(timer as ReturnType<typeof setTimeout>),
+      leave: () => (timer as { unref?: () => void }).unref?.(), // a program may end before the clock does
+    };
   }
 }
 

@@ -326,16 +326,17 @@ function submissionOf({ args, registration, interaction, clientSignature }: Prep
 async function posted(fetch: typeof globalThis.fetch, url: string, message: object): Promise<JsonObject> {
   let answer: JsonObject;
   let status: number;
+  const signal = AbortSignal.timeout(SECONDS * 1000);
   try {
     const response = await fetch(url, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(message),
       redirect: "error",
-      signal: AbortSignal.timeout(SECONDS * 1000),
+      signal,
     });
     status = response.status;
-    answer = decodeObject(await readAll(response, MAX_ANSWER));
+    answer = decodeObject(await readAll(response, MAX_ANSWER, signal));
   } catch (error) {
     throw new AggregatorFailedError("the aggregator does not answer as one; send the feedback again", { cause: error });
   }

@@ -93,10 +93,11 @@ export class FileCache {
     if (PRIVATE_HOST.test(url.hostname) && !this.options.allowPrivate) {
       throw new DocumentError(`${quoted(uri)} leads to an address that is not public`);
     }
+    const signal = AbortSignal.timeout(MAX_SECONDS * 1000);
     try {
       const response = await fetch(url, {
         headers: cached?.etag ? { "If-None-Match": cached.etag } : {},
-        signal: AbortSignal.timeout(MAX_SECONDS * 1000),
+        signal,
         credentials: "omit",
       });
       if (response.status === 304 && cached) return null;
@@ -105,7 +106,7 @@ export class FileCache {
         throw new DocumentError(`${quoted(uri)} redirects to ${quoted(final.href)}`);
       }
       if (response.status !== 200) throw new DocumentError(`${quoted(uri)}: the server answers ${response.status}`);
-      const content = await readAll(response, MAX_BYTES);
+      const content = await readAll(response, MAX_BYTES, signal);
       return { uri, content, integrity: null, etag: response.headers.get("ETag") };
     } catch (error) {
       if (error instanceof DocumentError) throw error;

@@ -179,7 +179,7 @@ async function answersOf(
     signal,
     redirect: "error",
   });
-  const text = utf8Text(await readAll(response, MAX_ANSWER));
+  const text = utf8Text(await readAll(response, MAX_ANSWER, signal));
   let answer: unknown;
   try {
     answer = JSON.parse(text ?? "");
