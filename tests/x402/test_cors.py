@@ -165,3 +165,31 @@ def test_origin_that_the_application_allows_itself_is_named_once(open_shop, buye
     assert response.status_code == 200
     assert response.headers.get_list("access-control-allow-origin") == [PAGE]
     assert "payment-response" in response.headers["access-control-expose-headers"]
+
+
+def test_crash_may_be_read_if_the_whole_application_is_wrapped(facilitator, token, seller, agent, deployment, buyer):
+    app = FastAPI()
+
+    @app.get("/crash")
+    def crash():
+        raise RuntimeError("no weather today")
+
+    server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(SIGNING_KEY))
+    routes = {"GET /crash": route(token.address, seller.address, declare_8004_reputation(agent, deployment))}
+    with serving(ReputationMiddleware(app, routes=routes, server=server)) as url:
+        response = httpx.get(url + "/crash", headers=payment_for(url + "/crash", buyer) | {"origin": PAGE})
+    assert (response.status_code, access(response)) == (500, READABLE)
+
+
+def test_cors_middleware_outside_decides_for_its_own_origins(facilitator, token, seller, agent, deployment):
+    app = FastAPI()
+    app.get("/weather")(lambda: "snow")
+    server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(SIGNING_KEY))
+    routes = {"GET /weather": route(token.address, seller.address, declare_8004_reputation(agent, deployment))}
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    app.add_middleware(CORSMiddleware, allow_origins=[PAGE], allow_headers=["payment-signature"])
+    with serving(app) as url:
+        assert preflight(url + "/weather", headers="payment-signature").headers["access-control-allow-origin"] == PAGE
+        response = httpx.get(url + "/weather", headers={"origin": PAGE})
+    assert response.headers.get_list("access-control-allow-origin") == [PAGE]
+    assert response.headers["access-control-expose-headers"] == READABLE["expose-headers"]
