@@ -31,7 +31,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -80,6 +80,10 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
+
+test-npm: setup ## Check types, tests and sizes of the npm package. NIGHTLY=1 adds the long ones.
+	@$(BIN)/python -m scripts.npm_package --tests
+	@cd npm && node_modules/.bin/tsc --project tsconfig.tests.json && node_modules/.bin/vitest run
 
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s

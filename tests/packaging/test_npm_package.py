@@ -21,6 +21,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.nightly
 
+MOST_DEPENDENCIES = 3
 PROJECTS = Path(__file__).parent / "projects"
 
 
@@ -47,7 +48,7 @@ def test_archive_has_sources_abis_types_and_the_licence_and_nothing_else(archive
     assert {"LICENSE", "README.md", "package.json", "abi/IdentityRegistry.json", "dist/service.d.ts"} <= names
     assert {"contracts/reputation/ReputationGated.sol", "contracts/buyers/BuyerTierGated.sol"} <= names
     assert {name.partition("/")[0] for name in names} == {
-        "LICENSE", "README.md", "abi", "contracts", "dist", "package.json",
+        "LICENSE", "README.md", "abi", "contracts", "dist", "package.json", "source",
     }  # fmt: skip
     assert not [name for name in names if "mocks" in name]
 
@@ -57,9 +58,19 @@ def test_version_is_that_of_the_python_package(archive):
     assert f'version = "{manifest["version"]}"' in (ROOT / "pyproject.toml").read_text()
     assert archive.name == f"bilateral-{manifest['version']}.tgz"
     libraries = json.loads((ROOT / "package.json").read_text())["dependencies"]
-    shared = manifest["dependencies"].keys() & libraries.keys()
+    shared = manifest["devDependencies"].keys() & libraries.keys()
     assert {"@openzeppelin/contracts", "solady"} <= shared
-    assert {name: manifest["dependencies"][name] for name in shared} == {name: libraries[name] for name in shared}
+    assert {name: manifest["devDependencies"][name] for name in shared} == {name: libraries[name] for name in shared}
+    assert {name: manifest["peerDependencies"][name] for name in shared} == {
+        name: f"^{libraries[name]}" for name in shared
+    }
+
+
+def test_libraries_of_solidity_are_installed_only_by_those_who_compile():
+    manifest = json.loads((ROOT / "npm/package.json").read_text())
+    assert not manifest["dependencies"].keys() & {"@openzeppelin/contracts", "solady", "viem"}
+    assert len(manifest["dependencies"]) <= MOST_DEPENDENCIES
+    assert all(manifest["peerDependenciesMeta"][name]["optional"] for name in ("@openzeppelin/contracts", "solady"))
 
 
 def test_project_of_ape_compiles_a_gate(user_project, tmp_path):

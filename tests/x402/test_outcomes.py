@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from x402.http.clients import httpx as of_httpx
@@ -21,8 +20,9 @@ from tests.x402.clients import CLIENTS
 from tests.x402.metered import paying_by_all
 from tests.x402.nodes import NOT_FOUND, node_with
 from tests.x402.sellers import BODY, scripted_seller
+from tests.x402.vectors import VECTORS
 
-ROWS = json.loads(Path(__file__).with_name("outcomes.json").read_bytes())["rows"]
+ROWS = json.loads((VECTORS / "outcomes.json").read_bytes())["rows"]
 PRICE, CEILING, PART = 1000, 5000, 1234
 TERMS = {
     "eip3009": ("exact", PRICE, {"assetTransferMethod": None}),
