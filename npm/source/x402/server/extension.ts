@@ -217,7 +217,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
     publicKey: options.key.publicKey,
     counts,
     /** A client need not echo these: it verifies them on chain. */
-    dynamicInfoFields: ["version", "registrations", "endpoint", "feedbackAggregator", "blind"],
+    dynamicInfoFields: ["version", "registrations", "endpoint", "feedbackAggregator", "blind", "freeAnswers"],
     hooks,
     signOrCount,
     countUnsigned,
