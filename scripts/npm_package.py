@@ -15,11 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.records import BOOK
+from bilateral.core.signatures import AgentWalletSet, Feedback, FeedbackAuth, TypedMessage
+from scripts import keccak_wasm
 from scripts._build import ROOT
 
 SOURCE: Final = ROOT / "npm"
@@ -117,6 +120,28 @@ def outcomes_module(table: str) -> str:
     )
 
 
+def typed_data_module(messages: Iterable[type[TypedMessage]]) -> str:
+    """Return TypeScript with the name of the domain and the fields of each message that registries verify (EIP-712).
+
+    Args:
+        messages: The kinds of messages.
+    """
+    constants = []
+    for message in messages:
+        fields = [{"name": name, "type": kind} for name, kind in message.solidity_types.items()]
+        described = {
+            "domain": message.domain_name,
+            "types": {message.__name__: fields},
+            "primaryType": message.__name__,
+        }
+        name = message.__name__[0].lower() + message.__name__[1:]
+        comment = (
+            f"/** The message `{message.__name__}`: the name of its domain, whose version is 1, and its fields. */"
+        )
+        constants.append(f"{comment}\nexport const {name}Message = {json.dumps(described, indent=2)} as const;\n")
+    return "\n".join(constants)
+
+
 def _assets_module() -> str:
     """Return TypeScript with the dollars of each chain that the x402 SDK lists: buyers pay up to one a call."""
     program = """
@@ -189,6 +214,9 @@ def generate(folder: Path) -> None:
     (folder / "addresses.ts").write_text(addresses_module(records), encoding="utf-8")
     outcomes = (ROOT / "bilateral/x402/clients/payment_outcomes.json").read_text(encoding="utf-8")
     (folder / "x402/buyer/outcomes.ts").write_text(outcomes_module(outcomes), encoding="utf-8")
+    typed_data = typed_data_module((AgentWalletSet, Feedback, FeedbackAuth))
+    (folder / "registries/typed-data.ts").write_text(typed_data, encoding="utf-8")
+    (folder / "x402/proof/keccak-wasm.ts").write_text(keccak_wasm.typescript(), encoding="utf-8")
     (folder / "x402/buyer/assets.ts").write_text(_assets_module(), encoding="utf-8")
     program = _tools() / "node_modules" / ".bin" / "openapi-typescript"
     _run(program, ROOT / "docs" / "openapi.json", "--output", folder / "openapi.ts", folder=_TOOLS)

@@ -233,6 +233,16 @@ export function printable(text: string): string {
 }
 
 /**
+ * Return a value of JSON as text. `String` would call a function, or fail, by the value's own `toString`.
+ *
+ * @param value Any value.
+ */
+export function asText(value: unknown): string {
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "a list" : "an object";
+  return typeof value === "function" || typeof value === "symbol" ? "a function" : String(value);
+}
+
+/**
  * Quote a stranger's text within a message.
  *
  * @param text Any text.

@@ -1,9 +1,9 @@
 /** One exchange over HTTP: which header pays, which price can be read, and what an answer says about its payment. */
 import type { PaymentRequired } from "@x402/core/types";
-import { printable, quoted, TrustError, type SentRequest } from "../errors.js";
+import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll } from "../limits.js";
 import { hex, joined, utf8 } from "../proof/bytes.js";
-import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
+import { decodeHeader, encodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { parseTransaction } from "../proof/identifiers.js";
 import { decodeObject, isObject, type JsonObject } from "../proof/json.js";
 import type { PaidExchange } from "../proof/verdicts.js";
@@ -130,7 +130,7 @@ export function priceOf(response: Response): PaymentRequired {
   }
   const version = message["x402Version"];
   if (version !== 2) {
-    const text = printable(String(version).slice(0, 40));
+    const text = printable(asText(version).slice(0, 40));
     throw new TrustError("invalid_declaration", `PAYMENT-REQUIRED has x402Version ${text}, not 2`);
   }
   const { accepts, extensions, resource } = message;
@@ -140,6 +140,12 @@ export function priceOf(response: Response): PaymentRequired {
     throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has no valid accepts, extensions or resource");
   }
   if (extensions === null) delete message["extensions"];
+  try {
+    encodeHeader(message);
+  } catch {
+    // The payment echoes the price. Rounded, a number would not be the server's any more.
+    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has a whole number beyond 2^53");
+  }
   return message as unknown as PaymentRequired;
 }
 
@@ -185,7 +191,7 @@ export function reasonOf({ settlement, headers }: Reply): string {
 
 /** Return the transaction that the server names; null if it names none on the payment's network. */
 export function reportedTransaction({ settlement }: Reply, network: string): string | null {
-  const transaction = String(settlement?.["transaction"]);
+  const transaction = asText(settlement?.["transaction"]);
   try {
     parseTransaction(`${network}:${transaction}`);
     return transaction;

@@ -8,6 +8,7 @@ import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
 import type { LostAnswerOutcome } from "../codes.js";
 import {
   AnswerLimitError,
+  asText,
   InvalidArgumentError,
   LostAnswerError,
   PaidNotAnsweredError,
@@ -325,7 +326,7 @@ function lostAnswer(call: http.Call, reply: http.Reply | Error, judged: Judgment
   const request = http.sentRequest(call);
   const isReply = !(reply instanceof Error);
   const accepted = (decodeHeader(call.payment) ?? {})["accepted"];
-  const network = isObject(accepted) ? String(accepted["network"]) : "";
+  const network = isObject(accepted) ? asText(accepted["network"]) : "";
   const transaction = settlement.transaction ?? (isReply ? http.reportedTransaction(reply, network) : null);
   const lost = {
     outcome,

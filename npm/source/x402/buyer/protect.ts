@@ -6,7 +6,7 @@ import type { RefusalCode } from "../codes.js";
 import { InvalidArgumentError, printable, quoted, TrustError } from "../errors.js";
 import { bigintOf } from "../proof/bytes.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
-import { accountText, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
+import { accountText, checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
 import { isObject } from "../proof/json.js";
 import { PROFILES, profileAmong, type AgentRegistration } from "../proof/messages.js";
 import { unsupportedKind } from "../proof/payments.js";
@@ -91,6 +91,7 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
   const { paymentRequired, selectedRequirements: price } = context;
   const code = unsupportedKind(price.scheme, price.network, price.extra);
   if (code) throw unsupported(code);
+  if (isEvm(price.network)) checkPrice(price);
   const extensions = paymentRequired.extensions;
   const isDeclared = PROFILES.some((profile) => isObject(extensions) && Object.hasOwn(extensions, profile.key));
   if (!isDeclared) {
@@ -101,6 +102,20 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
   const { network, payTo } = price;
   const registration = await checkBeforePayment(terms, extensions?.[profile.key], network, payTo, profile);
   if (terms.service !== undefined) await askService(terms, terms.service, registration, price);
+}
+
+/** Refuse terms by which a payment would be signed that no transaction can settle. */
+function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
+  if (!/^[1-9][0-9]{0,77}$/.test(amount) || BigInt(amount) >= 2n ** 256n) {
+    throw new TrustError("invalid_declaration", `amount: ${quoted(amount)} is not a number from 1 to 2^256 - 1`);
+  }
+  for (const address of [asset, payTo]) {
+    try {
+      checksummed(address);
+    } catch (error) {
+      throw new TrustError("invalid_declaration", `${quoted(address)} is not an address`, { cause: error });
+    }
+  }
 }
 
 /** Return the refusal of a kind of payment. */
@@ -134,9 +149,6 @@ async function askService(
 
 /** Return a price in whole tokens. The token says how many decimals it has, never the server. */
 async function wholeTokens(terms: BuyerTerms, price: PaymentRequirements): Promise<string> {
-  if (!isEvm(price.network) || !/^[0-9]{1,78}$/.test(price.amount)) {
-    throw new TrustError("invalid_declaration", `the amount ${quoted(price.amount)} is no number`);
-  }
   const { node } = chainsOf(terms).reader(price.network);
   const data = await node.call(price.asset, "decimals()", new Uint8Array());
   const decimals = data.length === 32 ? Number(bigintOf(data)) : Number.NaN;

@@ -1,6 +1,6 @@
 /** The chains that a buyer trusts, each with its registries and a node. The registries are the allow-list. */
 import { bilateralAddresses, canonicalAddresses } from "../../addresses.js";
-import { InvalidArgumentError, MalformedIdentifierError, NodeError, quoted, TrustError } from "../errors.js";
+import { asText, InvalidArgumentError, MalformedIdentifierError, NodeError, quoted, TrustError } from "../errors.js";
 import { bytesOf } from "./bytes.js";
 import { FileCache, type LoaderOptions } from "./documents.js";
 import {
@@ -13,7 +13,7 @@ import {
   type ChainId,
   type GlobalAgentId,
 } from "./identifiers.js";
-import type { JsonObject } from "./json.js";
+import { isObject, type JsonObject } from "./json.js";
 import type { AgentRegistration, ReputationInfo } from "./messages.js";
 import { addressOf, Node, textOf, type TrustedChain } from "./node.js";
 import { findPayment, findSettlement, signedPayment, unknownSettlement, type Payment, type Settlement } from "./payments.js";
@@ -181,7 +181,7 @@ export class Chains {
    */
   async findSettlement(payment: JsonObject, seconds: number = this.terms.receiptSeconds ?? 15): Promise<Settlement> {
     const { accepted, payload } = payment;
-    const reader = this.readers.get(String((accepted as JsonObject | undefined)?.["network"]));
+    const reader = isObject(accepted) && isObject(payload) ? this.readers.get(asText(accepted["network"])) : undefined;
     if (!reader) return unknownSettlement("payments of this kind, or on this chain, cannot be looked up");
     const end = Date.now() + seconds * 1000;
     for (;;) {

@@ -1,6 +1,6 @@
 /** Chains, accounts, agents and transactions in the forms of the Chain Agnostic Improvement Proposals. */
 import { keccak_256 } from "@noble/hashes/sha3";
-import { MalformedIdentifierError } from "../errors.js";
+import { asText, MalformedIdentifierError } from "../errors.js";
 import { hex, isBase58, unbase58, utf8 } from "./bytes.js";
 
 /** A chain (CAIP-2) on EVM or Solana, such as `eip155:8453`. */
@@ -115,7 +115,7 @@ export function isSameAccount(chain: string, first: string, second: string): boo
 export function checksummed(address: unknown): string {
   const kind = "an EVM address";
   if (typeof address !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(address)) {
-    throw new MalformedIdentifierError(kind, String(address).slice(0, 200), "expected 0x and 40 hexadecimal digits");
+    throw new MalformedIdentifierError(kind, asText(address).slice(0, 200), "expected 0x and 40 hexadecimal digits");
   }
   const given = address.slice(2);
   const digits = given.toLowerCase();
@@ -131,7 +131,7 @@ export function checksummed(address: unknown): string {
 }
 
 function split(kind: string, text: unknown, form: string, count: number): string[] {
-  if (typeof text !== "string") throw new MalformedIdentifierError(kind, String(text), "expected a text");
+  if (typeof text !== "string") throw new MalformedIdentifierError(kind, asText(text), "expected a text");
   const parts = text.split(":");
   if (parts.length !== count) throw new MalformedIdentifierError(kind, text, `expected ${form}`);
   if (parts.some((part) => part === "")) throw new MalformedIdentifierError(kind, text, `a part of ${form} is empty`);

@@ -1,7 +1,7 @@
 /** Payments on EVM chains: what a payer signs, what settles it, and what a transaction proves of it. */
 import { keccak_256 } from "@noble/hashes/sha3";
 import type { PaymentCode } from "../codes.js";
-import { MalformedIdentifierError, NodeError, printable, X402Error } from "../errors.js";
+import { asText, MalformedIdentifierError, NodeError, printable, X402Error } from "../errors.js";
 import { bigintOf, bytesOf, hex, isEqual, joined, unhex, utf8 } from "./bytes.js";
 import { checksummed, isEvm, ZERO_ADDRESS } from "./identifiers.js";
 import { isObject, type JsonObject } from "./json.js";
@@ -172,15 +172,15 @@ export function kindOfTerms(scheme: unknown, extra: unknown): PaymentKind {
 export function unsupportedKind(scheme: unknown, network: string, extra: unknown): `${string}_not_supported` | null {
   const method = fieldOf(extra, "assetTransferMethod");
   if (!isEvm(network)) {
-    const name = EVM_SCHEMES.includes(String(scheme)) ? scheme : method;
-    return [...EVM_SCHEMES, "permit2"].includes(String(name)) ? codeOf(name) : null;
+    const name = EVM_SCHEMES.includes(asText(scheme)) ? scheme : method;
+    return [...EVM_SCHEMES, "permit2"].includes(asText(name)) ? codeOf(name) : null;
   }
   if (PROVABLE.has(kindOfTerms(scheme, extra))) return null;
   return codeOf(scheme === "exact" || scheme === "upto" ? method : scheme);
 }
 
 function codeOf(name: unknown): `${string}_not_supported` {
-  return `${String(name).slice(0, 40).toLowerCase().replace(/[^a-z0-9-]/g, "_")}_not_supported`;
+  return `${asText(name).slice(0, 40).toLowerCase().replace(/[^a-z0-9-]/g, "_")}_not_supported`;
 }
 
 type PartName = "authorization" | "permit2Authorization";
@@ -207,7 +207,7 @@ function kindOf(accepted: JsonObject, payload: JsonObject): PaymentKind {
   if (terms === "channel" || terms === "auth-capture") return terms;
   if (part === null) return "unknown";
   const [name, signed] = part;
-  const spender = String(fieldOf(signed, name === "authorization" ? "to" : "spender")).toLowerCase();
+  const spender = asText(fieldOf(signed, name === "authorization" ? "to" : "spender")).toLowerCase();
   if (Object.hasOwn(payload, "salt") || ESCROW_COLLECTORS.has(spender)) return "auth-capture";
   if (name === "authorization") return terms === "eip3009" ? terms : "unknown";
   const kind = terms === "permit2-upto" ? terms : "permit2-exact";
@@ -276,7 +276,7 @@ function checkPermit2(kind: PaymentKind, scheme: unknown, signed: JsonObject): v
   const spender = fieldOf(signed, "spender");
   if (typeof spender !== "string") invalid("missing_spender", field("spender"), "missing, or not text");
   if (kind === "unknown") {
-    invalid("unknown_spender", field("spender"), `${printable(spender.slice(0, 80))} is not the proxy of ${scheme}`);
+    invalid("unknown_spender", field("spender"), `${printable(spender.slice(0, 80))} is not the proxy of ${asText(scheme)}`);
   }
   const facilitator = fieldOf(witness, "facilitator") ?? null;
   if (scheme === "upto" && (facilitator === null || facilitator === ZERO_ADDRESS)) {
@@ -297,14 +297,14 @@ function accountOf(fields: JsonObject, path: string): string {
     return checksummed(value);
   } catch (error) {
     if (!(error instanceof MalformedIdentifierError)) throw error;
-    return invalid("invalid_payment", path, `${printable(String(value).slice(0, 80))} is not an address`);
+    return invalid("invalid_payment", path, `${printable(asText(value).slice(0, 80))} is not an address`);
   }
 }
 
 function numberOf(fields: JsonObject, path: string, code: PaymentCode = "invalid_payment"): bigint {
   const value = fieldOf(fields, path.slice(path.lastIndexOf(".") + 1));
   if (typeof value !== "string" || !/^(?:0|[1-9][0-9]{0,77})$/.test(value) || BigInt(value) > MAX_UINT256) {
-    invalid(code, path, `${printable(String(value).slice(0, 80))} is not a number from 0 to 2^256 - 1 in decimal digits`);
+    invalid(code, path, `${printable(asText(value).slice(0, 80))} is not a number from 0 to 2^256 - 1 in decimal digits`);
   }
   return BigInt(value);
 }
@@ -486,7 +486,7 @@ async function settlingCalls(chain: node.Node, transaction: string, events: numb
 
 /** Return the payment that a call settles; null if it is no call of a proxy. All words that matter stand at fixed places. */
 function proxyCall(to: unknown, data: Uint8Array): ProxyCall | null {
-  const name = `${String(to ?? "").toLowerCase()}:${hex(data.subarray(0, 4))}`;
+  const name = `${asText(to ?? "").toLowerCase()}:${hex(data.subarray(0, 4))}`;
   const found = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
   if (found === undefined) return null;
   const [kind, skipped] = found;
@@ -535,8 +535,8 @@ function innerCalls(trace: unknown): ProxyCall[] {
     const inner = isObject(frame) ? (frame["calls"] ?? []) : null;
     if (!isObject(frame) || !Array.isArray(inner)) node.malformed("a trace");
     if (isAfter) {
-      const call = proxyCall(frame["to"], unhex(String(frame["input"]).slice(2)) ?? node.malformed("a trace"));
-      if (call !== null && String(frame["type"]).toUpperCase() === "CALL") calls.push(call);
+      const call = proxyCall(frame["to"], unhex(asText(frame["input"]).slice(2)) ?? node.malformed("a trace"));
+      if (call !== null && asText(frame["type"]).toUpperCase() === "CALL") calls.push(call);
     } else if (!frame["error"]) {
       if (++read > MOST_FRAMES) node.malformed(`a trace of at most ${MOST_FRAMES} calls`);
       frames.push([frame, true]);
@@ -583,7 +583,7 @@ function receiptLog(fields: JsonObject): ReceiptLog {
   if (!Array.isArray(topics)) node.malformed("a log");
   let address: string;
   try {
-    address = checksummed(String(fields["address"]).toLowerCase());
+    address = checksummed(asText(fields["address"]).toLowerCase());
   } catch {
     node.malformed("a log");
   }

@@ -1,5 +1,6 @@
 /** A paid exchange as its client saw it, and the outcome of each check of its proof. */
 import type { CheckCode } from "../codes.js";
+import { asText } from "../errors.js";
 import { isObject, type JsonObject } from "./json.js";
 import type { Signer } from "./keys.js";
 import { profileAmong, type AgentRegistration, type InteractionData, type Profile } from "./messages.js";
@@ -117,7 +118,7 @@ export function payloadOf(paid: PaidExchange): JsonObject {
 /** Return the network on which the client paid. */
 export function networkOf(paid: PaidExchange): string {
   const network = acceptedOf(paid)["network"];
-  return typeof network === "string" ? network : String(network ?? "None");
+  return asText(network ?? "None");
 }
 
 /** Return the profile of the server's statement; that of its declaration if there is no statement. */
