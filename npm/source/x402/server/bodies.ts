@@ -80,13 +80,7 @@ export function isStream(contentType: string): boolean {
 }
 
 const STREAMS = new Set([
-  "text/event-stream",
-  "application/x-ndjson",
-  "application/ndjson",
-  "application/jsonl",
-  "application/jsonlines",
-  "application/x-jsonlines",
-  "application/json-seq",
-  "application/stream+json",
+  ..."json-seq jsonl jsonlines ndjson stream+json x-jsonlines x-ndjson".split(" ").map((name) => `application/${name}`),
   "multipart/x-mixed-replace",
+  "text/event-stream",
 ]);

@@ -106,7 +106,7 @@ async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: strin
     const rating = bigintOf(rated.subarray(0, 32)) ? Number(bigintOf(rated.subarray(32, 64))) : null;
     return { agent, owner: speakers[0] ?? "", payer, rating };
   } catch (error) {
-    if (error instanceof NodeError) throw new DeclinedClientError("cannot_check", `the client cannot be checked: ${error.message}`);
+    if (error instanceof NodeError) throw new DeclinedClientError("cannot_check", `${error.message}`);
     throw error;
   }
 }

@@ -63,3 +63,8 @@ export function exchangeOf(transport: unknown): Exchange | null {
   const adapter = (transport as { request?: { adapter?: object } } | undefined)?.request?.adapter;
   return adapter ? (EXCHANGES.get(adapter) ?? null) : null;
 }
+
+/** Log a problem of which no caller learns. */
+export function report(problem: string, error: unknown): void {
+  console.error(`bilateral: ${problem}`, error);
+}

@@ -23,7 +23,7 @@ import {
 } from "../proof/messages.js";
 import { payerOf, PaymentProblemError, signedPayment, unsupportedKind, type SignedPayment } from "../proof/payments.js";
 import { keccak_256 } from "@noble/hashes/sha3";
-import { exchangeOf, type Exchange } from "./exchange.js";
+import { exchangeOf, report, type Exchange } from "./exchange.js";
 import { checkKey, type SigningKey } from "./keys.js";
 import { memoryReservations, type Reservations } from "./stores.js";
 
@@ -82,11 +82,11 @@ export function reputation(options: ReputationOptions): ReputationExtension {
   const countUnsigned = (problem: string): void => {
     counts.unsigned++;
     workingUntil = 0;
-    console.error(`bilateral: a paid response has no signature: ${problem}`);
+    report("a paid response has no signature", problem);
     try {
       options.onUnsigned?.(problem);
     } catch (error) {
-      console.error("bilateral: the alarm for unsigned responses failed", error);
+      report("onUnsigned failed", textOf(error));
     }
   };
 
@@ -121,7 +121,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       workingUntil = Date.now() + (options.recheckSeconds ?? 10) * 1000;
       return null;
     } catch (error) {
-      console.error(`bilateral: the signing key does not work: ${textOf(error)}`);
+      report("the signing key does not work", textOf(error));
       return "signer_unavailable";
     }
   };
@@ -130,7 +130,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
     try {
       await reservations[isSettled ? "settle" : "release"](paymentKey(context), context.paymentPayload);
     } catch (error) {
-      console.error(`bilateral: the store of reservations fails: ${textOf(error)}`);
+      report(STORE_FAILS, textOf(error));
     }
   };
 
@@ -140,7 +140,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       try {
         problem = await problemOf(declaration, context);
       } catch (error) {
-        console.error(`bilateral: a payment is refused: ${textOf(error)}`);
+        report("a payment is refused", textOf(error));
         problem = "invalid_payment";
       }
       if (problem !== null) return { abort: true, reason: problem };
@@ -158,7 +158,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       try {
         isReserved = await reservations.take(paymentKey(context), context.paymentPayload);
       } catch (error) {
-        console.error(`bilateral: the store of reservations fails: ${textOf(error)}`);
+        report(STORE_FAILS, textOf(error));
         return { abort: true, reason: "reservations_unavailable" };
       }
       if (isReserved === "full") return { abort: true, reason: "too_many_payments" };
@@ -177,7 +177,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
           problem = settlementProblem(context, await reservations.pendingAmount(paymentKey(context)));
         }
       } catch (error) {
-        console.error(`bilateral: a settlement is refused: ${textOf(error)}`);
+        report(STORE_FAILS, textOf(error));
         problem = "reservations_unavailable";
       }
       if (problem !== null || exchange === null) {
@@ -354,6 +354,8 @@ function paymentKey(context: Context): string {
   const place = signed.kind === "eip3009" ? signed.asset : "permit2";
   return [network, place, signed.payer, hex(signed.nonce)].join(" ").toLowerCase();
 }
+
+const STORE_FAILS = "the store of reservations fails";
 
 /** Return the text of an error, without what it may quote. */
 function textOf(error: unknown): string {

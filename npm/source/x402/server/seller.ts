@@ -26,7 +26,7 @@ import type { TrustTerms } from "../proof/chains.js";
 import { decodeBody, inflateByStream, isStream, Refusal, type Inflate } from "./bodies.js";
 import { checkClient, DeclinedClientError, type ClientTerms } from "./clients.js";
 import { pageHeaders, preflightHeaders, type CorsPolicy } from "./cors.js";
-import { bind, Exchange } from "./exchange.js";
+import { bind, Exchange, report } from "./exchange.js";
 import { isReputation, type ReputationExtension } from "./extension.js";
 import { examine, PreflightError, type CheckedRoute } from "./preflight.js";
 import { memoryAnswers, type Answer, type PaidAnswers } from "./stores.js";
@@ -93,13 +93,18 @@ const BODILESS = new Set([204, 304]);
 
 /** The decisions about the paid requests of one application. */
 export class Seller {
-  private readonly http: x402HTTPResourceServer;
-  private readonly declaring: x402HTTPResourceServer;
-  private readonly answers: PaidAnswers;
-  private readonly limit: number;
-  private readonly cors: CorsPolicy | false;
-  private started: Promise<void> | null = null;
-  private checked: Promise<PreflightError | null> | null = null;
+  readonly #routes: Routes;
+  readonly #server: x402ResourceServer;
+  readonly #options: SellerOptions;
+  readonly #inflate: Inflate;
+  readonly #http: x402HTTPResourceServer;
+  readonly #declaring: x402HTTPResourceServer;
+  readonly #answers: PaidAnswers;
+  readonly #limit: number;
+  readonly #cors: CorsPolicy | false;
+  #started: Promise<void> | null = null;
+  #checked: Promise<PreflightError | null> | null = null;
+  #recheckAfter: number = Number.POSITIVE_INFINITY;
 
   /**
    * @param routes The paid routes.
@@ -107,14 +112,13 @@ export class Seller {
    * @param options The settings.
    * @param inflate Decodes bodies.
    */
-  constructor(
-    private readonly routes: Routes,
-    private readonly server: x402ResourceServer,
-    private readonly options: SellerOptions = {},
-    private readonly inflate: Inflate = inflateByStream,
-  ) {
+  constructor(routes: Routes, server: x402ResourceServer, options: SellerOptions = {}, inflate: Inflate = inflateByStream) {
+    this.#routes = routes;
+    this.#server = server;
+    this.#options = options;
+    this.#inflate = inflate;
     const declaring = Object.entries(routes).filter(([, route]) => declarationOf(route) !== undefined);
-    if (declaring.length && !this.extension) {
+    if (declaring.length && !this.#extension) {
       throw new InvalidArgumentError(`a route declares ${REPUTATION_8004}: register reputation(…) with the server`);
     }
     for (const [pattern, route] of declaring) {
@@ -123,18 +127,18 @@ export class Seller {
         if (code) throw new InvalidArgumentError(`${pattern} asks for payments that no client can verify: ${code}`);
       }
     }
-    this.http = new x402HTTPResourceServer(server, routes);
-    if (options.paywall) this.http.registerPaywallProvider(options.paywall);
-    this.declaring = new x402HTTPResourceServer(server, Object.fromEntries(declaring));
-    this.answers = options.answers ?? memoryAnswers();
-    this.limit = options.limit ?? MAX_BODY;
-    this.cors = options.cors ?? {};
+    this.#http = new x402HTTPResourceServer(server, routes);
+    if (options.paywall) this.#http.registerPaywallProvider(options.paywall);
+    this.#declaring = new x402HTTPResourceServer(server, Object.fromEntries(declaring));
+    this.#answers = options.answers ?? memoryAnswers();
+    this.#limit = options.limit ?? MAX_BODY;
+    this.#cors = options.cors ?? {};
   }
 
   /** Ask the facilitator what it supports, and make the checks before the first payment. Requests do it otherwise. */
   async ready(): Promise<void> {
-    await this.start();
-    const problem = await this.problem();
+    await this.#start();
+    const problem = await this.#problem();
     if (problem) throw problem;
   }
 
@@ -142,50 +146,50 @@ export class Seller {
   async begin(incoming: Incoming): Promise<Decision> {
     const origin = incoming.header("origin") ?? "";
     const verb = incoming.header("access-control-request-method") ?? "";
-    if (incoming.method === "OPTIONS" && origin && verb && this.isDeclaring(incoming, verb)) {
-      const headers = preflightHeaders(this.cors, origin, verb);
+    if (incoming.method === "OPTIONS" && origin && verb && this.#isDeclaring(incoming, verb)) {
+      const headers = preflightHeaders(this.#cors, origin, verb);
       if (headers.length) return { type: "answer", answer: { status: 204, headers, body: NOTHING } };
     }
-    if (!this.http.requiresPayment(contextOf(incoming))) return { type: "pass" };
-    const isDeclaring = this.isDeclaring(incoming, incoming.method);
+    if (!this.#http.requiresPayment(contextOf(incoming))) return { type: "pass" };
+    const isDeclaring = this.#isDeclaring(incoming, incoming.method);
     try {
-      const decision = await this.decide(incoming, isDeclaring);
-      return decision.type === "answer" ? { type: "answer", answer: this.readable(decision.answer, origin, isDeclaring) } : decision;
+      const decision = await this.#decide(incoming, isDeclaring);
+      return decision.type === "answer" ? { type: "answer", answer: this.#readable(decision.answer, origin, isDeclaring) } : decision;
     } catch (error) {
       const refusal = error instanceof Refusal ? error : failure(error);
-      return { type: "answer", answer: this.readable(refusalOf(refusal), origin, isDeclaring) };
+      return { type: "answer", answer: this.#readable(refusalOf(refusal), origin, isDeclaring) };
     }
   }
 
-  private get extension(): ReputationExtension | undefined {
-    return this.server.getExtensions().find(isReputation);
+  get #extension(): ReputationExtension | undefined {
+    return this.#server.getExtensions().find(isReputation);
   }
 
-  private isDeclaring(incoming: Incoming, method: string): boolean {
-    return this.declaring.requiresPayment(contextOf(incoming, method));
+  #isDeclaring(incoming: Incoming, method: string): boolean {
+    return this.#declaring.requiresPayment(contextOf(incoming, method));
   }
 
-  private readable(answer: Answer, origin: string, isDeclaring: boolean): Answer {
+  #readable(answer: Answer, origin: string, isDeclaring: boolean): Answer {
     if (!isDeclaring) return answer;
     const names = new Set(answer.headers.map(([name]) => name.toLowerCase()));
-    return { ...answer, headers: [...answer.headers, ...pageHeaders(this.cors, origin, names)] };
+    return { ...answer, headers: [...answer.headers, ...pageHeaders(this.#cors, origin, names)] };
   }
 
-  private async decide(incoming: Incoming, isDeclaring: boolean): Promise<Decision> {
-    await this.start().catch((error: unknown) => {
-      console.error("bilateral: the facilitator does not say what it supports", error);
+  async #decide(incoming: Incoming, isDeclaring: boolean): Promise<Decision> {
+    await this.#start().catch((error: unknown) => {
+      report("the facilitator is down", error);
       throw new Refusal(503, "facilitator_unavailable");
     });
-    if (isDeclaring && (await this.problem())) throw new Refusal(503, "preflight");
+    if (isDeclaring && (await this.#problem())) throw new Refusal(503, "preflight");
     const header = incoming.header("payment-signature");
     const exchange = new Exchange(incoming.target);
     let read: Uint8Array | null = null;
-    const readOnce = async (): Promise<Uint8Array> => (read ??= await this.read(incoming));
+    const readOnce = async (): Promise<Uint8Array> => (read ??= await this.#read(incoming));
     let payment: string | null = null;
     if (isDeclaring && header) {
-      this.checkHeaders(incoming, header);
+      this.#checkHeaders(incoming, header);
       payment = paymentOf(header);
-      const stored = payment === null ? null : await this.find(payment);
+      const stored = payment === null ? null : await this.#find(payment);
       if (stored) {
         exchange.request = await readOnce();
         if (stored.request !== requestOf(incoming, exchange.request)) throw new Refusal(409, "payment_of_another_request");
@@ -195,12 +199,12 @@ export class Seller {
     }
     const context = contextOf(incoming);
     bind(context.adapter, exchange);
-    const result = await this.http.processHTTPRequest(context, this.options.paywallConfig);
+    const result = await this.#http.processHTTPRequest(context, this.#options.paywallConfig);
     if (result.type === "no-payment-required") return { type: "pass" };
     if (result.type === "payment-error") return { type: "answer", answer: answerOf(result.response) };
     const run = new Run(this, incoming, context, exchange, result, payment, isDeclaring);
     try {
-      if (this.options.clients) exchange.client = await checkClient(this.options.clients, result.paymentPayload);
+      if (this.#options.clients) exchange.client = await checkClient(this.#options.clients, result.paymentPayload);
       exchange.request = await readOnce();
     } catch (error) {
       return { type: "answer", answer: await run.fail(error) };
@@ -209,61 +213,58 @@ export class Seller {
     return { type: "run", paid: run };
   }
 
-  private async read(incoming: Incoming): Promise<Uint8Array> {
-    const wire = await incoming.read(this.limit);
-    return decodeBody(wire, incoming.header("content-encoding") ?? "", this.limit, this.inflate);
+  async #read(incoming: Incoming): Promise<Uint8Array> {
+    const wire = await incoming.read(this.#limit);
+    return decodeBody(wire, incoming.header("content-encoding") ?? "", this.#limit, this.#inflate);
   }
 
-  private checkHeaders(incoming: Incoming, payment: string): void {
+  #checkHeaders(incoming: Incoming, payment: string): void {
     if (payment.length > MAX_PAYMENT_HEADER) throw new Refusal(431, "payment_header_too_long");
     const message = decodeHeader(payment);
     const isPayment = message?.["x402Version"] === 2 && isObject(message["payload"]) && isObject(message["accepted"]);
     if (!isPayment) throw new Refusal(400, "payment_header_malformed");
-    if (Number(incoming.header("content-length") ?? 0) > this.limit) throw new Refusal(413, "body_too_large");
+    if (Number(incoming.header("content-length") ?? 0) > this.#limit) throw new Refusal(413, "body_too_large");
   }
 
-  private async find(payment: string): Promise<ReturnType<PaidAnswers["find"]>> {
+  async #find(payment: string): Promise<ReturnType<PaidAnswers["find"]>> {
     try {
-      return await this.answers.find(payment);
+      return await this.#answers.find(payment);
     } catch (error) {
-      console.error("bilateral: the store of kept answers fails: the request is served as a new one", error);
+      report("the store of kept answers fails", error);
       return null;
     }
   }
 
-  private start(): Promise<void> {
-    this.started ??= this.http.initialize().catch((error: unknown) => {
-      this.started = null;
+  #start(): Promise<void> {
+    this.#started ??= this.#http.initialize().catch((error: unknown) => {
+      this.#started = null;
       throw error;
     });
-    return this.started;
+    return this.#started;
   }
 
   /** Return the reason not to take payments. A check that failed is repeated after a minute. */
-  private problem(): Promise<PreflightError | null> {
-    const trust = this.options.preflight;
+  #problem(): Promise<PreflightError | null> {
+    const trust = this.#options.preflight;
     if (!trust) return Promise.resolve(null);
-    this.checked ??= (async () => {
-      const findings = await examine(trust, this.checkedRoutes(), this.extension?.publicKey ?? "");
+    this.#checked ??= (async () => {
+      const findings = await examine(trust, this.#checkedRoutes(), this.#extension?.publicKey ?? "");
       if (!findings.length) return null;
       const problem = new PreflightError(findings);
-      console.error(`bilateral: paid routes are refused: ${problem.message}`);
-      const since = Date.now();
-      this.recheckAfter = since + RECHECK_MILLISECONDS;
+      report("paid routes are refused", problem.message);
+      this.#recheckAfter = Date.now() + RECHECK_MILLISECONDS;
       return problem;
     })();
-    if (Date.now() >= this.recheckAfter) {
-      this.recheckAfter = Number.POSITIVE_INFINITY;
-      this.checked = null;
-      return this.problem();
+    if (Date.now() >= this.#recheckAfter) {
+      this.#recheckAfter = Number.POSITIVE_INFINITY;
+      this.#checked = null;
+      return this.#problem();
     }
-    return this.checked;
+    return this.#checked;
   }
 
-  private recheckAfter = Number.POSITIVE_INFINITY;
-
-  private checkedRoutes(): CheckedRoute[] {
-    return Object.entries(this.routes).flatMap(([route, config]) => {
+  #checkedRoutes(): CheckedRoute[] {
+    return Object.entries(this.#routes).flatMap(([route, config]) => {
       const declaration = declarationOf(config);
       if (declaration === undefined) return [];
       return [config.accepts].flat().map(({ network, payTo }) => {
@@ -279,7 +280,7 @@ export class Seller {
     let answer: Answer = { ...captured, headers: captured.headers.filter(([name]) => name.toLowerCase() !== OVERRIDES) };
     if (run.isDeclaring) {
       try {
-        exchange.response = await this.clientsBody(incoming, captured);
+        exchange.response = await this.#clientsBody(incoming, captured);
         exchange.captured = captured;
       } catch (error) {
         answer = refusalOf(error instanceof Refusal ? new Refusal(500, CODES[error.code] ?? error.code) : failure(error));
@@ -290,12 +291,12 @@ export class Seller {
       const reason = { reason: "handler_failed", responseStatus: answer.status } as const;
       const canceled = await cancellationDispatcher.cancel(reason);
       const cache = headerOf(captured, "cache-control");
-      const added = this.http.createFailurePathSettlementHeaders(canceled, beforeHandlerSettlement, paymentPayload, cache);
-      return this.signSettled(exchange, withHeaders(answer, added ?? {}));
+      const added = this.#http.createFailurePathSettlementHeaders(canceled, beforeHandlerSettlement, paymentPayload, cache);
+      return this.#signSettled(exchange, withHeaders(answer, added ?? {}));
     }
     const responseHeaders = Object.fromEntries(captured.headers.map(([name, value]) => [name, value]));
     const transport = { request: context, responseHeaders };
-    const settled = await this.http.processSettlement(
+    const settled = await this.#http.processSettlement(
       paymentPayload,
       paymentRequirements,
       declaredExtensions,
@@ -304,7 +305,7 @@ export class Seller {
       beforeHandlerSettlement,
     );
     if (!settled.success) return answerOf(settled.response);
-    return this.signSettled(exchange, withHeaders(answer, settled.headers));
+    return this.#signSettled(exchange, withHeaders(answer, settled.headers));
   }
 
   /** Keep an answer for a client that loses it. It throws nothing, because the client has paid. */
@@ -313,44 +314,45 @@ export class Seller {
     const request = requestOf(incoming, exchange.request);
     try {
       if (payment === null) return;
-      if (exchange.isSigned || exchange.isFree) await this.answers.keep(payment, { ...answer, request, isUnsettled: false });
+      if (exchange.isSigned || exchange.isFree) await this.#answers.keep(payment, { ...answer, request, isUnsettled: false });
       else if (exchange.isUnsettled && exchange.captured) {
-        await this.answers.keep(payment, { ...exchange.captured, request, isUnsettled: true });
+        await this.#answers.keep(payment, { ...exchange.captured, request, isUnsettled: true });
       }
     } catch (error) {
-      console.error("bilateral: the store of kept answers fails: the client cannot fetch this answer again", error);
+      report("the store of kept answers fails", error);
     }
+  }
+
+  /** The most bytes of a body. */
+  get maximum(): number {
+    return this.#limit;
   }
 
   /** Return an answer with the headers for pages. */
   sent(run: Run, answer: Answer): Answer {
-    return this.readable(answer, run.incoming.header("origin") ?? "", run.isDeclaring);
-  }
-
-  get maximum(): number {
-    return this.limit;
+    return this.#readable(answer, run.incoming.header("origin") ?? "", run.isDeclaring);
   }
 
   /** Sign an exchange that was settled before the application ran, in the header of its settlement. */
-  private async signSettled(exchange: Exchange, answer: Answer): Promise<Answer> {
+  async #signSettled(exchange: Exchange, answer: Answer): Promise<Answer> {
     const { settlement } = exchange;
     if (settlement === null) return answer;
     const message = decodeHeader(headerOf(answer, "payment-response"));
     const extensions = { ...(message?.["extensions"] as object | undefined) } as Record<string, unknown>;
     for (const [key, declaration] of exchange.declarations) {
-      if (message === null) this.extension?.countUnsigned("no PAYMENT-RESPONSE");
-      else extensions[key] = await this.extension?.signOrCount(declaration, settlement, exchange);
+      if (message === null) this.#extension?.countUnsigned("no PAYMENT-RESPONSE");
+      else extensions[key] = await this.#extension?.signOrCount(declaration, settlement, exchange);
     }
     exchange.declarations.clear();
     return message === null ? answer : withHeaders(answer, { "PAYMENT-RESPONSE": encodeHeader({ ...message, extensions }) });
   }
 
   /** Return the bytes that the client will see. */
-  private async clientsBody(incoming: Incoming, captured: Answer): Promise<Uint8Array> {
+  async #clientsBody(incoming: Incoming, captured: Answer): Promise<Uint8Array> {
     if (isStream(headerOf(captured, "content-type") ?? "")) throw new Refusal(500, "streaming_response");
-    if (captured.body.length > this.limit) throw new Refusal(500, "response_too_large");
+    if (captured.body.length > this.#limit) throw new Refusal(500, "response_too_large");
     if (incoming.method === "HEAD" || BODILESS.has(captured.status)) return NOTHING;
-    return decodeBody(captured.body, headerOf(captured, "content-encoding") ?? "", this.limit, this.inflate);
+    return decodeBody(captured.body, headerOf(captured, "content-encoding") ?? "", this.#limit, this.#inflate);
   }
 }
 
@@ -409,14 +411,14 @@ class Run implements PaidRun {
       try {
         await work();
       } catch (error) {
-        console.error("bilateral: work after a paid answer failed", error);
+        report("afterSettlement failed", error);
       }
     }
   }
 }
 
 function failure(error: unknown): Refusal {
-  console.error("bilateral: a paid request failed", error);
+  report("a request failed", error);
   return new Refusal(error instanceof Error && error.name.startsWith("Facilitator") ? 502 : 500, "payment_processing_failed");
 }
 
@@ -431,7 +433,15 @@ function extraOf(option: { readonly price: unknown; readonly extra?: Record<stri
 
 /** Describe a request for the SDK. The adapter is an object of its own, by which hooks find the exchange. */
 function contextOf(incoming: Incoming, method: string = incoming.method): HTTPRequestContext {
-  const query = (): URLSearchParams => new URL(incoming.url).searchParams;
+  const query = (): Record<string, string | string[]> => {
+    const { searchParams } = new URL(incoming.url);
+    return Object.fromEntries(
+      [...searchParams.keys()].map((name) => {
+        const values = searchParams.getAll(name);
+        return [name, values.length > 1 ? values : (values[0] ?? "")];
+      }),
+    );
+  };
   const adapter: HTTPAdapter = {
     getHeader: (name) => incoming.header(name.toLowerCase()),
     getMethod: () => method,
@@ -439,16 +449,11 @@ function contextOf(incoming: Incoming, method: string = incoming.method): HTTPRe
     getUrl: () => incoming.url,
     getAcceptHeader: () => incoming.header("accept") ?? "",
     getUserAgent: () => incoming.header("user-agent") ?? "",
-    getQueryParams: () => Object.fromEntries([...query().keys()].map((name) => [name, valuesOf(query(), name)])),
-    getQueryParam: (name) => (query().has(name) ? valuesOf(query(), name) : undefined),
+    getQueryParams: query,
+    getQueryParam: (name) => query()[name],
   };
   const paymentHeader = incoming.header("payment-signature");
   return { adapter, path: incoming.path, method, ...(paymentHeader ? { paymentHeader } : {}) };
-}
-
-function valuesOf(query: URLSearchParams, name: string): string | string[] {
-  const values = query.getAll(name);
-  return values.length === 1 ? (values[0] ?? "") : values;
 }
 
 /** Return the hash of a payment that can fetch its answer again: one with an identifier, which stays secret. */
