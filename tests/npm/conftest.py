@@ -60,7 +60,8 @@ def bundled():
         target = INSTALLED / f"{name}.mjs"
         esbuild = INSTALLED / "node_modules" / ".bin" / "esbuild"
         options = ["--bundle", f"--platform={platform}", "--log-level=error", f"--outfile={target}"]
-        options += ["--format=esm", "--packages=external"] if platform == "node" else []
+        options += ["--packages=external"] if platform == "node" else []
+        options += [] if name == "page" else ["--format=esm"]
         command = [esbuild, SOURCE / f"tests/sellers/{name}.ts", *options]
         subprocess.run(command, check=True, timeout=SECONDS)  # noqa: S603  # our own programs
         return target
@@ -69,26 +70,30 @@ def bundled():
 
 
 @pytest.fixture(scope="session")
-def open_node_shop(bundled, rpc, payment_chain, every_facilitator_url, seller, agent, deployment):  # noqa: F811  # fixtures
+def shop_settings(rpc, payment_chain, every_facilitator_url, seller, agent, deployment):  # noqa: F811  # fixtures
+    """The settings of the honest seller's shop."""
+    return {
+        "facilitator": every_facilitator_url,
+        "rpc": rpc,
+        "token": payment_chain.token,
+        "payTo": seller.address,
+        "agentId": agent,
+        "registries": {"IdentityRegistry": deployment.identity, "ReputationRegistry": deployment.reputation},
+        "key": SIGNING_KEY.secret.hex(),
+        "algorithm": SIGNING_KEY.algorithm,
+    }
+
+
+@pytest.fixture(scope="session")
+def open_node_shop(bundled, shop_settings):
     """Returns a context with a shop of a framework, of the honest seller unless settings say otherwise."""
     program = bundled("shop")
 
     @contextmanager
     def run(framework, **settings):
-        registries = {"IdentityRegistry": deployment.identity, "ReputationRegistry": deployment.reputation}
-        shop = {
-            "facilitator": every_facilitator_url,
-            "rpc": rpc,
-            "token": payment_chain.token,
-            "payTo": seller.address,
-            "agentId": agent,
-            "registries": registries,
-            "key": SIGNING_KEY.secret.hex(),
-            "algorithm": SIGNING_KEY.algorithm,
-        }
         process = subprocess.Popen(  # noqa: S603  # our own program
             ["node", program, framework],  # noqa: S607  # Node of the PATH, as in set-up
-            env=os.environ | {"SHOP": json.dumps(shop | settings)},
+            env=os.environ | {"SHOP": json.dumps(shop_settings | settings)},
             stdout=subprocess.PIPE,
             text=True,
         )
