@@ -81,10 +81,12 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
 
-test-npm: compile ## Check types, tests and sizes of the npm package. NIGHTLY=1 adds the long ones.
+test-npm: compile ## Check types, tests, sizes and the archive of the npm package. NIGHTLY=1 adds the long ones.
 	@$(BIN)/python -m scripts.npm_package --tests
 	@cd npm && node_modules/.bin/tsc --project tsconfig.tests.json && node_modules/.bin/vitest run
-	@NPM=1 $(BIN)/ape test tests/npm --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
+	@cd npm && node_modules/.bin/publint $$(../$(BIN)/python -m scripts.npm_package ../.cache/npm-archive)
+	@cd npm && node_modules/.bin/attw --profile esm-only --format ascii --quiet ../.cache/npm-archive/*.tgz
+	@NPM=1 $(BIN)/ape test tests/npm/sellers --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
 
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s

@@ -67,7 +67,9 @@ ape_foundry_provider.EPHEMERAL_PORTS_START, ape_foundry_provider.EPHEMERAL_PORTS
 vars(httpx._config.DEFAULT_TIMEOUT_CONFIG).update(dict.fromkeys(("connect", "read", "write", "pool"), 120.0))
 """The seconds in which a server of a test must answer: the usual 5 are too few then, too."""
 
-collect_ignore = [folder for folder in ("interop", "npm") if folder.upper() not in os.environ]
+collect_ignore = [
+    folder for name, folder in {"INTEROP": "interop", "NPM": "npm/sellers"}.items() if name not in os.environ
+]
 """`make test-interop` and `make test-npm` run these tests, because they install packages of npm first."""
 
 

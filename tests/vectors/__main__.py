@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.vectors import exchanges, headers, signatures
+from tests.vectors import exchanges, headers, ipfs, signatures
 
 FOLDER = Path(__file__).parent
-MODULES = {"exchanges": exchanges, "headers": headers, "signatures": signatures}
+MODULES = {"exchanges": exchanges, "headers": headers, "ipfs": ipfs, "signatures": signatures}
 
 
 def text_of(value: object) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from bilateral.core.errors import DocumentError, UnreachableDocumentError
+from bilateral.documents.ipfs import read_file
+from bilateral.documents.loader import parse_ipfs_uri
 from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.keys import is_signature_of
-from tests.vectors import exchanges, headers, signatures
+from tests.vectors import exchanges, headers, ipfs, signatures
 from tests.vectors.__main__ import FOLDER, MODULES, text_of
 
 
@@ -17,7 +20,7 @@ def listed(name: str) -> Any:
     return json.loads((FOLDER / f"{name}.json").read_bytes())
 
 
-@pytest.mark.parametrize("name", ["headers", "signatures"])
+@pytest.mark.parametrize("name", ["headers", "ipfs", "signatures"])
 def test_file_is_what_its_script_writes(name):
     assert (FOLDER / f"{name}.json").read_text(encoding="utf-8") == text_of(MODULES[name].vectors()) + "\n"
 
@@ -35,6 +38,22 @@ def test_header_is_read_or_not_as_the_vector_says(vector):
     message = decode_header(vector["header"])
     assert (message is not None) is vector["isReadable"]
     assert vector["value"] is None or vector["value"] == message
+
+
+@pytest.mark.parametrize("vector", ipfs.vectors()["files"], ids=lambda vector: vector["name"])
+def test_file_of_ipfs_is_read_or_not_as_the_vector_says(vector):
+    blocks = {entry["cid"]: bytes.fromhex(entry["block"]) for entry in ipfs.vectors()["blocks"]}
+
+    def fetch(cid):
+        if str(cid) not in blocks:
+            raise UnreachableDocumentError("no gateway has it")
+        return blocks[str(cid)]
+
+    try:
+        content = read_file(fetch, *parse_ipfs_uri(vector["uri"]), 1024 * 1024).hex()
+    except DocumentError:
+        content = None
+    assert content == vector["content"]
 
 
 def test_each_recorded_exchange_is_judged_as_the_vector_says():

@@ -265,7 +265,7 @@ export class RegistriesOf {
 
   /** Return the clients and the block of a query. All clients are read at the same block as their feedback. */
   async #everyone(query: FeedbackQuery): Promise<{ clients: readonly Address[]; blockNumber: bigint }> {
-    const blockNumber = query.blockNumber ?? (await getBlockNumber(this.#client));
+    const blockNumber = query.blockNumber ?? (await getBlockNumber(this.#client, { cacheTime: 0 }));
     const clients = query.clients ?? (await this.getClients({ agentId: query.agentId, blockNumber }));
     return { clients, blockNumber };
   }

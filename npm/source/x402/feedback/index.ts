@@ -257,7 +257,7 @@ async function refuseSecond(
   const args = { agentId: prepared.args.agentId, clientAddress: wallet.account.address };
   const isSameChain = prepared.interaction.network === prepared.registration.agent.registry.chain;
   const fromBlock = isSameChain ? (proof.payment?.block ?? 0n) : 0n;
-  const toBlock = await getBlockNumber(wallet);
+  const toBlock = await getBlockNumber(wallet, { cacheTime: 0 });
   const logs = await getLogs(wallet, { address, event: event as never, args: args as never, fromBlock, toBlock });
   const files = new FileCache(options.files);
   for (const log of logs as unknown as { args: { feedbackIndex: bigint; feedbackURI: string } }[]) {

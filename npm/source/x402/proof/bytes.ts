@@ -118,3 +118,11 @@ export function unbase58(text: string): Uint8Array {
   const zeros = /^1*/.exec(text)?.[0].length ?? 0;
   return joined(new Uint8Array(zeros), body);
 }
+
+/** Encode bytes in base 58. */
+export function base58(content: Uint8Array): string {
+  let text = "";
+  for (let value = bigintOf(content); value > 0n; value /= 58n) text = BASE58.charAt(Number(value % 58n)) + text;
+  const zeros = content.findIndex((byte) => byte !== 0);
+  return "1".repeat(zeros < 0 ? content.length : zeros) + text;
+}

@@ -28,7 +28,9 @@ def call(bundled):
         thread.submit(running.__exit__, None, None, None).result()
 
 
-@pytest.fixture(scope="module", params=["express", "hono", "Python"])
+@pytest.fixture(
+    scope="module", params=["express", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("hono", "Python"))]
+)
 def shop_url(request, open_node_shop, payment_chain, every_facilitator_url, agent, seller, deployment):
     if request.param == "Python":
         terms = declare_8004_reputation(agent, deployment)

@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=["express", "hono", "next"])
+@pytest.fixture(scope="module", params=["express", "hono", pytest.param("next", marks=pytest.mark.nightly)])
 def shop(request, open_node_shop):
     with open_node_shop(request.param) as opened:
         yield opened
@@ -121,10 +121,10 @@ def test_authorization_that_a_stranger_settled_buys_nothing(shop, payer, payment
     assert response.status_code == 402
 
 
-def test_ed25519_key_signs_for_the_chain_too(open_node_shop, register, publish, seller, payer, verifier):
+def test_handler_of_next_with_an_ed25519_key_is_verified(open_node_shop, register, publish, seller, payer, verifier):
     key, agent_id = Ed25519Key(bytes(range(1, 33))), register(seller)
     publish(agent_id, signer_entry(key))
-    with open_node_shop("hono", agentId=agent_id, key=key.secret.hex(), algorithm="ed25519", preflight=True) as shop:
+    with open_node_shop("next", agentId=agent_id, key=key.secret.hex(), algorithm="ed25519", preflight=True) as shop:
         headers = pay_headers(shop.url + "/eip3009", payer)
         response = httpx.get(shop.url + "/eip3009", headers=headers)
         verification = judge(verifier, headers, f"GET {shop.url}/eip3009", b"", response)
@@ -132,7 +132,12 @@ def test_ed25519_key_signs_for_the_chain_too(open_node_shop, register, publish, 
 
 
 @pytest.mark.parametrize(
-    "settings", [{"key": "11" * 32}, {"payTo": "0x" + "11" * 20}, {"agentId": 10**6}], ids=["key", "wallet", "agent"]
+    "settings",
+    [
+        pytest.param({"key": "11" * 32}, id="key"),
+        pytest.param({"payTo": "0x" + "11" * 20}, id="wallet", marks=pytest.mark.nightly),
+        pytest.param({"agentId": 10**6}, id="agent", marks=pytest.mark.nightly),
+    ],
 )
 def test_preflight_takes_no_payment_with_a_wrong_setting(open_node_shop, settings):
     with open_node_shop("express", preflight=True, **settings) as shop:
@@ -191,6 +196,7 @@ def test_client_without_a_proven_claim_is_declined(gated, payer, agent, deployme
     assert (response.status_code, response.json()["error"]) == (403, code)
 
 
+@pytest.mark.nightly
 def test_compressed_request_is_verified(open_node_shop, payer, verifier):
     body = b'{"city":"Oslo"}'
     with open_node_shop("express") as shop:
