@@ -137,6 +137,21 @@ describe("Express signs the bytes that leave", () => {
   });
 });
 
+test("middleware of Express may be mounted: its routes are below that place", async () => {
+  const shop = await expressShop((app) => {
+    const inner = express.Router();
+    inner.get("/paid/weather", (_request, response) => void response.send("snow"));
+    app.use("/api", inner);
+  }, {}, () => undefined, "/api");
+  try {
+    const response = await pay(`${shop.url}/api/paid/weather?city=Oslo`);
+    await expectProof(response, await response.text());
+    expect(shop.facilitator.settled).toBe(1);
+  } finally {
+    await shop.close();
+  }
+});
+
 describe("compression", () => {
   function compress(_request: express.Request, response: express.Response, next: express.NextFunction): void {
     // As `compression` does: what is written goes through a stream into the response that it wraps.

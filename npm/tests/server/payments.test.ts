@@ -151,6 +151,13 @@ describe.each([["Express", expressShop], ["Hono", honoShop]])("%s", (_name, kind
     expect([shop.facilitator.settled, shop.extension.counts]).toEqual([2, { signed: 2, unsigned: 0 }]);
   });
 
+  test.each(["/p%61id/weather", "/PAID/weather", "/paid/weather/", "/paid/w%65ather?charge=1", "/paid%2Fweather"])("%s is not free", async (path) => {
+    const { shop, runs } = await counting(kind as never);
+    const { status } = await fetch(shop.url + path);
+    expect([402, 404]).toContain(status);
+    expect(runs).toEqual([]);
+  });
+
   test("web pages may buy, on paid routes alone", async () => {
     const { shop } = await counting(kind as never, { cors: { origins: ["https://shop.example"], requestHeaders: ["authorization"] } });
     const ask = (path: string, origin: string): Promise<Response> =>

@@ -107,11 +107,11 @@ async function listening(handler: Parameters<typeof createServer>[1]): Promise<{
 }
 
 /** Open a shop of Express. */
-export async function expressShop(serve: (app: Express) => void, settings: Settings = {}, before: (app: Express) => void = () => {}): Promise<Shop> {
+export async function expressShop(serve: (app: Express) => void, settings: Settings = {}, before: (app: Express) => void = () => {}, mount = "/"): Promise<Shop> {
   const { server, ...others } = parts(settings);
   const app = express();
   before(app);
-  app.use(paidExpress(settings.routes ?? ROUTES, server, { limit: LIMIT, ...settings }));
+  app.use(mount, paidExpress(settings.routes ?? ROUTES, server, { limit: LIMIT, ...settings }));
   serve(app);
   app.use((_error: unknown, _request: express.Request, response: express.Response, _next: express.NextFunction) => {
     response.status(500).json({ error: "crash" });

@@ -49,11 +49,10 @@ export function paid(routes: Routes, server: x402ResourceServer, options: Seller
 
 function incomingOf(request: Request): Incoming {
   const target = request.originalUrl;
-  const path = (request.baseUrl + request.path).replace(/(.)\/$/, "$1");
   return {
     method: request.method,
     url: `${request.protocol}://${request.headers.host ?? "localhost"}${target}`,
-    path: target.split("?")[0] || path,
+    path: request.path, // below the place where the middleware is mounted, as the SDK has it
     target,
     header: (name) => {
       const values: string[] = [];

@@ -24,7 +24,7 @@ const PROBE = utf8("bilateral: does this key sign?..");
 export function secp256k1Key(secret: Uint8Array | string): SigningKey {
   const bytes = secretOf(secret);
   if (!secp256k1.utils.isValidPrivateKey(bytes)) {
-    throw new InvalidArgumentError("a secp256k1 key is a number from 1 to the order of the curve");
+    throw new InvalidArgumentError("the secret is not a key of secp256k1");
   }
   const sign = (digest: Uint8Array): Uint8Array => {
     const signature = secp256k1.sign(digest, bytes, { lowS: true });
@@ -108,7 +108,7 @@ export function accountKey(account: {
 export async function checkKey(key: SigningKey): Promise<void> {
   const signature = await key.sign(PROBE);
   if (!isSignatureOf(PROBE, signature, key.publicKey, key.algorithm)) {
-    throw new InvalidArgumentError("the public key of the signing key does not verify its signature");
+    throw new InvalidArgumentError("the public key does not verify the signature of its key");
   }
 }
 

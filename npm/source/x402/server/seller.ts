@@ -56,7 +56,7 @@ export interface Incoming {
   readonly method: string;
   /** The whole URL. */
   readonly url: string;
-  /** The path as it was sent. */
+  /** The path as it was sent, below the place where a middleware is mounted. */
   readonly path: string;
   /** Path and query as they were sent. */
   readonly target: string;
@@ -124,7 +124,7 @@ export class Seller {
     for (const [pattern, route] of declaring) {
       for (const option of [route.accepts].flat()) {
         const code = unsupportedKind(option.scheme, option.network, extraOf(option));
-        if (code) throw new InvalidArgumentError(`${pattern} asks for payments that no client can verify: ${code}`);
+        if (code) throw new InvalidArgumentError(`${pattern} has unverifiable payments: ${code}`);
       }
     }
     this.#http = new x402HTTPResourceServer(server, routes);
@@ -453,7 +453,17 @@ function contextOf(incoming: Incoming, method: string = incoming.method): HTTPRe
     getQueryParam: (name) => query()[name],
   };
   const paymentHeader = incoming.header("payment-signature");
-  return { adapter, path: incoming.path, method, ...(paymentHeader ? { paymentHeader } : {}) };
+  const { path } = incoming;
+  return { adapter, path, method, decodedPath: decoded(path), ...(paymentHeader ? { paymentHeader } : {}) };
+}
+
+/** Decode a path as frameworks do: no spelling of a paid path may be free. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Return the hash of a payment that can fetch its answer again: one with an identifier, which stays secret. */
