@@ -139,9 +139,8 @@ export function reputation(options: ReputationOptions): ReputationExtension {
       let problem: string | null;
       try {
         problem = await problemOf(declaration, context);
-      } catch (error) {
-        report("a payment is refused", textOf(error));
-        problem = "invalid_payment";
+      } catch {
+        problem = "invalid_payment"; // such as one without canonical JSON
       }
       if (problem !== null) return { abort: true, reason: problem };
       if (exchangeOf(context.transportContext)?.unsettled) {

@@ -364,7 +364,7 @@ type Verified = Extract<Awaited<ReturnType<x402HTTPResourceServer["processHTTPRe
 /** One verified request. It ends once, whatever an application does. */
 class Run implements PaidRun {
   readonly limit: number;
-  private end: Promise<Answer> | null = null;
+  #end: Promise<Answer> | null = null;
 
   constructor(
     private readonly seller: Seller,
@@ -383,8 +383,8 @@ class Run implements PaidRun {
   }
 
   finish(captured: Answer): Promise<Answer> {
-    this.end ??= this.finished(captured);
-    return this.end;
+    this.#end ??= this.#finished(captured);
+    return this.#end;
   }
 
   fail(error: unknown): Promise<Answer> {
@@ -394,7 +394,7 @@ class Run implements PaidRun {
     return this.finish(refusalOf(error instanceof Refusal ? error : failure(error)));
   }
 
-  private async finished(captured: Answer): Promise<Answer> {
+  async #finished(captured: Answer): Promise<Answer> {
     let answer: Answer;
     try {
       answer = await this.seller.settle(this, captured);
@@ -402,11 +402,11 @@ class Run implements PaidRun {
       answer = refusalOf(failure(error)); // the facilitator failed: the payment may be settled all the same
     }
     await this.seller.keep(this, answer);
-    if (this.exchange.isSettled) void this.afterwards();
+    if (this.exchange.isSettled) void this.#afterwards();
     return this.seller.sent(this, answer);
   }
 
-  private async afterwards(): Promise<void> {
+  async #afterwards(): Promise<void> {
     for (const work of this.exchange.work) {
       try {
         await work();
