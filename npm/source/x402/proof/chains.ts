@@ -107,9 +107,14 @@ export class ChainReader {
   }
 
   /** Find a payment by its transaction. */
-  findPayment(accepted: JsonObject, payload: JsonObject, transaction: string): Promise<Payment> {
+  findPayment(
+    accepted: JsonObject,
+    payload: JsonObject,
+    transaction: string,
+    onBlock?: (block: bigint) => void,
+  ): Promise<Payment> {
     const signed = signedPayment(accepted, payload);
-    return findPayment(this.node, signed, transaction, this.terms.confirmations ?? 1);
+    return findPayment(this.node, signed, transaction, this.terms.confirmations ?? 1, onBlock);
   }
 
   /** Look up whether a payment was taken. */

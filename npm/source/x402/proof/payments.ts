@@ -331,14 +331,20 @@ export function expiryOf(signed: SignedPayment): string {
   return isUsual ? `${time.toISOString().slice(0, 19).replace("T", " ")} UTC` : `Unix time ${second}`;
 }
 
-/** Find a payment in its transaction. */
+/**
+ * Find a payment in its transaction.
+ *
+ * @param onBlock Is told the block at once, so that other questions about it travel in the same batch.
+ */
 export async function findPayment(
   chain: node.Node,
   signed: SignedPayment,
   transaction: string,
   confirmations: number,
+  onBlock: (block: bigint) => void = () => undefined,
 ): Promise<Payment> {
   const [block, transfer] = await findTransfer(chain, signed, transaction);
+  onBlock(block);
   const isUpto = signed.kind === "permit2-upto";
   const moved = bigintOf(transfer.data);
   if (moved < signed.amount && !isUpto) {

@@ -211,6 +211,7 @@ class Examination {
   private unpaid: Stopped | null = null;
   private transaction: string | null = null;
   private latestUri: Promise<string> | null = null;
+  private walletThen: Promise<string> | null = null;
 
   constructor(
     private readonly chains: Chains,
@@ -248,8 +249,9 @@ class Examination {
   /** Return the same examination, to be judged now. */
   forNow(): Examination {
     const now = new Examination(this.chains, this.reader, this.paid, false);
-    const { receipt, interaction, registration, payment, unpaid } = this;
-    return Object.assign(now, { checks: new Map(this.checks), receipt, interaction, registration, payment, unpaid });
+    const { receipt, interaction, registration, payment, unpaid, walletThen } = this;
+    const found = { receipt, interaction, registration, payment, unpaid, walletThen };
+    return Object.assign(now, { checks: new Map(this.checks), ...found });
   }
 
   /** Return all that was found out. */
@@ -396,7 +398,8 @@ class Examination {
     const end = Date.now() + (this.isHistorical ? 0 : (this.chains.terms.receiptSeconds ?? 15) * 1000);
     while (this.payment === null) {
       try {
-        this.payment = await reader.findPayment(acceptedOf(this.paid), payloadOf(this.paid), transaction);
+        const terms = [acceptedOf(this.paid), payloadOf(this.paid)] as const;
+        this.payment = await reader.findPayment(...terms, transaction, (block) => this.readWallet(reader, block));
       } catch (error) {
         if (!(error instanceof PaymentProblemError)) throw error;
         const left = end - Date.now();
@@ -409,13 +412,22 @@ class Examination {
     }
   }
 
+  /** Read the agent's wallet at the payment's block, in one batch with the block's time. */
+  private readWallet(reader: ChainReader, block: bigint): void {
+    if (reader !== this.reader || this.registration === null || this.chains.terms.walletServices) return;
+    this.walletThen = reader.wallet(this.registration.agent, block);
+    this.walletThen.catch(() => undefined);
+  }
+
   private async compareWallet(): Promise<void> {
     const payment = required(this.payment, "the payment was not found");
     const { network } = this.statement();
     const { agent } = this.agentRegistration();
     const reader = required(this.reader, "the chain is not known");
     let expected = this.chains.terms.walletServices ? await this.walletService(network) : "";
-    if (!expected && reader.chain === network) expected = await reader.wallet(agent, payment.block);
+    if (!expected && reader.chain === network) {
+      expected = await (this.walletThen ?? reader.wallet(agent, payment.block));
+    }
     if (!isSameAccount(network, expected, payment.payee)) throw failed("payment_address_mismatch", ADDRESS_MISMATCH);
   }
 
