@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { createGzip, gzipSync } from "node:zlib";
 import { Readable } from "node:stream";
 import express from "express";
@@ -153,34 +154,26 @@ test("middleware of Express may be mounted: its routes are below that place", as
 });
 
 describe("compression", () => {
-  function compress(_request: express.Request, response: express.Response, next: express.NextFunction): void {
-    // As `compression` does: what is written goes through a stream into the response that it wraps.
-    const { write, end } = response;
-    const gzip = createGzip();
-    const start = (): void => {
-      if (response.getHeader("content-encoding")) return;
-      response.setHeader("content-encoding", "gzip");
-      response.removeHeader("content-length");
-    };
-    gzip.on("data", (piece: Buffer) => write.call(response, piece, "utf8"));
-    gzip.on("end", () => end.call(response, null, "utf8"));
-    response.write = ((piece: Buffer) => (start(), gzip.write(piece))) as never;
-    response.end = ((piece?: Buffer) => (start(), gzip.end(piece), response)) as never;
-    next();
-  }
+  const compression = createRequire(import.meta.url)("compression") as () => express.RequestHandler;
+  const cases = ["before", "after"].flatMap((place) => ["gzip", "br", "deflate", "identity"].map((name) => [place, name] as const));
 
-  test.each(["before", "after"])("%s it", async (place) => {
+  test.each(cases)("%s it, by %s", async (place, encoding) => {
     const serve = (app: express.Express): void => {
-      if (place === "after") app.use(compress);
-      app.get("/paid/text", (_request, response) => void response.send("snow ".repeat(1000)));
+      if (place === "after") app.use(compression());
+      app.get("/paid/json", (_request, response) => void response.json({ text: "snow ".repeat(10_000) }));
+      app.get("/paid/pieces", (_request, response) => {
+        response.type("text");
+        for (let piece = 0; piece < 50; piece++) response.write("snow ".repeat(300));
+        response.end("snø");
+      });
     };
-    const shop = await expressShop(serve, {}, (app) => void (place === "before" && app.use(compress)));
+    const shop = await expressShop(serve, {}, (app) => void (place === "before" && app.use(compression())));
     try {
-      const response = await pay(`${shop.url}/paid/text`);
-      expect(response.headers.get("content-encoding")).toBe("gzip");
-      const body = await response.text();
-      expect(body).toBe("snow ".repeat(1000));
-      await expectProof(response, body);
+      for (const path of ["json", "pieces"]) {
+        const response = await pay(`${shop.url}/paid/${path}`, { headers: { "accept-encoding": encoding } });
+        expect([response.status, response.headers.get("content-encoding") ?? "identity"]).toEqual([200, encoding]);
+        await expectProof(response, await response.text());
+      }
     } finally {
       await shop.close();
     }
