@@ -79,6 +79,17 @@ describe("clients", () => {
     expect(shop.facilitator.settled).toBe(status === 200 ? 1 : 0);
   });
 
+  test("declined client pays nothing where payments are settled before the handler runs", async () => {
+    shop = await expressShop((app) => void app.get("/upfront", (_request, response) => void response.send("snow")), {
+      clients: { trust: trust(rated(69n)), server: 7n, minimum: 70 },
+    });
+    const payload = decodePaymentSignatureHeader(await payment(`${shop.url}/upfront`, {}, "", buyer(SECRET)));
+    payload.extensions = { "8004-reputation": { info: CLAIM } };
+    const headers = { "payment-signature": encodePaymentSignatureHeader(payload) };
+    const response = await fetch(`${shop.url}/upfront`, { headers });
+    expect([response.status, shop.facilitator.settled]).toEqual([403, 0]);
+  });
+
   test("declined client keeps its authorization", async () => {
     const answers = rated(69n);
     shop = await expressShop((app) => void app.get("/paid/weather", (_request, response) => void response.send("snow")), {

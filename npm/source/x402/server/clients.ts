@@ -48,23 +48,20 @@ export class DeclinedClientError extends X402Error {
 }
 
 /**
- * Check the client of a verified payment.
+ * Check the client of a payment. The payment itself proves that the client is its payer, once it is verified.
  *
  * @param terms The clients that are served.
  * @param payment The payment payload.
  * @returns The client's standing; null if it claims no agent.
  * @throws {DeclinedClientError} It is not served.
  */
-export async function checkClient(
-  terms: ClientTerms,
-  payment: { readonly payload: unknown; readonly extensions?: unknown },
-): Promise<VerifiedClient | null> {
-  const claim = claimOf(payment.extensions);
+export async function checkClient(terms: ClientTerms, payment: JsonObject): Promise<VerifiedClient | null> {
+  const claim = claimOf(payment["extensions"]);
   if (claim === null) {
     if (terms.anonymous) return null;
     throw new DeclinedClientError("anonymous_client", "this service is for clients that are agents");
   }
-  const client = await standingOf(terms, claim, payerOf(payment.payload as JsonObject) ?? "");
+  const client = await standingOf(terms, claim, payerOf((payment["payload"] ?? {}) as JsonObject) ?? "");
   if (client.rating === null && terms.newcomers === false) {
     throw new DeclinedClientError("unrated_client", `${agentText(claim)} has no rating from this service`);
   }

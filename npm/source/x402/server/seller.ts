@@ -156,8 +156,7 @@ export class Seller {
       const decision = await this.#decide(incoming, isDeclaring);
       return decision.type === "answer" ? { type: "answer", answer: this.#readable(decision.answer, origin, isDeclaring) } : decision;
     } catch (error) {
-      const refusal = error instanceof Refusal ? error : failure(error);
-      return { type: "answer", answer: this.#readable(refusalOf(refusal), origin, isDeclaring) };
+      return { type: "answer", answer: this.#readable(refusalOf(error), origin, isDeclaring) };
     }
   }
 
@@ -197,6 +196,12 @@ export class Seller {
         exchange.unsettled = stored;
       }
     }
+    if (header && this.#options.clients) {
+      // Before anything is verified, because some payments are settled then. A verified one has proven its payer.
+      const message = decodeHeader(header);
+      if (message === null) throw new Refusal(400, "payment_header_malformed");
+      exchange.client = await checkClient(this.#options.clients, message);
+    }
     const context = contextOf(incoming);
     bind(context.adapter, exchange);
     const result = await this.#http.processHTTPRequest(context, this.#options.paywallConfig);
@@ -204,7 +209,6 @@ export class Seller {
     if (result.type === "payment-error") return { type: "answer", answer: answerOf(result.response) };
     const run = new Run(this, incoming, context, exchange, result, payment, isDeclaring);
     try {
-      if (this.#options.clients) exchange.client = await checkClient(this.#options.clients, result.paymentPayload);
       exchange.request = await readOnce();
     } catch (error) {
       return { type: "answer", answer: await run.fail(error) };
@@ -283,7 +287,7 @@ export class Seller {
         exchange.response = await this.#clientsBody(incoming, captured);
         exchange.captured = captured;
       } catch (error) {
-        answer = refusalOf(error instanceof Refusal ? new Refusal(500, CODES[error.code] ?? error.code) : failure(error));
+        answer = refusalOf(error instanceof Refusal ? new Refusal(500, CODES[error.code] ?? error.code) : error);
         exchange.response = answer.body;
       }
     }
@@ -388,10 +392,7 @@ class Run implements PaidRun {
   }
 
   fail(error: unknown): Promise<Answer> {
-    if (error instanceof DeclinedClientError) {
-      return this.finish(jsonAnswer(403, { error: error.code, reason: error.shortMessage }));
-    }
-    return this.finish(refusalOf(error instanceof Refusal ? error : failure(error)));
+    return this.finish(refusalOf(error));
   }
 
   async #finished(captured: Answer): Promise<Answer> {
@@ -399,7 +400,7 @@ class Run implements PaidRun {
     try {
       answer = await this.seller.settle(this, captured);
     } catch (error) {
-      answer = refusalOf(failure(error)); // the facilitator failed: the payment may be settled all the same
+      answer = refusalOf(error); // the facilitator failed: the payment may be settled all the same
     }
     await this.seller.keep(this, answer);
     if (this.exchange.isSettled) void this.#afterwards();
@@ -415,11 +416,6 @@ class Run implements PaidRun {
       }
     }
   }
-}
-
-function failure(error: unknown): Refusal {
-  report("a request failed", error);
-  return new Refusal(error instanceof Error && error.name.startsWith("Facilitator") ? 502 : 500, "payment_processing_failed");
 }
 
 function declarationOf(route: RouteConfig): unknown {
@@ -480,8 +476,12 @@ function requestOf(incoming: Incoming, body: Uint8Array): string {
   return hex(sha256(joined(...[utf8(incoming.method), utf8(incoming.target), body].map((part) => sha256(part)))));
 }
 
-function refusalOf(refusal: Refusal): Answer {
-  return jsonAnswer(refusal.status, { error: refusal.code });
+function refusalOf(error: unknown): Answer {
+  if (error instanceof Refusal) return jsonAnswer(error.status, { error: error.code });
+  if (error instanceof DeclinedClientError) return jsonAnswer(403, { error: error.code, reason: error.shortMessage });
+  report("a request failed", error);
+  const isFacilitators = error instanceof Error && error.name.startsWith("Facilitator");
+  return jsonAnswer(isFacilitators ? 502 : 500, { error: "payment_processing_failed" });
 }
 
 function jsonAnswer(status: number, content: unknown): Answer {
