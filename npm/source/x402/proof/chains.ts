@@ -63,6 +63,11 @@ export class ChainReader {
     this.node = new Node(rpc, terms.nodeFetch ?? ((input, init) => globalThis.fetch(input, init)), terms.nodeSeconds ?? 30);
   }
 
+  /** The trusted registries (CAIP-10). */
+  get registries(): { readonly identity: AccountId; readonly reputation: AccountId } {
+    return { identity: this.identity, reputation: this.reputation };
+  }
+
   /** Return a server's registration in the trusted registries. */
   trustedRegistration(info: ReputationInfo): AgentRegistration {
     const there = info.registrations.filter(({ agent }) => agent.registry.chain === this.chain);
