@@ -7,7 +7,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { DocumentError, MalformedDocumentError, quoted } from "./x402/errors.js";
-import { readAll } from "./x402/limits.js";
+import { readAll, timeout } from "./x402/limits.js";
 import { base58, isBase58, isEqual, joined, unbase58, unhex, utf8 } from "./x402/proof/bytes.js";
 
 /** The public gateways that are asked unless others are given. */
@@ -54,7 +54,7 @@ export function ipfsLoader(options: IpfsOptions = {}): (uri: string) => Promise<
     let failure: unknown = new DocumentError("no IPFS gateway is given");
     for (const [tried, gateway] of gateways.entries()) {
       const share = Math.max(1, (end - Date.now()) / (gateways.length - tried));
-      const signal = AbortSignal.timeout(share);
+      const signal = timeout(share);
       try {
         return await readFile((block) => blockOf(fetch, gateway, block, bytes, signal), cid, names, bytes);
       } catch (error) {

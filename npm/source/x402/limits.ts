@@ -40,6 +40,11 @@ export async function readAll(response: Response, limit: number, signal?: AbortS
   }
 }
 
+/** Return a signal that aborts after a time. Node takes whole milliseconds only, and 1.1 s are 1100.0000000000002. */
+export function timeout(milliseconds: number): AbortSignal {
+  return AbortSignal.timeout(Math.ceil(milliseconds));
+}
+
 /** Wait for a result, or for the signal that ends it, whether its maker heeds the signal or not. */
 export function unlessAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return result;

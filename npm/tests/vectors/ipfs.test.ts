@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ipfsLoader } from "../../source/ipfs.js";
 import { DocumentError, MalformedDocumentError } from "../../source/x402/index.js";
 import { hex, unhex } from "../../source/x402/proof/bytes.js";
@@ -39,6 +39,17 @@ test("the next gateway is asked if one fails", async () => {
   const load = ipfsLoader({ fetch, gateways: ["https://down.example", "https://up.example/"] });
   expect(hex(await load(file?.uri ?? ""))).toBe(file?.content);
   expect(asked).toEqual(["down.example", "up.example"]);
+});
+
+test("a gateway's share of the time may be a part of a millisecond", async () => {
+  let now = 0;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => now++);
+  try {
+    const file = files.find(({ name }) => name === "one raw block");
+    expect(hex(await ipfsLoader({ fetch: gateway().fetch })(file?.uri ?? ""))).toBe(file?.content);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 test("a file over the limit is refused", async () => {

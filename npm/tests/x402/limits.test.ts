@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createGzip } from "node:zlib";
 import { expect, test } from "vitest";
-import { MAX_BODY, readAll, unlessAborted } from "../../source/x402/limits.js";
+import { MAX_BODY, readAll, timeout, unlessAborted } from "../../source/x402/limits.js";
 
 test("a bomb of 300 MB grows the memory by at most three times the limit (T7)", async () => {
   const server = createServer((_request, response) => {
@@ -31,6 +31,10 @@ test("a bomb of 300 MB grows the memory by at most three times the limit (T7)", 
   server.closeAllConnections();
   expect(highest).toBeLessThan(3 * MAX_BODY);
 }, 30_000);
+
+test("limits of time may be parts of a millisecond", () => {
+  expect(timeout(1.1 * 1000).aborted).toBe(false);
+});
 
 test("a body that never ends is given up with its signal, even if its source does not heed it", async () => {
   const silent = new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));

@@ -1,6 +1,6 @@
 /** Questions to a node. Those that are asked at the same time travel in one batch (JSON-RPC 2.0). */
 import { NodeError, printable } from "../errors.js";
-import { readAll } from "../limits.js";
+import { readAll, timeout } from "../limits.js";
 import { bigintOf, hex, unhex, utf8, utf8Text } from "./bytes.js";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { isObject, type JsonObject } from "./json.js";
@@ -171,7 +171,7 @@ async function answersOf(
   seconds: number,
   body: string,
 ): Promise<JsonObject[]> {
-  const signal = AbortSignal.timeout(seconds * 1000);
+  const signal = timeout(seconds * 1000);
   const response = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
