@@ -26,12 +26,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 23, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24)
+  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24, 24)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 23, 24)
+  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24)
   AND standing.side = 'server'
 
 -- agents: q=weather
@@ -551,7 +551,7 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 4, 6, 7, 9, 10, 11, 13, 14, 15, 16, 18, 19, 20, 21, 25, 26, 29, 31, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36)
+  AND agent.agent_id IN (1, 4, 6, 7, 9, 10, 11, 13, 14, 15, 18, 19, 20, 21, 25, 26, 29, 30, 31, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36)
 SELECT DISTINCT registry.address
   FROM registry
   WHERE registry.chain_id IN (31337)
@@ -563,13 +563,13 @@ SELECT summary.chain_id, registry.identity_registry, summary.agent_id, summary.r
   AND summary.side = 'client'
   AND summary.chain_id IN (31337)
   AND summary.registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1', '0xE5e5E5E5e5e5E5E5E5E5e5E5e5e5e5E5e5e5e5e5', '0xb2b2b2b2b2B2b2B2B2b2b2B2B2b2B2B2b2b2b2b2', '0xc3c3c3c3c3c3c3c3c3C3C3c3C3C3C3c3C3C3c3c3', '0xd4d4d4D4D4d4d4d4d4D4d4D4d4d4d4d4d4d4D4d4')
-  AND summary.agent_id IN (1, 4, 6, 7, 9, 10, 11, 13, 14, 15, 16, 18, 19, 20, 21, 25, 26, 29, 31, 36)
+  AND summary.agent_id IN (1, 4, 6, 7, 9, 10, 11, 13, 14, 15, 18, 19, 20, 21, 25, 26, 29, 30, 31, 36)
   AND summary.mean >= 30.0
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 4, 6, 7, 9, 10, 11, 13, 14, 15, 16, 18, 19, 20, 21, 25, 26, 29, 31, 36)
+  AND standing.agent_id IN (1, 4, 6, 7, 9, 10, 11, 13, 14, 15, 18, 19, 20, 21, 25, 26, 29, 30, 31, 36)
   AND standing.side = 'client'
 
 -- agents: side=validator&minimum=30
@@ -1081,12 +1081,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31, 31)
+  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 31)
+  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 36)
   AND standing.side = 'server'
 
 -- agents: gate=tag%3Dstarred,minimum%3D50&gate=side%3Dclient,minimum%3D20
