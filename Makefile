@@ -31,7 +31,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -80,6 +80,14 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
+
+test-npm: compile ## Check types, tests, sizes and the archive of the npm package. NIGHTLY=1 adds the long ones.
+	@$(BIN)/python -m scripts.npm_package --tests
+	@cd npm && node_modules/.bin/tsc --project tsconfig.tests.json && node_modules/.bin/vitest run
+	@cd npm && node_modules/.bin/publint $$(../$(BIN)/python -m scripts.npm_package ../.cache/npm-archive)
+	@cd npm && node_modules/.bin/attw --profile esm-only --format ascii --quiet ../.cache/npm-archive/*.tgz
+	@$(if $(NIGHTLY),mkdir -p .cache/runtimes && cp interop/runtimes/package*.json .npmrc .cache/runtimes && npm ci --prefix .cache/runtimes --ignore-scripts)
+	@NPM=1 RUNTIMES=$(CURDIR)/.cache/runtimes $(BIN)/ape test tests/npm/sellers --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
 
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s
@@ -209,6 +217,7 @@ lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hash
 	@npm install --package-lock-only --ignore-scripts
 	@npm install --package-lock-only --ignore-scripts --prefix assurance --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix interop --omit-lockfile-registry-resolved
+	@npm install --package-lock-only --ignore-scripts --prefix interop/runtimes --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix npm --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/site --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ

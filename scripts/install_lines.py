@@ -6,6 +6,7 @@ changelog says whether a version is released, so the first release switches all 
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import tomllib
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 ANVIL = "@foundry-rs/anvil@1.7.1"
 SOLC = "solc@0.8.24"
+LIBRARIES = ("@openzeppelin/contracts", "solady")
+"""The libraries of the gates, which are optional peers of the npm package."""
+
 FOLDER = "bilateral-market"
 """The folder beside the checkout in which a reader tries the pages. In the checkout, npm would change its own files."""
 
@@ -77,9 +81,11 @@ def _market(released: bool) -> str:
 
 def _contracts(released: bool) -> str:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    libraries = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    modules = " ".join([ANVIL, SOLC, *(f"{name}@{libraries[name]}" for name in LIBRARIES)])
     if released:
-        return _commands(f"{ANVIL} bilateral@{version} {SOLC}", "", released)
-    return _commands(f"{ANVIL} {SOLC}", f' "$checkout/dist/bilateral-{version}.tgz"', released)
+        return _commands(f"{modules} bilateral@{version}", "", released)
+    return _commands(modules, f' "$checkout/dist/bilateral-{version}.tgz"', released)
 
 
 _TEXTS = {"note": _note, "market": _market, "contracts": _contracts}

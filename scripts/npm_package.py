@@ -1,6 +1,7 @@
-"""Builds the npm package: Solidity interfaces and gates, ABIs typed for viem, addresses, and a client of the service.
+"""Builds the npm package: Solidity interfaces and gates, TypeScript for buyers and sellers, ABIs typed for viem.
 
 python -m scripts.npm_package FOLDER    write bilateral-<version>.tgz into FOLDER
+python -m scripts.npm_package --tests   write the generated sources into npm/source/, where the tests import them
 
 The same commit gives the same archive, byte for byte: npm sets the times of its files.
 """
@@ -14,11 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.records import BOOK
+from bilateral.core.signatures import AgentWalletSet, Feedback, FeedbackAuth, TypedMessage
+from scripts import keccak_wasm
 from scripts._build import ROOT
 
 SOURCE: Final = ROOT / "npm"
@@ -32,6 +36,9 @@ REPOSITORY: Final = "BILATERAL_REPOSITORY"
 
 GATES: Final = ("reputation/ReputationGated.sol", "buyers/BuyerTierGated.sol", "base/IdentityBound.sol")
 """The abstract contracts that contracts of others inherit. Interfaces and examples are shipped whole."""
+
+_LEFT_OUT: Final = ("node_modules", "tests", "tsconfig.tests.json", "vitest.config.ts", "coverage")
+"""Files of npm/ that the package is not built from."""
 
 _IMPORT: Final = re.compile(r'^import .*?"(\.[^"]+)";', re.MULTILINE | re.DOTALL)
 
@@ -100,6 +107,56 @@ def addresses_module(records: dict[str, str]) -> str:
     )
 
 
+def outcomes_module(table: str) -> str:
+    """Return TypeScript with the action for each outcome of a payment and each kind of answer, as Python has it.
+
+    Args:
+        table: The JSON of `payment_outcomes.json`.
+    """
+    actions = json.dumps(json.loads(table)["actions"], indent=2)
+    return (
+        "/** The action for each outcome of a payment and each kind of answer, from `payment_outcomes.json`. */\n"
+        f"export const ACTIONS = {actions} as const;\n"
+    )
+
+
+def typed_data_module(messages: Iterable[type[TypedMessage]]) -> str:
+    """Return TypeScript with the name of the domain and the fields of each message that registries verify (EIP-712).
+
+    Args:
+        messages: The kinds of messages.
+    """
+    constants = []
+    for message in messages:
+        fields = [{"name": name, "type": kind} for name, kind in message.solidity_types.items()]
+        described = {
+            "domain": message.domain_name,
+            "types": {message.__name__: fields},
+            "primaryType": message.__name__,
+        }
+        name = message.__name__[0].lower() + message.__name__[1:]
+        comment = (
+            f"/** The message `{message.__name__}`: the name of its domain, whose version is 1, and its fields. */"
+        )
+        constants.append(f"{comment}\nexport const {name}Message = {json.dumps(described, indent=2)} as const;\n")
+    return "\n".join(constants)
+
+
+def _assets_module() -> str:
+    """Return TypeScript with the dollars of each chain that the x402 SDK lists: buyers pay up to one a call."""
+    program = """
+        const { DEFAULT_ASSETS } = await import("@x402/evm");
+        const lines = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
+          assets.map(({ asset, decimals, symbol }) => `${network} ${asset} ${decimals} ${symbol}`));
+        console.log(JSON.stringify(lines, null, 2));
+    """
+    lines = _run("node", "--input-type=module", "--eval", program, folder=_tools()).strip()
+    return (
+        "/** The dollars that the x402 SDK lists: network, address, decimals and symbol of each. */\n"
+        f"export const ASSETS: readonly string[] = {lines};\n"
+    )
+
+
 def with_repository(manifest: str, repository: str) -> str:
     """Return the package's manifest with the address of its repository, which npm compares with the workflow's.
 
@@ -129,26 +186,48 @@ def build(folder: Path) -> Path:
     tools = _tools()
     with tempfile.TemporaryDirectory() as temporary:
         stage = Path(temporary, "bilateral")
-        shutil.copytree(SOURCE, stage, ignore=shutil.ignore_patterns("node_modules"))
+        shutil.copytree(SOURCE, stage, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         manifest = stage / "package.json"
         manifest.write_text(with_repository(manifest.read_text(encoding="utf-8"), os.environ.get(REPOSITORY, "")))
         (stage / "node_modules").symlink_to(tools / "node_modules")
         _copy_contracts(stage)
-        _write_abis(stage)
-        records = {
-            file.name: file.read_text(encoding="utf-8") for file in (ROOT / "bilateral/deployments").glob("*.json")
-        }
-        (stage / "source/addresses.ts").write_text(addresses_module(records), encoding="utf-8")
+        _copy_abis(stage)
+        generate(stage / "source")
         shutil.copyfile(ROOT / "LICENSE", stage / "LICENSE")
-        programs = tools / "node_modules" / ".bin"
-        openapi = ROOT / "docs" / "openapi.json"
-        _run(programs / "openapi-typescript", openapi, "--output", stage / "source/openapi.ts", folder=stage)
-        _run(programs / "tsc", "--project", ".", folder=stage)
+        _run(tools / "node_modules" / ".bin" / "tsc", "--project", ".", folder=stage)
         folder.mkdir(parents=True, exist_ok=True)
         archive = _run(
             "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", folder.resolve(), folder=stage
         )
     return folder / archive.strip()
+
+
+def generate(folder: Path) -> None:
+    """Write the generated sources: ABIs, addresses, and the types of the service.
+
+    Args:
+        folder: The folder of the package's sources.
+    """
+    abis = {name: file.read_text(encoding="utf-8") for name, file in _abi_files().items()}
+    records = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "bilateral/deployments").glob("*.json")}
+    (folder / "abi.ts").write_text(abi_module(abis), encoding="utf-8")
+    (folder / "addresses.ts").write_text(addresses_module(records), encoding="utf-8")
+    outcomes = (ROOT / "bilateral/x402/clients/payment_outcomes.json").read_text(encoding="utf-8")
+    (folder / "x402/buyer/outcomes.ts").write_text(outcomes_module(outcomes), encoding="utf-8")
+    typed_data = typed_data_module((AgentWalletSet, Feedback, FeedbackAuth))
+    (folder / "registries/typed-data.ts").write_text(typed_data, encoding="utf-8")
+    (folder / "x402/proof/keccak-wasm.ts").write_text(keccak_wasm.typescript(), encoding="utf-8")
+    (folder / "x402/buyer/assets.ts").write_text(_assets_module(), encoding="utf-8")
+    program = _tools() / "node_modules" / ".bin" / "openapi-typescript"
+    _run(program, ROOT / "docs" / "openapi.json", "--output", folder / "openapi.ts", folder=_TOOLS)
+
+
+def prepare_tests() -> None:
+    """Write the generated sources beside the others, and link the installed packages, so that vitest finds both."""
+    modules = SOURCE / "node_modules"
+    if not modules.exists():
+        modules.symlink_to(os.path.relpath(_tools() / "node_modules", SOURCE))
+    generate(SOURCE / "source")
 
 
 def _tools() -> Path:
@@ -172,13 +251,14 @@ def _copy_contracts(stage: Path) -> None:
         shutil.copyfile(ROOT / "contracts" / source, target)
 
 
-def _write_abis(stage: Path) -> None:
-    files = {registry.value: ROOT / "bilateral/abi" / f"{registry}.json" for registry in Registry}
+def _abi_files() -> dict[str, Path]:
+    return {registry.value: ROOT / "bilateral/abi" / f"{registry}.json" for registry in Registry}
+
+
+def _copy_abis(stage: Path) -> None:
     (stage / "abi").mkdir()
-    for file in files.values():
+    for file in _abi_files().values():
         shutil.copyfile(file, stage / "abi" / file.name)
-    abis = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
-    (stage / "source/abi.ts").write_text(abi_module(abis), encoding="utf-8")
 
 
 def _run(*command: str | Path, folder: Path) -> str:
@@ -195,4 +275,7 @@ def _run(*command: str | Path, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1])))
+    if sys.argv[1] == "--tests":
+        prepare_tests()
+    else:
+        print(build(Path(sys.argv[1])))

@@ -67,8 +67,10 @@ ape_foundry_provider.EPHEMERAL_PORTS_START, ape_foundry_provider.EPHEMERAL_PORTS
 vars(httpx._config.DEFAULT_TIMEOUT_CONFIG).update(dict.fromkeys(("connect", "read", "write", "pool"), 120.0))
 """The seconds in which a server of a test must answer: the usual 5 are too few then, too."""
 
-collect_ignore = [] if "INTEROP" in os.environ else ["interop"]
-"""Tests of published SDKs are part of `make test-interop`, which installs the SDKs first, and not of `make test`."""
+collect_ignore = [
+    folder for name, folder in {"INTEROP": "interop", "NPM": "npm/sellers"}.items() if name not in os.environ
+]
+"""`make test-interop` and `make test-npm` run these tests, because they install packages of npm first."""
 
 
 def pytest_xdist_auto_num_workers():

@@ -81,6 +81,6 @@ def test_ci_proves_contracts_of_proofs_and_prints_the_closing_line_of_the_tests_
     assert set(quick) < set(prover.contracts_of_proofs())
     commands = [line for line in (ROOT / ".ci/run").read_text().splitlines() if line.startswith("make ")]
     assert commands == [
-        "make --jobs=3 --output-sync=target test-interop lint prove-quickly docs prover",
+        "make --jobs=3 --output-sync=target test-interop test-npm lint prove-quickly docs prover",
         "make test | tee .cache/test.log",
     ]

@@ -16,11 +16,12 @@ import pytest
 from solcx import compile_standard
 
 from scripts._build import ROOT
-from tests.packaging.fixtures import TOOLS, run, unpack_with_tools
+from tests.packaging.fixtures import TOOLS, market_of, run, unpack_with_tools
 from tests.waiting import until
 
 pytestmark = pytest.mark.nightly
 
+MOST_DEPENDENCIES, MOST_BYTES = 3, 250_000
 PROJECTS = Path(__file__).parent / "projects"
 
 
@@ -52,14 +53,37 @@ def test_archive_has_sources_abis_types_and_the_licence_and_nothing_else(archive
     assert not [name for name in names if "mocks" in name]
 
 
+def test_archive_is_small(archive):
+    assert archive.stat().st_size <= MOST_BYTES
+
+
+def test_types_of_the_package_have_no_any(archive):
+    with tarfile.open(archive) as content:
+        types = [name for name in content.getnames() if name.endswith(".d.ts") and "openapi" not in name]
+        texts = {name: content.extractfile(name).read().decode() for name in types}
+    plain = {name: re.sub(r"/\*\*.*?\*/", "", text, flags=re.DOTALL) for name, text in texts.items()}
+    assert len(plain) > 20
+    assert [name for name, text in plain.items() if re.search(r"\bany\b", text)] == []
+
+
 def test_version_is_that_of_the_python_package(archive):
     manifest = json.loads((ROOT / "npm/package.json").read_text())
     assert f'version = "{manifest["version"]}"' in (ROOT / "pyproject.toml").read_text()
     assert archive.name == f"bilateral-{manifest['version']}.tgz"
     libraries = json.loads((ROOT / "package.json").read_text())["dependencies"]
-    shared = manifest["dependencies"].keys() & libraries.keys()
+    shared = manifest["devDependencies"].keys() & libraries.keys()
     assert {"@openzeppelin/contracts", "solady"} <= shared
-    assert {name: manifest["dependencies"][name] for name in shared} == {name: libraries[name] for name in shared}
+    assert {name: manifest["devDependencies"][name] for name in shared} == {name: libraries[name] for name in shared}
+    assert {name: manifest["peerDependencies"][name] for name in shared} == {
+        name: f"^{libraries[name]}" for name in shared
+    }
+
+
+def test_libraries_of_solidity_are_installed_only_by_those_who_compile():
+    manifest = json.loads((ROOT / "npm/package.json").read_text())
+    assert not manifest["dependencies"].keys() & {"@openzeppelin/contracts", "solady", "viem"}
+    assert len(manifest["dependencies"]) <= MOST_DEPENDENCIES
+    assert all(manifest["peerDependenciesMeta"][name]["optional"] for name in ("@openzeppelin/contracts", "solady"))
 
 
 def test_project_of_ape_compiles_a_gate(user_project, tmp_path):
@@ -114,3 +138,15 @@ def test_client_asks_a_service(user_project, service, chain, identity, owner):
     assert len(answer["found"]) == 1
     assert {answer["server"], answer["client"]} <= {"accept", "caution", "reject"}
     assert answer["refusal"] == [True, 404, "agent_not_found"]
+
+
+def test_project_buys_verifies_rates_and_reads_on_a_market(user_project, installed, tmp_path):
+    folder = user_project("node")
+    with market_of(installed("all"), tmp_path) as market:
+        answer = json.loads(run("node", "buy.mjs", cwd=folder, environment={**os.environ, **market.variables}))
+    assert answer == {
+        "answer": {"city": "Bergen", "weather": "snow"},
+        "isVerified": True,
+        "problems": [],
+        "summary": {"count": 1, "value": 95},
+    }

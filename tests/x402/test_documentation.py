@@ -1,4 +1,4 @@
-"""The examples of docs/x402.md run, and so do the lines of docs/for-sellers.md that make a route metered."""
+"""The examples of docs/x402.md run, and so do those of docs/for-sellers.md for metered routes and web pages."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from tests.x402.metered import CEILING, pay_headers
 from tests.x402.world import NETWORK, SIGNING_KEY
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/x402.md").read_text(encoding="utf-8"), re.DOTALL)
+
+PAGES = ["https://shop.example", "https://other.example"]
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +61,13 @@ def test_example_of_a_buyer_says_that_nothing_was_paid(names, rpc, deployment, s
 
 
 @pytest.fixture(scope="module")
-def metered_lines():
-    """The lines of the page for sellers that make a route metered."""
-    (lines,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs/for-sellers.md").read_text(encoding="utf-8"), re.DOTALL)
-    return lines
+def sellers_lines():
+    """The lines of the page for sellers that make a route metered, and those with a policy for web pages."""
+    return re.findall(r"```py\n(.*?)```", (ROOT / "docs/for-sellers.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def metered_page_url(metered_lines, payment_chain, every_facilitator_url, agent, seller, deployment):
+def metered_page_url(sellers_lines, payment_chain, every_facilitator_url, agent, seller, deployment):
     """The URL of a shop with those lines."""
     server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=every_facilitator_url)))
     server.register_extension(Reputation8004ResourceServerExtension(SIGNING_KEY))
@@ -80,20 +81,21 @@ def metered_page_url(metered_lines, payment_chain, every_facilitator_url, agent,
         "option": option,
         "routes": routes,
         "declared": declare_8004_reputation(agent, deployment),
+        "ReputationMiddleware": ReputationMiddleware,
         "Response": Response,
         "RouteConfig": RouteConfig,
         "UptoEvmServerScheme": UptoEvmServerScheme,
         "replace": replace,
         "set_settlement_overrides": set_settlement_overrides,
     }
-    exec(compile(metered_lines, "docs/for-sellers.md", "exec"), names)  # noqa: S102  # our own page
-    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    for lines in sellers_lines:
+        exec(compile(lines, "docs/for-sellers.md", "exec"), names)  # noqa: S102  # our own page
     with serving(app) as url:
         yield url
 
 
-def test_five_lines_make_a_route_metered(metered_lines, metered_page_url, payment_chain, verifier):
-    *lines, answer = filter(None, metered_lines.splitlines())
+def test_five_lines_make_a_route_metered(sellers_lines, metered_page_url, payment_chain, verifier):
+    *lines, answer = filter(None, sellers_lines[0].splitlines())
     assert (len(lines), answer.strip()) == (5, 'return {"pages": pages}')
     url, buyer = metered_page_url + "/report?pages=12", payment_chain.buyer()
     headers = pay_headers(url, buyer)
@@ -104,3 +106,8 @@ def test_five_lines_make_a_route_metered(metered_lines, metered_page_url, paymen
     assert verification.is_verified, verification.problems
     payment = verification.payment
     assert (payment.kind, payment.amount, payment.ceiling) == (PaymentKind.PERMIT2_UPTO, 1200, CEILING)
+
+
+def test_policy_of_the_page_lets_its_web_page_buy(metered_page_url):
+    refusals = {origin: httpx.get(metered_page_url + "/report?pages=1", headers={"origin": origin}) for origin in PAGES}
+    assert [answer.headers.get("access-control-allow-origin") for answer in refusals.values()] == [PAGES[0], None]

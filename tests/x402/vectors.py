@@ -1,4 +1,4 @@
-"""Writes `vectors.json` and `vectors_draft.json`, for implementations in other languages. Run as a module to renew.
+"""Writes `interactions.json` and `interactions_draft.json` of tests/vectors. Run as a module to renew.
 
 The first has hashes and signatures of `8004-reputation`, the second those of the upstream draft `reputation`.
 
@@ -18,8 +18,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.x402 import examples
 
-FILE = Path(__file__).with_name("vectors.json")
-DRAFT_FILE = Path(__file__).with_name("vectors_draft.json")
+VECTORS = Path(__file__).parents[1] / "vectors"
+"""The vectors that the tests of all languages read."""
+
+FILE = VECTORS / "interactions.json"
+DRAFT_FILE = VECTORS / "interactions_draft.json"
 SECRET = bytes(range(1, 33))
 EVM_TASK = f"{examples.BASE}:0x{'ab' * 32}"
 SOLANA_TASK = f"{examples.SOLANA}:{examples.SOLANA_TRANSACTION}"

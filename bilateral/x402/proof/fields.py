@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import codecs
 import re
 import zlib
 from collections.abc import Callable, Mapping
@@ -124,11 +125,13 @@ MAX_HEADER: Final = 64 * 1024
 
 
 def decode_header(value: str | None) -> dict[str, Any] | None:
-    """Decode a header; None if it is missing, malformed or too long."""
+    """Decode a header; None if it is missing, malformed, too long, or not in the one form that its content has."""
     if value is None or len(value) > MAX_HEADER:
         return None
     try:
-        return decode_object(base64.b64decode(value, validate=True))
+        content = base64.b64decode(value, validate=True)
+        is_plain = base64.b64encode(content).decode() == value and not content.startswith(codecs.BOM_UTF8)
+        return decode_object(content) if is_plain else None
     except (binascii.Error, ValueError, MalformedDocumentError):
         return None
 

@@ -27,6 +27,7 @@ from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionEr
 from bilateral.x402.proof.fields import decode_body, decode_header, is_stream
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
+from bilateral.x402.server.cors import EVERY_PAGE, CorsPolicy
 from bilateral.x402.server.exchange import Exchange, Refusal
 from bilateral.x402.server.server import Reputation8004ResourceServerExtension
 
@@ -50,17 +51,19 @@ class HttpAdapter:
     Attributes:
         limit: The most bytes of a body, decoded.
         answers: Paid answers, kept for clients that lost them.
+        cors: The web pages that may buy.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # settings, all but four with a default
         self,
         routes: Mapping[str, RouteConfig],
         server: Any,
         limit: int,
         answers: PaidAnswers,
         preflight: Preflight | None = None,
+        cors: CorsPolicy = EVERY_PAGE,
     ) -> None:
-        self.limit, self.answers = limit, answers
+        self.limit, self.answers, self.cors = limit, answers, cors
         self._preflight, self._all_routes, self._server = preflight, routes, server
         self._declaring = {pattern: route for pattern, route in routes.items() if _profiles_of(route)}
         self._routes = x402HTTPServerBase(server, self._declaring)
@@ -86,6 +89,14 @@ class HttpAdapter:
         """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
+
+    def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
+        """Tell whether a route declares a profile, and return the headers for a page that asks whether it may buy.
+
+        Such a page sends a preflight, with the method that it means as `verb`. Other requests get None.
+        """
+        is_preflight = method == "OPTIONS" and origin and verb and self.declares(verb, *paths)
+        return self.declares(method, *paths), self.cors.preflight(origin, verb) if is_preflight else None
 
     def check_agents(self) -> None:
         """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`."""

@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,6 +30,7 @@ from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.errors import BodyTooLargeError, PreflightError, StreamingRouteError
 from bilateral.x402.proof.fields import MAX_BODY
 from bilateral.x402.server.adapters import HttpAdapter, asgi_streams, texts_of
+from bilateral.x402.server.cors import EVERY_PAGE, CorsPolicy
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, Refusal
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class ReputationMiddleware:
             `bilateral.x402.server.stores.StoredAnswers`.
         preflight: Checks agent, wallet and signing key when the application starts. Without it a warning is logged.
             If a check fails, the start fails. A server that sends no lifespan refuses paid requests instead.
+        cors: The web pages that may buy on the paid routes: every page by default.
         settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
@@ -79,9 +82,10 @@ class ReputationMiddleware:
         limit: int = MAX_BODY,
         answers: PaidAnswers | None = None,
         preflight: Preflight | None = None,
+        cors: CorsPolicy = EVERY_PAGE,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight)
+        self._adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight, cors=cors)
         try:
             asyncio.get_running_loop()  # Starlette makes its middleware in the lifespan, where servers swallow errors
         except RuntimeError:
@@ -94,12 +98,17 @@ class ReputationMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "lifespan":
-            await self._live(scope, receive, send)
+        if scope["type"] != "http":
+            await (self._live if scope["type"] == "lifespan" else self._paid)(scope, receive, send)
             return
-        is_paid = scope["type"] == "http" and self._adapter.declares(
-            scope["method"], scope["raw_path"].decode("ascii", "replace").split("?")[0], scope["path"]
-        )
+        method, paths = scope["method"], (scope["raw_path"].decode("ascii", "replace").split("?")[0], scope["path"])
+        texts = texts_of(scope["headers"])
+        origin, verb = texts.get("origin", ""), texts.get("access-control-request-method", "")
+        is_paid, preflight = self._adapter.access(method, origin, verb, *paths)
+        if preflight is not None:
+            await _answer(send, 200, preflight, b"")
+            return
+        send = partial(_expose, send, self._adapter.cors, origin) if is_paid else send
         problem = await self._start_problem(scope) if is_paid else None
         if problem is not None:
             await _refuse(send, Refusal(503, problem.reason))
@@ -349,6 +358,12 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
     extensions = scope.get("extensions") or {}
     harmless = {name: extension for name, extension in extensions.items() if not name.startswith(_SHORTCUT)}
     return {**scope, "headers": headers, "extensions": harmless}
+
+
+async def _expose(send: Send, cors: CorsPolicy, origin: str, message: Message) -> None:
+    if message["type"] == "http.response.start":
+        message = {**message, "headers": [*message["headers"], *cors.headers(origin, texts_of(message["headers"]))]}
+    await send(message)
 
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:

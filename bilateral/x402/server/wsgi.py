@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from bilateral.x402.proof.answers import PaidAnswers, payment_of
 from bilateral.x402.proof.errors import BodyTooLargeError, StreamingRouteError
 from bilateral.x402.proof.fields import MAX_BODY
 from bilateral.x402.server.adapters import AnswerParts, HttpAdapter, flask_streams
+from bilateral.x402.server.cors import EVERY_PAGE, CorsPolicy
 from bilateral.x402.server.exchange import CURRENT, Exchange, Refusal
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     limit: int = MAX_BODY,
     answers: PaidAnswers | None = None,
     preflight: Preflight | None = None,
+    cors: CorsPolicy = EVERY_PAGE,
     **settings: Any,
 ) -> None:
     """Put the SDK's payment middleware around a Flask application, with the bodies captured and paid answers signed.
@@ -66,6 +69,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         limit: The most bytes of a request or response body, decoded.
         answers: Keeps paid answers for clients that lose the connection; by default in memory.
         preflight: Checks agent, wallet and signing key now. Without it a warning is logged.
+        cors: The web pages that may buy on the paid routes: every page by default.
         **settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
@@ -73,7 +77,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         StreamingRouteError: A view that yields its response declares the extension.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
-    adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight)
+    adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight, cors=cors)
     adapter.check_routes()
     adapter.check_agents()
     adapter.refuse_streaming(flask_streams(app))
@@ -166,7 +170,11 @@ class _Outer:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
         path = path.encode("latin-1").decode("utf-8", "replace")
-        is_paid = self._adapter.declares(method, path, path)
+        origin, verb = environ.get("HTTP_ORIGIN", ""), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD", "")
+        is_paid, preflight = self._adapter.access(method, origin, verb, path, path)
+        if preflight is not None:
+            return _answer(start_response, 200, _text_headers(preflight), b"")
+        start_response = partial(_expose, start_response, self._adapter.cors, origin) if is_paid else start_response
         if is_paid and self._streams():
             return _refuse(start_response, Refusal(503, self._problem))
         header = environ.get("HTTP_PAYMENT_SIGNATURE", "") if is_paid else ""
@@ -249,6 +257,11 @@ def _sent_path(environ: dict[str, Any]) -> str:
         return sent.partition("?")[0]
     path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
     return quote(path.encode("latin-1"), safe=_UNESCAPED) or "/"
+
+
+def _expose(start_response: Any, cors: CorsPolicy, origin: str, status: str, headers: Headers, *error: Any) -> Any:
+    page_headers = _text_headers(cors.headers(origin, [name.lower() for name, _ in headers]))
+    return start_response(status, headers + page_headers, *error)
 
 
 def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:

@@ -1,0 +1,51 @@
+"""Answers of paid routes that web pages may read (CORS)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+REQUEST_HEADERS: Final = ("access-control-expose-headers", "content-type", "payment-signature")
+"""The request headers of a paid call. `@x402/fetch` sends the first one, which is a response header, as well."""
+
+RESPONSE_HEADERS: Final = b"payment-required, payment-response"
+"""The response headers that a buyer reads. The proof of an answer is in the second one."""
+
+
+@dataclass(frozen=True)
+class CorsPolicy:
+    """The web pages that may buy on routes that declare the extension. Their requests carry no cookies.
+
+    An answer may have an `Access-Control-Expose-Headers` of its own: browsers add it to that of this policy.
+
+    Attributes:
+        origins: Origins of pages, such as `https://shop.example`. `*` allows every page, and an empty collection none.
+        request_headers: Request headers that pages may set besides `Content-Type` and those of x402.
+    """
+
+    origins: Collection[str] = ("*",)
+    request_headers: Collection[str] = ()
+
+    def headers(self, origin: str, names: Collection[str] = ()) -> list[tuple[bytes, bytes]]:
+        """Return the headers that let a page read an answer.
+
+        Args:
+            origin: The page's origin; empty if no page asks.
+            names: The names of the answer's own headers, in lower case. An origin that it allows itself stays.
+        """
+        is_open = "*" in self.origins
+        headers = [] if is_open else [(b"vary", b"origin")]  # also without an origin, for caches
+        if origin and (is_open or origin in self.origins):
+            if "access-control-allow-origin" not in names:
+                headers.append((b"access-control-allow-origin", b"*" if is_open else origin.encode()))
+            headers.append((b"access-control-expose-headers", RESPONSE_HEADERS))
+        return headers
+
+    def preflight(self, origin: str, method: str) -> list[tuple[bytes, bytes]]:
+        """Return the headers that let a page call a route by a method, for which it need not ask again in a while."""
+        allowed = ", ".join((*REQUEST_HEADERS, *self.request_headers)).encode()
+        fixed = ((b"access-control-allow-methods", method.encode()), (b"access-control-max-age", b"600"))
+        return [*self.headers(origin), *fixed, (b"access-control-allow-headers", allowed)]
+
+
+EVERY_PAGE: Final = CorsPolicy()
+"""Every page may buy: a payment needs no cookie, and so a page gets nothing that another client would not get."""

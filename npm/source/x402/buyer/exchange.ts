@@ -1,0 +1,247 @@
+/** One exchange over HTTP: which header pays, which price can be read, and what an answer says about its payment. */
+import type { PaymentRequired } from "@x402/core/types";
+import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
+import { readAll, unlessAborted } from "../limits.js";
+import { hex, joined, utf8 } from "../proof/bytes.js";
+import { decodeHeader, encodeHeader, MAX_HEADER } from "../proof/headers.js";
+import { parseTransaction } from "../proof/identifiers.js";
+import { decodeObject, isObject, type JsonObject } from "../proof/json.js";
+import type { PaidExchange } from "../proof/verdicts.js";
+import { sha256 } from "@noble/hashes/sha2";
+
+/** The header of a payment. */
+export const PAYMENT = "payment-signature";
+
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const UNFINISHED: readonly number[] = [408, 425, 499];
+const REPEATED: readonly number[] = [408, 409, 425, 429];
+const MOST_REASON = 200;
+
+/** A request whose body was read, so that it can be sent twice. */
+export interface Call extends SentRequest {
+  /** The settings of the platform, such as `credentials`. */
+  readonly settings: RequestInit;
+  /** The header that pays; null before a payment is signed. */
+  readonly payment: string | null;
+}
+
+/** A whole answer. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  readonly response: Response;
+  /** The address of a redirect; null where the platform hides it; undefined if it is none. */
+  readonly location: string | null | undefined;
+  /** `PAYMENT-RESPONSE`, decoded; null if it is missing or malformed. */
+  readonly settlement: JsonObject | null;
+}
+
+/**
+ * Read a request once, before anything is sent.
+ *
+ * @param input The URL or the request.
+ * @param init As of `fetch`.
+ */
+export async function callOf(input: RequestInfo | URL, init?: RequestInit): Promise<Call> {
+  const request = new Request(input, init);
+  const body = request.body === null ? new Uint8Array() : new Uint8Array(await request.arrayBuffer());
+  const headers = Object.fromEntries(request.headers);
+  const payment = headers[PAYMENT] ?? null;
+  delete headers[PAYMENT];
+  const settings: RequestInit = { signal: request.signal };
+  if ("credentials" in Request.prototype) settings.credentials = request.credentials;
+  if ("mode" in Request.prototype && request.mode !== "navigate") settings.mode = request.mode;
+  return { method: request.method, url: request.url, headers, body, payment, settings };
+}
+
+/**
+ * Send a call.
+ *
+ * @param fetch The function that sends requests.
+ * @param call The call. With a payment, no redirect is followed and nothing is cached.
+ * @param signal Ends the call.
+ */
+export async function sent(fetch: typeof globalThis.fetch, call: Call, signal: AbortSignal): Promise<Response> {
+  const { method, url, body, payment, settings } = call;
+  const headers = new Headers(call.headers);
+  if (payment !== null) headers.set(PAYMENT, payment);
+  const answer = fetch(url, {
+    ...settings,
+    method,
+    headers,
+    signal,
+    ...(body.length ? { body: body.slice() } : {}),
+    ...(payment === null ? {} : { redirect: "manual" as const }),
+    ...(canSkipCaches() ? { cache: "no-store" as const } : {}),
+  });
+  return unlessAborted(answer, signal);
+}
+
+let canSkip: boolean | undefined;
+
+/** Tell whether the platform takes `cache`. Some throw at it, which must happen before anything is signed. */
+function canSkipCaches(): boolean {
+  if (canSkip === undefined) {
+    try {
+      canSkip = new Request("https://localhost/", { cache: "no-store" }).cache === "no-store";
+    } catch {
+      canSkip = false;
+    }
+  }
+  return canSkip;
+}
+
+/** Return the request of a call as it was sent. */
+export function sentRequest(call: Call): SentRequest {
+  const { method, url, headers, body, payment } = call;
+  return { method, url, headers: payment === null ? headers : { ...headers, [PAYMENT]: payment }, body };
+}
+
+/** Return the hash of a request: equal if it is sent again, also with a form that was encoded anew. */
+export function identityOf(call: Call): string {
+  const boundary = /multipart\/[^;]+;.*boundary="?([^";]+)/i.exec(call.headers["content-type"] ?? "")?.[1];
+  const body = boundary ? without(call.body, utf8(boundary)) : call.body;
+  return hex(sha256(joined(...[utf8(call.method), utf8(call.url), body].map((part) => sha256(part)))));
+}
+
+function without(body: Uint8Array, part: Uint8Array): Uint8Array {
+  const kept: Uint8Array[] = [];
+  let start = 0;
+  for (let at = body.indexOf(part[0] ?? 0); at >= 0; at = body.indexOf(part[0] ?? 0, at + 1)) {
+    if (at >= start && part.every((byte, place) => body[at + place] === byte)) {
+      kept.push(body.subarray(start, at));
+      start = at + part.length;
+    }
+  }
+  return joined(...kept, body.subarray(start));
+}
+
+/**
+ * Read a price strictly. The SDK would read the last of two equal names, of any length, and pay by any version.
+ *
+ * @throws {TrustError} It cannot be read.
+ */
+export function priceOf(response: Response): PaymentRequired {
+  const header = response.headers.get("payment-required");
+  const message = decodeHeader(header);
+  if (message === null) {
+    const problem = header === null ? "missing" : `malformed, has a name twice, or exceeds ${MAX_HEADER} characters`;
+    throw new TrustError("invalid_declaration", `PAYMENT-REQUIRED is ${problem}`);
+  }
+  const version = message["x402Version"];
+  if (version !== 2) {
+    const text = printable(asText(version).slice(0, 40));
+    throw new TrustError("invalid_declaration", `PAYMENT-REQUIRED has x402Version ${text}, not 2`);
+  }
+  const { accepts, extensions, resource } = message;
+  const isOffer = Array.isArray(accepts) && accepts.length > 0 && accepts.every(isPrice);
+  const isExtended = extensions === undefined || extensions === null || isObject(extensions);
+  if (!isOffer || !isExtended || !(resource === undefined || isObject(resource))) {
+    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has no valid accepts, extensions or resource");
+  }
+  if (extensions === null) delete message["extensions"];
+  try {
+    encodeHeader(message);
+  } catch {
+    // The payment echoes the price. Rounded, a number would not be the server's any more.
+    throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has a whole number beyond 2^53");
+  }
+  return message as unknown as PaymentRequired;
+}
+
+function isPrice(price: unknown): boolean {
+  if (!isObject(price)) return false;
+  const isText = ["scheme", "network", "asset", "amount", "payTo"].every((name) => typeof price[name] === "string");
+  const { maxTimeoutSeconds: seconds, extra } = price;
+  const isTimed = typeof seconds === "number" && Number.isSafeInteger(seconds) && seconds > 0;
+  return isText && isTimed && (extra === undefined || extra === null || isObject(extra));
+}
+
+/** Read a paid answer whole. */
+export async function replyOf(response: Response, limit: number, signal: AbortSignal): Promise<Reply> {
+  const { status, headers } = response;
+  const isHidden = response.type === "opaqueredirect";
+  const target = REDIRECTS.includes(status) ? (headers.get("location") ?? undefined) : undefined;
+  const body = isHidden ? new Uint8Array() : await readAll(response, limit, signal);
+  const settlement = decodeHeader(headers.get("payment-response") ?? headers.get("x-payment-response"));
+  return { status, headers, body, response, location: isHidden ? null : target, settlement };
+}
+
+/** Tell whether a reply is an answer, or an error whose payment was settled before the application ran. */
+export function isDelivery({ status, location, settlement }: Reply): boolean {
+  return location === undefined && (status < 400 || (settlement?.["success"] === true && status !== 402));
+}
+
+/** Tell whether the payment of a reply may be settled in a moment. */
+export function isUnfinished({ status, location, headers }: Reply): boolean {
+  const isReported = headers.has("payment-response") || headers.has("x-payment-response");
+  return location === undefined && (mayBeUnfinished(status) || isReported);
+}
+
+/** Tell whether SDKs send the request again after this status. */
+export function isRepeated({ status }: Reply): boolean {
+  return REPEATED.includes(status) || status >= 500;
+}
+
+/** Return the server's reason for an error; empty without one. */
+export function reasonOf({ settlement, headers }: Reply): string {
+  const text = settlement?.["errorReason"] || decodeHeader(headers.get("payment-required"))?.["error"];
+  return typeof text === "string" ? text.slice(0, MOST_REASON) : "";
+}
+
+/** Return the transaction that the server names; null if it names none on the payment's network. */
+export function reportedTransaction({ settlement }: Reply, network: string): string | null {
+  const transaction = asText(settlement?.["transaction"]);
+  try {
+    parseTransaction(`${network}:${transaction}`);
+    return transaction;
+  } catch {
+    return null;
+  }
+}
+
+/** Return the paid exchange for the verifier; null if the server refused the payment. */
+export function paidExchange(call: Call, reply: Reply, isAgain: boolean): PaidExchange | null {
+  const { status, headers, body, settlement } = reply;
+  const payment = decodeHeader(call.payment);
+  const hasHeader = headers.has("payment-response");
+  if (payment === null || (!hasHeader && headers.has("payment-required"))) return null;
+  const isBodyLost = isAgain && status === 410 && isLostBody(body);
+  return {
+    payment,
+    settlement: hasHeader ? settlement : null,
+    request: call.body,
+    response: isBodyLost ? null : body,
+    target: `${call.method} ${call.url}`,
+    isBodyLost,
+    unpaidStatus: !hasHeader && status >= 400 && !mayBeUnfinished(status) ? status : null,
+  };
+}
+
+function mayBeUnfinished(status: number): boolean {
+  return UNFINISHED.includes(status) || status >= 500;
+}
+
+/** Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body. */
+function isLostBody(body: Uint8Array): boolean {
+  if (body.length > MAX_HEADER) return false;
+  try {
+    const message = decodeObject(body);
+    return Object.keys(message).length === 1 && message["error"] === "answer_not_kept";
+  } catch {
+    return false;
+  }
+}
+
+/** Return the whole answer as a response of the platform. */
+export function responseOf({ status, headers, body, response }: Reply): Response {
+  const hasBody = body.length > 0 && ![101, 204, 205, 304].includes(status);
+  const { statusText } = response;
+  return new Response(hasBody ? body.slice() : null, { status, statusText, headers });
+}
+
+/** Return a URL for messages. */
+export function shownUrl(url: string): string {
+  return quoted(url.slice(0, 200));
+}

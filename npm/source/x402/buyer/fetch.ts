@@ -1,0 +1,397 @@
+/**
+ * A `fetch` that checks each seller before it pays, verifies the answer, and never signs twice for one call.
+ *
+ * The table of `payment_outcomes.json` decides what happens to an answer, as in Python.
+ */
+import type { SpendControls, x402Client } from "@x402/core/client";
+import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
+import type { LostAnswerOutcome } from "../codes.js";
+import {
+  AnswerLimitError,
+  asText,
+  InvalidArgumentError,
+  LostAnswerError,
+  PaidNotAnsweredError,
+  quoted,
+  RedirectedPaymentError,
+  TrustError,
+} from "../errors.js";
+import { MAX_BODY, metered, withUrl, type AnswerLimits } from "../limits.js";
+import { chainsOf, type Chains } from "../proof/chains.js";
+import { decodeHeader, encodeHeader } from "../proof/headers.js";
+import { isObject, type JsonObject } from "../proof/json.js";
+import { expiryOf, unknownSettlement, unsupportedKind, type Settlement } from "../proof/payments.js";
+import { checkOf, type Verification } from "../proof/verdicts.js";
+import { verifyOn } from "../proof/verify.js";
+import { clientOf, type PayingAccount } from "./account.js";
+import * as http from "./exchange.js";
+import { ACTIONS } from "./outcomes.js";
+import { protectClient, refusalOf, unsupported, type BuyerTerms } from "./protect.js";
+
+/** The settings of a `trustedFetch`. */
+export interface TrustedFetchOptions extends BuyerTerms {
+  /** The account that pays. Give it or `client`. */
+  readonly account?: PayingAccount;
+  /** A client of the SDK with schemes of its own. It is protected by these terms. */
+  readonly client?: x402Client;
+  /** What `account` may spend, as the SDK's `setSpendControls` takes it: known dollars, one a payment, unless given. */
+  readonly spending?: SpendControls | false;
+  /** The limits for one answer: 32 MiB and two minutes unless given. */
+  readonly limits?: AnswerLimits;
+  /** The function that sends requests; the global `fetch` unless given. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/** A `fetch` that pays sellers it has checked. */
+export type TrustedFetch = typeof globalThis.fetch;
+
+type AnswerKind = keyof (typeof ACTIONS)["settled"];
+
+const VERIFICATIONS = new WeakMap<Response, Verification>();
+const BUYERS = new WeakMap<TrustedFetch, Buyer>();
+const OUTSTANDING_SECONDS = 24 * 3600; // servers keep no answer longer
+const UNIDENTIFIED = 16; // fewer characters identify no payment (extension payment-identifier)
+
+/**
+ * Return a `fetch` that checks each seller before it pays, and verifies the answer.
+ *
+ * @param options The account or the client that pays, the trusted chains, and the terms.
+ * @returns The function. It throws a `TrustError` if it refuses to pay, and nothing was signed then; a `LostAnswerError`
+ *   if it paid and has no answer. An answer whose proof does not pass is returned: see `verificationOf`.
+ */
+export function trustedFetch(options: TrustedFetchOptions): TrustedFetch {
+  const buyer = new Buyer(options);
+  const buy: TrustedFetch = (input, init) => buyer.buy(input, init);
+  BUYERS.set(buy, buyer);
+  return buy;
+}
+
+/** Return the verification of a response of `trustedFetch`; null if nothing was paid for it. */
+export function verificationOf(response: Response): Verification | null {
+  return VERIFICATIONS.get(response) ?? null;
+}
+
+/**
+ * Forget the payments for a request that have no answer, so that the next such request signs a new one.
+ *
+ * The request may then be paid twice: a forgotten payment can still be settled until it expires.
+ *
+ * @param buy The function that sent the request.
+ * @param lost The error, or the request.
+ * @returns False if there was no such payment.
+ */
+export async function abandonPayment(buy: TrustedFetch, lost: LostAnswerError | RequestInfo | URL): Promise<boolean> {
+  const buyer = BUYERS.get(buy);
+  if (!buyer) throw new InvalidArgumentError("this is no function of trustedFetch");
+  return buyer.payments.abandon(await http.callOf(lost instanceof LostAnswerError ? lost.again() : lost));
+}
+
+interface Outstanding {
+  readonly call: http.Call;
+  readonly since: number;
+  readonly isSettled: boolean;
+}
+
+/** The payments of one client that have no answer yet, in memory. */
+class OutstandingPayments {
+  private readonly payments = new Map<string, Outstanding[]>();
+
+  add(call: http.Call, isSettled: boolean): void {
+    const identity = http.identityOf(call);
+    const listed = this.payments.get(identity) ?? [];
+    if (listed.some((payment) => payment.call.payment === call.payment)) return;
+    this.payments.set(identity, [...listed, { call, since: Date.now(), isSettled }]);
+  }
+
+  drop(call: http.Call): void {
+    this.keep(call, (payment) => payment.call.payment !== call.payment);
+  }
+
+  /** Return the oldest payment for the same request, and forget it; null without one. */
+  take(call: http.Call): http.Call | null {
+    const isRecent = ({ isSettled, since }: Outstanding): boolean =>
+      !isSettled || Date.now() < since + OUTSTANDING_SECONDS * 1000;
+    const [oldest] = this.keep(call, isRecent);
+    if (oldest) this.keep(call, (payment) => payment !== oldest);
+    return oldest?.call ?? null;
+  }
+
+  abandon(call: http.Call): boolean {
+    return this.payments.delete(http.identityOf(call));
+  }
+
+  private keep(call: http.Call, isKept: (payment: Outstanding) => boolean): Outstanding[] {
+    const identity = http.identityOf(call);
+    const remaining = (this.payments.get(identity) ?? []).filter(isKept);
+    if (remaining.length) this.payments.set(identity, remaining);
+    else this.payments.delete(identity);
+    return remaining;
+  }
+}
+
+const OUTSTANDING = new WeakMap<x402Client, OutstandingPayments>();
+
+interface Judgment {
+  readonly kind: AnswerKind;
+  readonly outcome: LostAnswerOutcome;
+  readonly verification: Verification | null;
+  readonly settlement: Settlement;
+}
+
+/** A call with the payment that was signed for it. */
+interface Signed {
+  readonly call: http.Call;
+  readonly required: PaymentRequired;
+  readonly payment: PaymentPayload;
+}
+
+class Buyer {
+  readonly payments: OutstandingPayments;
+  private readonly client: x402Client;
+  private readonly chains: Chains;
+  private readonly limit: number;
+  private readonly milliseconds: number;
+  private readonly fetch: typeof globalThis.fetch;
+
+  constructor(options: TrustedFetchOptions) {
+    const { account, client, spending, limits = {} } = options;
+    if ((account === undefined) === (client === undefined)) {
+      throw new InvalidArgumentError("give either account or client");
+    }
+    const terms = account ? { payer: account.address, ...options } : options;
+    this.chains = chainsOf(terms);
+    this.client = protectClient(account ? clientOf(account, spending) : (client as x402Client), terms);
+    this.payments = OUTSTANDING.get(this.client) ?? new OutstandingPayments();
+    OUTSTANDING.set(this.client, this.payments);
+    const { bytes = MAX_BODY, seconds = 120 } = limits;
+    if (!(bytes > 0) || !(seconds > 0)) {
+      throw new InvalidArgumentError(`the limits are ${bytes} bytes and ${seconds} s: both must be above 0`);
+    }
+    this.limit = bytes;
+    this.milliseconds = seconds * 1000;
+    this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  }
+
+  async buy(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+    const request = await http.callOf(input, init);
+    const outstanding = request.payment === null ? await this.outstanding(request) : request;
+    let isAgain = outstanding !== null;
+    const priced = outstanding ?? (await this.priced(request));
+    if (priced instanceof Response) return priced;
+    // From here on a payment exists, and every failure is a lost answer.
+    const call = "call" in priced ? priced.call : priced;
+    let isSettled = false;
+    try {
+      let reply = await this.paid(call, "call" in priced ? priced : null);
+      let isRetried = identifierOf(call).length < UNIDENTIFIED; // such a payment fetches nothing
+      for (;;) {
+        const judged = await this.judged(call, reply, isAgain);
+        isSettled = judged.outcome === "settled";
+        const action = ACTIONS[judged.outcome][judged.kind];
+        if (action === "deliver" && !(reply instanceof Error)) {
+          const isUnclear = http.isDelivery(reply) && http.isRepeated(reply);
+          if (isUnclear) this.payments.add(call, isSettled);
+          else this.payments.drop(call);
+          return delivered(call, reply, judged.verification);
+        }
+        if (action !== "retry" || isRetried) {
+          if (judged.outcome === "expired") this.payments.drop(call);
+          throw lostAnswer(call, reply, judged);
+        }
+        isRetried = isAgain = true;
+        reply = await this.paid(call, null);
+      }
+    } catch (error) {
+      const isOver = error instanceof LostAnswerError && error.outcome === "expired";
+      if (!isOver) this.payments.add(call, isSettled);
+      if (error instanceof LostAnswerError) throw error;
+      const problem = error instanceof Error ? error : new Error(String(error));
+      const settlement = unknownSettlement("it was not looked up");
+      throw lostAnswer(call, problem, { kind: "nothing", outcome: "unknown", verification: null, settlement });
+    }
+  }
+
+  private async outstanding(request: http.Call): Promise<http.Call | null> {
+    for (;;) {
+      const call = this.payments.take(request);
+      if (call === null) return null;
+      let isExpired = false;
+      try {
+        ({ isExpired } = await this.chains.findSettlement(decodeHeader(call.payment) ?? {}, 0));
+      } catch (error) {
+        this.payments.add(call, false); // it is not forgotten because a look at it failed
+        throw error;
+      }
+      if (!isExpired) return { ...call, settings: request.settings };
+    }
+  }
+
+  /** Ask for the answer, and sign a payment if it has a price. */
+  private async priced(request: http.Call): Promise<Response | Signed> {
+    const clock = this.limited(request);
+    try {
+      const response = await http.sent(this.fetch, request, clock.signal);
+      if (response.status === 402) return await this.signed(request, response, clock.signal).finally(clock.stop);
+      clock.leave();
+      return metered(response, this.limit);
+    } catch (error) {
+      clock.stop();
+      throw error;
+    }
+  }
+
+  /** Sign a payment for a price, if the seller passes every check. */
+  private async signed(request: http.Call, response: Response, signal: AbortSignal): Promise<Signed> {
+    response.body?.cancel().catch(() => undefined);
+    if (response.redirected && !["GET", "HEAD"].includes(request.method)) {
+      throw new TrustError("invalid_declaration", `the price comes from another address, ${quoted(response.url)}`);
+    }
+    const required = http.priceOf(response);
+    const codes = required.accepts.map(({ scheme, network, extra }) => unsupportedKind(scheme, network, extra));
+    const [code] = codes;
+    if (code && codes.every((other) => other !== null)) throw unsupported(code);
+    try {
+      const payment = await this.client.createPaymentPayload(required);
+      signal.throwIfAborted();
+      const url = response.redirected ? response.url : request.url;
+      return { call: { ...request, url, payment: encodeHeader(payment) }, required, payment };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof TrustError) throw error;
+      throw refusalOf(required) ?? new TrustError("payment_refused", messageOf(error), { cause: error });
+    }
+  }
+
+  private async paid(call: http.Call, signed: Signed | null): Promise<http.Reply | Error> {
+    const { signal, stop } = this.limited(call);
+    try {
+      const response = await http.sent(this.fetch, call, signal);
+      const reply = await http.replyOf(response, this.limit, signal);
+      if (signed) await this.report(signed, reply);
+      return reply;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      stop();
+    }
+  }
+
+  /** Tell the hooks of the SDK about the answer. They may not make this function pay again. */
+  private async report({ payment, required }: Signed, reply: http.Reply): Promise<void> {
+    try {
+      await this.client.handlePaymentResponse({
+        paymentPayload: payment,
+        requirements: payment.accepted,
+        ...(reply.settlement === null ? {} : { settleResponse: reply.settlement as never }),
+        ...(reply.status === 402 ? { paymentRequired: required } : {}),
+      });
+    } catch {
+      // a hook that fails says nothing about the answer
+    }
+  }
+
+  /** Find the row and the column of the table, with the verification of an answer and the chain's word. */
+  private async judged(call: http.Call, reply: http.Reply | Error, isAgain: boolean): Promise<Judgment> {
+    const payment = decodeHeader(call.payment) ?? {};
+    if (!(reply instanceof Error) && http.isDelivery(reply)) {
+      const exchange = http.paidExchange(call, reply, isAgain);
+      const verification = exchange === null ? null : await verifyOn(this.chains, exchange);
+      const isPaid = verification !== null && checkOf(verification, "payment").outcome === "passed";
+      return {
+        kind: verification?.isVerified ? "verified answer" : "unverified answer",
+        outcome: isPaid ? "settled" : "unknown",
+        verification,
+        settlement: unknownSettlement(""),
+      };
+    }
+    const mayCome = !(reply instanceof Error) && http.isUnfinished(reply);
+    const settlement = await this.chains.findSettlement(payment, mayCome ? undefined : 0);
+    const kind =
+      reply instanceof Error ? "nothing" : reply.location === undefined ? "error" : ("redirect" as const);
+    return { kind, outcome: outcomeOf(reply, settlement), verification: null, settlement };
+  }
+
+  /** Return the signal that ends a call after the limit of time, and functions to stop its clock, or to leave it. */
+  private limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
+    const timeout = new AbortController();
+    const timer: unknown = setTimeout(() => {
+      const problem = `the answer takes longer than ${this.milliseconds / 1000} s: see limits.seconds`;
+      timeout.abort(new AnswerLimitError(problem, "answer_timeout"));
+    }, this.milliseconds);
+    const { signal } = call.settings;
+    return {
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
+      stop: () => clearTimeout(timer as ReturnType<typeof setTimeout>),
+      leave: () => (timer as { unref?: () => void }).unref?.(), // a program may end before the clock does
+    };
+  }
+}
+
+/** Return an answer as a response of the platform, with its verification. */
+function delivered(call: http.Call, reply: http.Reply, verification: Verification | null): Response {
+  const response = withUrl(http.responseOf(reply), reply.response.url || call.url);
+  if (verification !== null) VERIFICATIONS.set(response, verification);
+  return response;
+}
+
+/** Return the outcome of a payment by the chain's word and, where the chain has none, the server's. */
+function outcomeOf(reply: http.Reply | Error, settlement: Settlement): LostAnswerOutcome {
+  if (settlement.isPaid) return "settled";
+  if (settlement.isExpired) return "expired";
+  if (reply instanceof Error) return "unknown";
+  const reported = reply.settlement ?? {};
+  const isOfNothing = reported["amount"] === "0"; // scheme upto
+  if (reported["transaction"] || (reported["success"] === true && !isOfNothing)) return "pending";
+  return reply.status === 402 && settlement.isPaid === false ? "refused" : "unknown";
+}
+
+function lostAnswer(call: http.Call, reply: http.Reply | Error, judged: Judgment): LostAnswerError {
+  const { outcome, settlement } = judged;
+  const { isPaid, signed } = settlement;
+  const request = http.sentRequest(call);
+  const isReply = !(reply instanceof Error);
+  const accepted = (decodeHeader(call.payment) ?? {})["accepted"];
+  const network = isObject(accepted) ? asText(accepted["network"]) : "";
+  const transaction = settlement.transaction ?? (isReply ? http.reportedTransaction(reply, network) : null);
+  const lost = {
+    outcome,
+    transaction,
+    status: isReply && reply.status ? reply.status : null,
+    answer: isReply ? reply.body : new Uint8Array(),
+  };
+  if (isReply && reply.location !== undefined) return new RedirectedPaymentError(request, reply.location, isPaid, lost);
+  const came = isReply ? `the server answered ${reply.status}` : messageOf(reply);
+  const reason = isReply && http.reasonOf(reply) ? `; its reason: ${quoted(http.reasonOf(reply))}` : "";
+  const options = isReply ? {} : { cause: reply };
+  if (isPaid) {
+    const by = transaction ? `transaction ${transaction}` : "a transaction that was not found";
+    const isUpto = signed?.kind === "permit2-upto";
+    const part = isUpto ? ` (${settlement.amount ?? "an unknown part"} of at most ${signed.amount})` : "";
+    const problem = `${came}, and the payment was taken by ${by}${part}${reason}`;
+    return new PaidNotAnsweredError(request, problem, lost, options);
+  }
+  const until = signed ? expiryOf(signed) : "it expires";
+  const isUnknown = isPaid === null;
+  const state = isUnknown
+    ? `cannot be looked up: ${settlement.problem}`
+    : outcome === "expired"
+      ? "was never settled, and cannot be any more"
+      : `is not settled so far, but can be until ${until}`;
+  const named = transaction ? `(the server names transaction ${transaction}) ` : "";
+  return new LostAnswerError(request, `${came}, and the payment ${named}${state}${reason}`, lost, options);
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message ? `${error.message} (${cause.message})` : error.message;
+}
+
+/** Return the identifier by which a lost answer can be fetched again; empty without one. */
+function identifierOf(call: http.Call): string {
+  let value: unknown = decodeHeader(call.payment);
+  for (const name of ["extensions", "payment-identifier", "info", "id"]) {
+    value = isObject(value) ? (value as JsonObject)[name] : undefined;
+  }
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,189 @@
+/** The check of each server before the SDK's client signs a payment. */
+import type { ClientExtension, PaymentCreationContext, x402Client } from "@x402/core/client";
+import type { PaymentPayload, PaymentRequired, PaymentRequirements } from "@x402/core/types";
+import { BilateralService, type Check, type ServerQuery } from "../../service.js";
+import type { RefusalCode } from "../codes.js";
+import { InvalidArgumentError, printable, quoted, TrustError } from "../errors.js";
+import { bigintOf } from "../proof/bytes.js";
+import { chainsOf, type TrustTerms } from "../proof/chains.js";
+import { accountText, checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
+import { isObject } from "../proof/json.js";
+import { PROFILES, profileAmong, type AgentRegistration } from "../proof/messages.js";
+import { unsupportedKind } from "../proof/payments.js";
+import { checkBeforePayment } from "../proof/verify.js";
+
+/** The policy by which a service judges servers: its fields, such as `minimum_rating`. */
+export type BuyerPolicy = Omit<ServerQuery, "agent" | "pay_to" | "payment_chain" | "amount" | "client">;
+
+/** The terms by which a buyer pays. */
+export interface BuyerTerms extends TrustTerms {
+  /** A service that judges each server before it is paid: a client, or its URL. Without it, the chain alone is asked. */
+  readonly service?: string | BilateralService;
+  /** The policy of the service. */
+  readonly policy?: BuyerPolicy;
+  /** Whether to pay servers that the service has doubts about: `refuse` unless given. */
+  readonly onCaution?: "refuse" | "pay";
+  /** False to pay servers that do not declare the extension, unchecked. */
+  readonly required?: boolean;
+  /** The agent that this buyer claims to be. Servers check that the payer is its wallet or owner. */
+  readonly clientAgent?: GlobalAgentId;
+  /** The account that pays, for the service's policy. `trustedFetch` knows it. */
+  readonly payer?: string;
+}
+
+/** A server was refused by the policy of a service. */
+export class PolicyError extends TrustError {
+  /** The service's answer, with its reasons. */
+  readonly check: Check;
+
+  /** @param check The service's answer. */
+  constructor(check: Check) {
+    const reasons = check.reasons.map((reason) => printable(reason.sentence)).join("; ");
+    super("policy_declined", `the verdict is ${check.verdict}${reasons ? `: ${reasons}` : ""}`);
+    this.check = check;
+  }
+}
+
+const REFUSALS = new WeakMap<object, TrustError>();
+const PROTECTED = new WeakSet<x402Client>();
+
+/** Return the refusal of a price that a protected client did not pay; null if there was none. */
+export function refusalOf(required: object): TrustError | null {
+  return REFUSALS.get(required) ?? null;
+}
+
+/**
+ * Make a client of the SDK check each server before it signs a payment.
+ *
+ * @param client The SDK's client. It may be protected once.
+ * @param terms The trusted chains, and the terms by which the buyer pays.
+ * @returns The client. A refused payment throws the SDK's error with the code; `trustedFetch` throws a `TrustError`.
+ */
+export function protectClient<C extends x402Client>(client: C, terms: BuyerTerms): C {
+  if (PROTECTED.has(client)) throw new InvalidArgumentError("this client is protected already: make a client a set of terms");
+  PROTECTED.add(client);
+  chainsOf(terms); // says at once which chain has no node or no registries
+  for (const profile of PROFILES) client.registerExtension(extensionOf(profile.key, terms));
+  client.registerPolicy(preferSupported);
+  client.onBeforePaymentCreation((context) => refused(context, () => check(context, terms)));
+  return client;
+}
+
+/** Run a check, and turn its refusal into the abort that the SDK knows. Whatever else goes wrong refuses, too. */
+async function refused(
+  { paymentRequired }: PaymentCreationContext,
+  run: () => Promise<void>,
+): Promise<{ abort: true; reason: string } | undefined> {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    const refusal =
+      error instanceof TrustError
+        ? error
+        : new TrustError("cannot_check", "the server cannot be checked", { cause: error });
+    REFUSALS.set(paymentRequired, refusal);
+    return { abort: true, reason: refusal.message };
+  }
+}
+
+async function check(context: PaymentCreationContext, terms: BuyerTerms): Promise<void> {
+  const { paymentRequired, selectedRequirements: price } = context;
+  const code = unsupportedKind(price.scheme, price.network, price.extra);
+  if (code) throw unsupported(code);
+  if (isEvm(price.network)) checkPrice(price);
+  const extensions = paymentRequired.extensions;
+  const isDeclared = PROFILES.some((profile) => isObject(extensions) && Object.hasOwn(extensions, profile.key));
+  if (!isDeclared) {
+    if (terms.required ?? true) throw new TrustError("not_declared", "the server does not declare 8004-reputation");
+    return;
+  }
+  const profile = profileAmong(extensions);
+  const { network, payTo } = price;
+  const registration = await checkBeforePayment(terms, extensions?.[profile.key], network, payTo, profile);
+  if (terms.service !== undefined) await askService(terms, terms.service, registration, price);
+}
+
+/** Refuse terms by which a payment would be signed that no transaction can settle. */
+function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
+  if (!/^[1-9][0-9]{0,77}$/.test(amount) || BigInt(amount) >= 2n ** 256n) {
+    throw new TrustError("invalid_declaration", `amount: ${quoted(amount)} is not a number from 1 to 2^256 - 1`);
+  }
+  for (const address of [asset, payTo]) {
+    try {
+      checksummed(address);
+    } catch (error) {
+      throw new TrustError("invalid_declaration", `${quoted(address)} is not an address`, { cause: error });
+    }
+  }
+}
+
+/** Return the refusal of a kind of payment. */
+export function unsupported(code: RefusalCode): TrustError {
+  return new TrustError(code, "payments must be of the scheme exact, by EIP-3009 or Permit2, or of the scheme upto");
+}
+
+async function askService(
+  terms: BuyerTerms,
+  service: string | BilateralService,
+  { agent }: AgentRegistration,
+  price: PaymentRequirements,
+): Promise<void> {
+  const client = typeof service === "string" ? new BilateralService(service) : service;
+  let answer: Check;
+  try {
+    answer = await client.checkServer(`${agent.registry.chain.slice("eip155:".length)}:${agent.agent}`, {
+      ...terms.policy,
+      pay_to: price.payTo,
+      payment_chain: Number(price.network.slice("eip155:".length)),
+      amount: await wholeTokens(terms, price),
+      ...(terms.payer ? { client: terms.payer } : {}),
+    });
+  } catch (error) {
+    if (error instanceof TrustError) throw error;
+    throw new TrustError("cannot_check", "the service does not answer", { cause: error });
+  }
+  const isGood = answer.verdict === "accept" || (answer.verdict === "caution" && terms.onCaution === "pay");
+  if (!isGood) throw new PolicyError(answer);
+}
+
+/** Return a price in whole tokens. The token says how many decimals it has, never the server. */
+async function wholeTokens(terms: BuyerTerms, price: PaymentRequirements): Promise<string> {
+  const { node } = chainsOf(terms).reader(price.network);
+  const data = await node.call(price.asset, "decimals()", new Uint8Array());
+  const decimals = data.length === 32 ? Number(bigintOf(data)) : Number.NaN;
+  if (!(decimals <= 36)) throw new TrustError("cannot_check", `the token ${quoted(price.asset)} has no decimals`);
+  const digits = price.amount.padStart(decimals + 1, "0");
+  const split = digits.length - decimals;
+  return decimals ? `${digits.slice(0, split)}.${digits.slice(split)}` : digits;
+}
+
+/** Leave out the terms that would be refused, if the server offers others. */
+function preferSupported(_version: number, options: PaymentRequirements[]): PaymentRequirements[] {
+  const supported = options.filter((price) => unsupportedKind(price.scheme, price.network, price.extra) === null);
+  return supported.length ? supported : options;
+}
+
+/** Return the part that adds the claim to be an agent, and an identifier by which a lost answer can be fetched again. */
+function extensionOf(key: string, terms: BuyerTerms): ClientExtension {
+  return {
+    key,
+    async enrichPaymentPayload(payment: PaymentPayload, required: PaymentRequired): Promise<PaymentPayload> {
+      const declared = required.extensions ?? {};
+      const extensions: Record<string, unknown> = { ...payment.extensions };
+      const identifier = extensions["payment-identifier"];
+      if (isObject(identifier) && isObject(identifier["info"]) && !Object.hasOwn(identifier["info"], "id")) {
+        const id = `pay_${crypto.randomUUID().replaceAll("-", "")}`;
+        extensions["payment-identifier"] = { ...identifier, info: { ...identifier["info"], id } };
+      }
+      const declaration = declared[key];
+      if (terms.clientAgent && isObject(declaration)) {
+        const { registry, agent } = terms.clientAgent;
+        const info = isObject(declaration["info"]) ? declaration["info"] : {};
+        const claim = { clientAgentRegistry: accountText(registry), clientAgentId: agent };
+        extensions[key] = { ...declaration, info: { ...info, ...claim } };
+      }
+      return Object.keys(extensions).length ? { ...payment, extensions } : payment;
+    },
+  };
+}

@@ -1,0 +1,232 @@
+/** The chains that a buyer trusts, each with its registries and a node. The registries are the allow-list. */
+import { bilateralAddresses, canonicalAddresses } from "../../addresses.js";
+import { asText, InvalidArgumentError, MalformedIdentifierError, NodeError, quoted, TrustError } from "../errors.js";
+import { bytesOf } from "./bytes.js";
+import { FileCache, type LoaderOptions } from "./documents.js";
+import {
+  accountText,
+  isSameRegistry,
+  parseAccount,
+  ZERO_ADDRESS,
+  checksummed,
+  type AccountId,
+  type ChainId,
+  type GlobalAgentId,
+} from "./identifiers.js";
+import { isObject, type JsonObject } from "./json.js";
+import type { AgentRegistration, ReputationInfo } from "./messages.js";
+import { addressOf, Node, textOf, type TrustedChain } from "./node.js";
+import { findPayment, findSettlement, signedPayment, unknownSettlement, type Payment, type Settlement } from "./payments.js";
+
+/** The chains that are trusted, and the terms by which servers and proofs are judged. */
+export interface TrustTerms {
+  /** The chains with their registries, such as `[base]` of `viem/chains`. Servers of other registries are refused. */
+  readonly chains: readonly TrustedChain[];
+  /** The number of blocks that must hold or follow a payment: 1 unless given. */
+  readonly confirmations?: number;
+  /** True to accept the signature of an agent's wallet if its registration file lists no keys. */
+  readonly allowWalletSigner?: boolean;
+  /** True to accept wallets on other chains than that of the agent's identity, which its file names as services. */
+  readonly walletServices?: boolean;
+  /** The longest wait for the receipt of a payment, in seconds: 15 unless given. A block of Ethereum takes 12. */
+  readonly receiptSeconds?: number;
+  /** The time for one request to a node, in seconds: 30 unless given. */
+  readonly nodeSeconds?: number;
+  /** How registration files are loaded. */
+  readonly files?: LoaderOptions;
+  /** The function that sends requests to nodes; the global `fetch` unless given. */
+  readonly nodeFetch?: typeof globalThis.fetch;
+}
+
+/** One trusted chain. */
+export class ChainReader {
+  readonly chain: ChainId;
+  readonly node: Node;
+  private readonly identity: AccountId;
+  private readonly reputation: AccountId;
+
+  /**
+   * @param chain The chain.
+   * @param terms The terms of all chains.
+   */
+  constructor(
+    chain: TrustedChain,
+    private readonly terms: TrustTerms,
+  ) {
+    this.chain = `eip155:${chain.id}`;
+    const rpc = chain.rpc ?? chain.rpcUrls?.default.http[0];
+    if (rpc === undefined) throw new InvalidArgumentError(`chain ${chain.id} has no node: give it as rpc`);
+    const registries = chain.registries ?? builtIn(chain.id);
+    if (!registries) throw new InvalidArgumentError(`chain ${chain.id} has no built-in registries: give them`);
+    this.identity = parseAccount(`${this.chain}:${registries.IdentityRegistry}`);
+    this.reputation = parseAccount(`${this.chain}:${registries.ReputationRegistry}`);
+    this.node = new Node(rpc, terms.nodeFetch ?? ((input, init) => globalThis.fetch(input, init)), terms.nodeSeconds ?? 30);
+  }
+
+  /** The trusted registries (CAIP-10). */
+  get registries(): { readonly identity: AccountId; readonly reputation: AccountId } {
+    return { identity: this.identity, reputation: this.reputation };
+  }
+
+  /** Return a server's registration in the trusted registries. */
+  trustedRegistration(info: ReputationInfo): AgentRegistration {
+    const there = info.registrations.filter(({ agent }) => agent.registry.chain === this.chain);
+    const [first] = there;
+    if (first === undefined) {
+      throw new TrustError("agent_not_registered", "Agent not registered on chosen payment network");
+    }
+    for (const { agent, reputationRegistry } of there) {
+      const isTrusted = reputationRegistry === null || isSameRegistry(reputationRegistry, this.reputation);
+      if (isSameRegistry(agent.registry, this.identity) && isTrusted) {
+        return { agent, reputationRegistry: this.reputation };
+      }
+    }
+    const reputation = first.reputationRegistry ? accountText(first.reputationRegistry) : "its reputation registry";
+    const declared = `${accountText(first.agent.registry)} and ${reputation}`;
+    throw new TrustError("unknown_registry", `the registries ${declared} are not on the allow-list`);
+  }
+
+  /** Check that the reputation registry names the identity registry. */
+  async checkRegistries(): Promise<void> {
+    const named = checksummed(addressOf(await this.node.call(this.reputation.address, "getIdentityRegistry()", NOTHING)));
+    if (named !== this.identity.address) {
+      const problem = `${accountText(this.reputation)} belongs to another identity registry, ${named}`;
+      throw new TrustError("registry_mismatch", problem);
+    }
+  }
+
+  /** Return an agent's wallet; empty if it has none. */
+  async wallet(agent: GlobalAgentId, block: bigint | null = null): Promise<string> {
+    const wallet = addressOf(await this.view("getAgentWallet(uint256)", agent, block));
+    return wallet === ZERO_ADDRESS ? "" : checksummed(wallet);
+  }
+
+  /** Return an agent's URI. */
+  async uri(agent: GlobalAgentId, block: bigint | null = null): Promise<string> {
+    return textOf(await this.view("tokenURI(uint256)", agent, block));
+  }
+
+  /** Find a payment by its transaction. */
+  findPayment(
+    accepted: JsonObject,
+    payload: JsonObject,
+    transaction: string,
+    onBlock?: (block: bigint) => void,
+  ): Promise<Payment> {
+    const signed = signedPayment(accepted, payload);
+    return findPayment(this.node, signed, transaction, this.terms.confirmations ?? 1, onBlock);
+  }
+
+  /** Look up whether a payment was taken. */
+  findSettlement(accepted: JsonObject, payload: JsonObject): Promise<Settlement> {
+    return findSettlement(this.node, accepted, payload, this.terms.confirmations ?? 1);
+  }
+
+  /** Return the last block that is not later than a moment, by halving. */
+  async blockAt(second: number): Promise<bigint> {
+    let low = 0n;
+    let high = await this.node.latestBlock();
+    while (low < high) {
+      const middle = (low + high + 1n) / 2n;
+      if ((await this.node.blockTime(middle)) <= second) low = middle;
+      else high = middle - 1n;
+    }
+    return low;
+  }
+
+  private view(signature: string, agent: GlobalAgentId, block: bigint | null): Promise<Uint8Array> {
+    return this.node.call(this.identity.address, signature, bytesOf(BigInt(agent.agent), 32), block);
+  }
+}
+
+const NOTHING = new Uint8Array();
+
+/** The trusted chains, and the files that were loaded. */
+export class Chains {
+  readonly files: FileCache;
+  private readonly readers = new Map<string, ChainReader>();
+
+  /** @param terms The chains, and the terms by which servers and proofs are judged. */
+  constructor(readonly terms: TrustTerms) {
+    this.files = new FileCache(terms.files);
+    for (const chain of terms.chains) {
+      const reader = new ChainReader(chain, terms);
+      if (this.readers.has(reader.chain)) throw new InvalidArgumentError(`${reader.chain} is given twice`);
+      this.readers.set(reader.chain, reader);
+    }
+  }
+
+  /** Return the reader of a chain, or null. */
+  readerOrNull(network: string): ChainReader | null {
+    return this.readers.get(network) ?? null;
+  }
+
+  /** Return the reader of a chain, or refuse. */
+  reader(network: string): ChainReader {
+    const reader = this.readers.get(network);
+    if (!reader) {
+      const trusted = [...this.readers.keys()].join(", ") || "none";
+      throw new TrustError("unsupported_network", `${quoted(network.slice(0, 80))} cannot be checked; known: ${trusted}`);
+    }
+    return reader;
+  }
+
+  /** Return the chain on which a server's identity is checked: that of the payment, unless wallets may be elsewhere. */
+  identityNetwork(info: ReputationInfo | null, network: string): string {
+    const chains = (info?.registrations ?? []).map(({ agent }) => agent.registry.chain as string);
+    if (!this.terms.walletServices || chains.includes(network)) return network;
+    return chains.find((chain) => this.readers.has(chain)) ?? network;
+  }
+
+  /**
+   * Look up whether a payment was taken, and wait for it.
+   *
+   * @param payment The payment payload that was sent.
+   * @param seconds The time to wait for a payment that was not taken yet.
+   */
+  async findSettlement(payment: JsonObject, seconds: number = this.terms.receiptSeconds ?? 15): Promise<Settlement> {
+    const { accepted, payload } = payment;
+    const reader = isObject(accepted) && isObject(payload) ? this.readers.get(asText(accepted["network"])) : undefined;
+    if (!reader) return unknownSettlement("payments of this kind, or on this chain, cannot be looked up");
+    const end = Date.now() + seconds * 1000;
+    for (;;) {
+      try {
+        const settlement = await reader.findSettlement(accepted as JsonObject, payload as JsonObject);
+        const left = end - Date.now();
+        if (settlement.isPaid !== false || settlement.isExpired || left <= 0) return settlement;
+        await pause(Math.min(POLL_MILLISECONDS, left));
+      } catch (error) {
+        if (!(error instanceof NodeError) && !(error instanceof MalformedIdentifierError)) throw error;
+        return unknownSettlement(error.message);
+      }
+    }
+  }
+}
+
+/** The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds. */
+export const POLL_MILLISECONDS = 500;
+
+/** Wait. */
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });
+}
+
+const CACHED = new WeakMap<TrustTerms, Chains>();
+
+/** Return the chains of terms, with one cache of files for the same terms. */
+export function chainsOf(terms: TrustTerms): Chains {
+  const cached = CACHED.get(terms);
+  if (cached) return cached;
+  const chains = new Chains(terms);
+  CACHED.set(terms, chains);
+  return chains;
+}
+
+function builtIn(chainId: number): TrustedChain["registries"] {
+  type Book = Readonly<Record<string, Readonly<Record<string, string>> | undefined>>;
+  const book = (bilateralAddresses as Book)[chainId] ?? (canonicalAddresses as Book)[chainId];
+  const { IdentityRegistry, ReputationRegistry } = book ?? {};
+  return IdentityRegistry && ReputationRegistry ? { IdentityRegistry, ReputationRegistry } : undefined;
+}

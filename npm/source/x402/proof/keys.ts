@@ -1,0 +1,140 @@
+/**
+ * Checks of signatures by the keys of agents.
+ *
+ * A signature of secp256k1 is `r`, `s` and `v` over the 32 bytes of the hash, without any prefix; `v` is 0 or 1 and `s`
+ * is low. A signature of ed25519 is 64 bytes over the same 32 bytes.
+ */
+import { ed25519 } from "@noble/curves/ed25519";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import { sha512 } from "@noble/hashes/sha2";
+import { keccak_256 } from "@noble/hashes/sha3";
+import { hex, isEqual, joined, unbase58, unhex } from "./bytes.js";
+import { checksummed, isEvm } from "./identifiers.js";
+
+/** A key that signs an agent's answers, as its registration file lists it ("Signer Fields"). */
+export interface Signer {
+  /** The key in hexadecimal digits, without 0x. */
+  readonly publicKey: string;
+  readonly algorithm: "ed25519" | "secp256k1";
+  readonly role: "owner" | "delegate" | null;
+  /** The first second in which the key counts, in Unix time. */
+  readonly validFrom: number;
+  /** The first second in which it no longer counts, or null. */
+  readonly validUntil: number | null;
+}
+
+const V: Readonly<Record<number, 0 | 1>> = { 0: 0, 1: 1, 27: 0, 28: 1 };
+
+/**
+ * Check a signature of one key.
+ *
+ * @param digest The 32 bytes that were signed.
+ * @param signature The signature.
+ * @param publicKey The public key in hexadecimal digits.
+ * @param algorithm `secp256k1` or `ed25519`; any other verifies nothing.
+ */
+export function isSignatureOf(digest: Uint8Array, signature: Uint8Array, publicKey: string, algorithm: string): boolean {
+  const key = unhex(publicKey);
+  if (key === null) return false;
+  if (algorithm === "ed25519") return isEd25519(digest, signature, key);
+  const point = algorithm === "secp256k1" ? pointOf(key) : null;
+  return point !== null && recovered(digest, signature).includes(point);
+}
+
+/** Find the first key that made a signature; null if none did. A secp256k1 key is recovered once for all candidates. */
+export function findSigner(digest: Uint8Array, signature: Uint8Array, signers: readonly Signer[]): Signer | null {
+  const points = recovered(digest, signature);
+  const isSigner = (signer: Signer): boolean => {
+    const key = unhex(signer.publicKey);
+    if (key === null) return false;
+    if (signer.algorithm === "ed25519") return isEd25519(digest, signature, key);
+    const point = pointOf(key);
+    return point !== null && points.includes(point);
+  };
+  return signers.find(isSigner) ?? null;
+}
+
+/** Compare a public key with a listed one. A secp256k1 key may be compressed on either side. */
+export function isKey(publicKey: Uint8Array, signer: Signer): boolean {
+  const listed = unhex(signer.publicKey);
+  if (listed === null) return false;
+  if (signer.algorithm === "ed25519") return isEqual(publicKey, listed);
+  const point = pointOf(publicKey);
+  return point !== null && point === pointOf(listed);
+}
+
+/** Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 elsewhere. */
+export function isSignatureOfAccount(
+  digest: Uint8Array,
+  signature: Uint8Array,
+  chain: string,
+  address: string,
+): boolean {
+  if (!isEvm(chain)) return isEd25519(digest, signature, unbase58(address));
+  return recovered(digest, signature).some((point) => addressOf(point) === checksummed(address.toLowerCase()));
+}
+
+/** Return the address of a key, given by its point: 64 bytes in hexadecimal digits. */
+function addressOf(point: string): string {
+  return checksummed(`0x${hex(keccak_256(unhex(point) ?? new Uint8Array()).subarray(12))}`);
+}
+
+/**
+ * Check an ed25519 signature as libsodium does: without the cofactor, in canonical form, and by no key of small order.
+ *
+ * The check of noble multiplies by the cofactor even with `zip215: false`, so that a key with a torsion part could make
+ * signatures that some readers believe and others refuse. The recomputed `R` is compared byte by byte instead.
+ */
+function isEd25519(digest: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
+  if (signature.length !== 64 || key.length !== 32) return false;
+  const r = signature.subarray(0, 32);
+  const s = littleEndian(signature.subarray(32));
+  if (s >= ed25519.CURVE.n) return false;
+  try {
+    const Point = ed25519.ExtendedPoint;
+    const a = Point.fromHex(key);
+    if (a.isSmallOrder() || Point.fromHex(r).isSmallOrder()) return false;
+    const k = littleEndian(sha512(joined(r, key, digest))) % ed25519.CURVE.n;
+    const expected = multiplied(Point.BASE, s).subtract(multiplied(a, k));
+    return isEqual(expected.toRawBytes(), r);
+  } catch {
+    return false; // a point that is not on the curve, or not in canonical form
+  }
+}
+
+type Point = typeof ed25519.ExtendedPoint.BASE;
+
+function multiplied(point: Point, scalar: bigint): Point {
+  return scalar === 0n ? ed25519.ExtendedPoint.ZERO : point.multiplyUnsafe(scalar);
+}
+
+function littleEndian(content: Uint8Array): bigint {
+  return BigInt(`0x${hex(content.slice().reverse())}`);
+}
+
+/** Recover the keys that may have made a secp256k1 signature, as points: one, or two without `v`. */
+function recovered(digest: Uint8Array, signature: Uint8Array): string[] {
+  const v = signature.length === 65 ? V[signature[64] ?? 255] : undefined;
+  const parities = signature.length === 64 ? [0, 1] : v === undefined ? [] : [v];
+  const points = [];
+  for (const parity of parities) {
+    try {
+      const read = secp256k1.Signature.fromCompact(signature.subarray(0, 64)).addRecoveryBit(parity);
+      if (!read.hasHighS()) points.push(hex(read.recoverPublicKey(digest).toRawBytes(false).subarray(1)));
+    } catch {
+      // no key makes this signature
+    }
+  }
+  return points;
+}
+
+/** Return the point of a secp256k1 key, compressed or not, in hexadecimal digits without a prefix. */
+function pointOf(key: Uint8Array): string | null {
+  if (key.length === 65 && key[0] === 4) return hex(key.subarray(1)); // as listed: it may be no point of the curve
+  if (key.length !== 33) return null;
+  try {
+    return hex(secp256k1.ProjectivePoint.fromHex(key).toRawBytes(false).subarray(1));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
+ *
+ * Signers decide whose signature counts, and registrations whose file it is, so these are read strictly: one malformed
+ * entry makes the file unreadable. All other fields are taken as they are.
+ */
+import { MalformedDocumentError } from "../errors.js";
+import { unhex } from "./bytes.js";
+import {
+  agentOf,
+  isEvm,
+  isSameRegistry,
+  parseAccount,
+  type ChainId,
+  type GlobalAgentId,
+} from "./identifiers.js";
+import { decodeObject, isObject, type JsonObject } from "./json.js";
+import type { Signer } from "./keys.js";
+
+/** An agent's registration file, as far as proofs need it. */
+export interface RegistrationFile {
+  /** Its entries in registries; null for one that names no agent. */
+  readonly registrations: readonly (GlobalAgentId | null)[];
+  /** The keys that sign its answers; null if the file has no such field. */
+  readonly signers: readonly Signer[] | null;
+  /** The endpoints of its services named `agentWallet`. */
+  readonly wallets: readonly string[];
+}
+
+/** The name of a service that is a wallet on another chain. */
+const WALLET_SERVICE = "agentWallet";
+
+/**
+ * Read a registration file.
+ *
+ * @param content Its bytes.
+ * @throws {MalformedDocumentError} It is no such file, or a registration or a signer is malformed.
+ */
+export function readRegistrationFile(content: Uint8Array): RegistrationFile {
+  const file = decodeObject(content, true);
+  return {
+    registrations: (entriesOf(file, "registrations") ?? []).map(registrationOf),
+    signers: entriesOf(file, "signers")?.map(signerOf) ?? null,
+    wallets: walletsOf(file),
+  };
+}
+
+/** Tell whether the file is of an agent. Addresses of EVM chains may be in any case. */
+export function isOfAgent(file: RegistrationFile, agent: GlobalAgentId): boolean {
+  return file.registrations.some(
+    (entry) => entry !== null && entry.agent === agent.agent && isSameRegistry(entry.registry, agent.registry),
+  );
+}
+
+/** Return the keys that count at a moment, in Unix seconds. */
+export function validSigners(file: RegistrationFile, second: number): Signer[] {
+  return (file.signers ?? []).filter(
+    (signer) => signer.validFrom <= second && (signer.validUntil === null || second < signer.validUntil),
+  );
+}
+
+/** Return the wallet on a chain that the file names among its services; empty if it names none. */
+export function serviceWallet(file: RegistrationFile, chain: ChainId): string {
+  for (const endpoint of file.wallets) {
+    try {
+      const account = parseAccount(endpoint);
+      if (account.chain === chain) return account.address;
+    } catch {
+      // a malformed service is none
+    }
+  }
+  return "";
+}
+
+function entriesOf(file: JsonObject, name: string): JsonObject[] | null {
+  const value = Object.hasOwn(file, name) ? file[name] : undefined;
+  if (value === null || value === undefined) return null;
+  if (!Array.isArray(value)) throw new MalformedDocumentError(`${name} is not a list`);
+  return value.map((entry, at) => {
+    if (!isObject(entry)) throw new MalformedDocumentError(`${name}.${at} is not an object`);
+    return entry;
+  });
+}
+
+function registrationOf(entry: JsonObject, at: number): GlobalAgentId | null {
+  const { agentRegistry: registry, agentId } = entry;
+  const isWhole = (typeof agentId === "number" && Number.isInteger(agentId)) || typeof agentId === "bigint";
+  if (typeof registry !== "string" || !(isWhole || typeof agentId === "string" || (agentId ?? null) === null)) {
+    throw new MalformedDocumentError(`registrations.${at} is malformed`);
+  }
+  try {
+    const account = parseAccount(registry, false);
+    const prefix = `${account.chain}:`;
+    const text = String(agentId);
+    return agentOf(account, !isEvm(account.chain) && text.startsWith(prefix) ? text.slice(prefix.length) : text);
+  } catch {
+    return null;
+  }
+}
+
+function signerOf(entry: JsonObject, at: number): Signer {
+  const { publicKey, algorithm, validFrom, validUntil, role = null, comment = null } = entry;
+  const fail = (problem: string): never => {
+    throw new MalformedDocumentError(`signers.${at}.${problem}`);
+  };
+  const key = typeof publicKey === "string" ? unhex(publicKey) : null;
+  if (typeof publicKey !== "string" || key === null) {
+    return fail("publicKey: expected hexadecimal digits in pairs, without 0x");
+  }
+  if (algorithm !== "ed25519" && algorithm !== "secp256k1") return fail("algorithm: expected ed25519 or secp256k1");
+  if (role !== null && role !== "owner" && role !== "delegate") return fail("role: expected owner or delegate");
+  if (comment !== null && typeof comment !== "string") return fail("comment: not a text");
+  const isPoint = (key.length === 33 && (key[0] === 2 || key[0] === 3)) || (key.length === 65 && key[0] === 4);
+  if (algorithm === "ed25519" ? key.length !== 32 : !isPoint) return fail(`publicKey: not a key of ${algorithm}`);
+  if (!Object.hasOwn(entry, "validUntil")) return fail("validUntil: missing");
+  const isSecond = (value: unknown): value is number | bigint =>
+    (typeof value === "number" || typeof value === "bigint") && value >= 0;
+  if (!isSecond(validFrom)) return fail("validFrom: not a whole number");
+  if (validUntil !== null && !isSecond(validUntil)) return fail("validUntil: not a whole number, or null");
+  const until = validUntil === null ? null : Number(validUntil);
+  return { publicKey, algorithm, role, validFrom: Number(validFrom), validUntil: until };
+}
+
+/** Return the endpoints of wallet services, by the present names and those that files give them instead. */
+function walletsOf(file: JsonObject): string[] {
+  const listed = [file["services"], file["endpoints"]].find((value) => Array.isArray(value));
+  if (!Array.isArray(listed)) return [];
+  return listed.slice(0, 500).flatMap((entry) => {
+    if (!isObject(entry)) return [];
+    const name = firstText(entry, "name", "type", "protocol", "kind");
+    const endpoint = firstText(entry, "endpoint", "url", "uri", "value", "href");
+    return name === WALLET_SERVICE && endpoint !== null ? [endpoint] : [];
+  });
+}
+
+function firstText(entry: JsonObject, ...names: readonly string[]): string | null {
+  const value = names.map((name) => entry[name]).find((part) => typeof part === "string");
+  return typeof value === "string" ? value : null;
+}
+

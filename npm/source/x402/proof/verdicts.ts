@@ -1,0 +1,147 @@
+/** A paid exchange as its client saw it, and the outcome of each check of its proof. */
+import type { CheckCode } from "../codes.js";
+import { asText } from "../errors.js";
+import { isObject, type JsonObject } from "./json.js";
+import type { Signer } from "./keys.js";
+import { profileAmong, type AgentRegistration, type InteractionData, type Profile } from "./messages.js";
+import type { Payment } from "./payments.js";
+
+/** The checks of a proof, in the order in which they are made. */
+export const CHECKS = [
+  "settlement",
+  "interaction",
+  "agent",
+  "network",
+  "task_ref",
+  "interaction_hash",
+  "payment",
+  "pay_to",
+  "registration_file",
+  "signers",
+  "signature",
+] as const;
+
+/** The name of a check. */
+export type CheckName = (typeof CHECKS)[number];
+
+/** The outcome of a check. A check that was not possible is never a passed one. */
+export type Outcome = "passed" | "failed" | "unchecked";
+
+/** One check of a proof. */
+export interface Check {
+  readonly name: CheckName;
+  readonly outcome: Outcome;
+  /** The reason why it did not pass, for programs; empty if it passed. */
+  readonly code: CheckCode | "";
+  /** The reason for people; empty if it passed. Words of strangers are escaped. */
+  readonly problem: string;
+  /** The path of the field that is missing or invalid; empty for other reasons. */
+  readonly field: string;
+}
+
+/** A paid exchange as its client saw it. */
+export interface PaidExchange {
+  /** The payment payload that the client sent. */
+  readonly payment: JsonObject;
+  /** `PAYMENT-RESPONSE`, decoded; null if it is missing or malformed. */
+  readonly settlement: JsonObject | null;
+  /** The request's body, decoded; empty if it has none. */
+  readonly request: Uint8Array;
+  /** The response's body, decoded; null if it cannot be decoded. */
+  readonly response: Uint8Array | null;
+  /** Method and URL, such as `GET https://agent.example/weather`. */
+  readonly target?: string;
+  /** True if the server has not kept the body of an answer that was fetched again, only its proof. */
+  readonly isBodyLost?: boolean;
+  /** The status of an error without `PAYMENT-RESPONSE` after which the server does not settle; null otherwise. */
+  readonly unpaidStatus?: number | null;
+}
+
+/** All that was found out about one paid answer. Feedback needs nothing else. */
+export interface Verification {
+  /** True if every check passed. */
+  readonly isVerified: boolean;
+  /** Each check with its outcome, in order. */
+  readonly checks: readonly Check[];
+  /** A line for each check that did not pass; one in all if nothing was paid. */
+  readonly problems: readonly string[];
+  /** The agent that the server declared on the payment's network, if its registry is on the allow-list. */
+  readonly registration: AgentRegistration | null;
+  /** The agent as text, such as `eip155:8453:0x8004…#247`. */
+  readonly agent: string | null;
+  /** The statement; null if there is none, or it is malformed. */
+  readonly interaction: InteractionData | null;
+  /** The payment; null if it was not found. */
+  readonly payment: Payment | null;
+  /** The key that made the signature; null if none was found. */
+  readonly signer: Signer | null;
+  /** The agent's wallet if it made the signature instead of a listed key. */
+  readonly walletSigner: string | null;
+  /** True if keys and file are judged at the payment's block, not now. */
+  readonly isHistorical: boolean;
+  /** The key of the statement's profile. */
+  readonly profile: string;
+  /** The exchange. */
+  readonly paid: PaidExchange;
+  /** The same answer judged now, if this is a historical verification. */
+  readonly now: Verification | null;
+  /** Facts beside the outcome: forms that deviate and are accepted. */
+  readonly remarks: readonly string[];
+}
+
+/** Return one check. A check that was never made is unchecked. */
+export function checkOf(verification: Pick<Verification, "checks">, name: CheckName): Check {
+  const missing: Check = { name, outcome: "unchecked", code: "not_made", problem: "the check was not made", field: "" };
+  return verification.checks.find((check) => check.name === name) ?? missing;
+}
+
+/** Return the lines for the checks that did not pass. */
+export function problemsOf(checks: readonly Check[], unpaidStatus: number | null): string[] {
+  const settlement = checkOf({ checks }, "settlement");
+  if (settlement.code === "nothing_paid") return [settlement.problem];
+  if (unpaidStatus !== null) {
+    return [`nothing was paid: the server answers ${unpaidStatus} without a settlement`];
+  }
+  return checks.filter(({ outcome }) => outcome !== "passed").map(({ name, problem }) => `${name}: ${problem}`);
+}
+
+/** Return the terms that the client accepted. */
+export function acceptedOf(paid: PaidExchange): JsonObject {
+  return objectOf(paid.payment, "accepted");
+}
+
+/** Return the part of the payment that is signed, and its signature. */
+export function payloadOf(paid: PaidExchange): JsonObject {
+  return objectOf(paid.payment, "payload");
+}
+
+/** Return the network on which the client paid. */
+export function networkOf(paid: PaidExchange): string {
+  const network = acceptedOf(paid)["network"];
+  return asText(network ?? "None");
+}
+
+/** Return the profile of the server's statement; that of its declaration if there is no statement. */
+export function profileOf(paid: PaidExchange): Profile {
+  return profileAmong(paid.settlement?.["extensions"], paid.payment["extensions"]);
+}
+
+/** Return the server's declaration, as the client sent it back. */
+export function declarationOf(paid: PaidExchange): unknown {
+  const extensions = paid.payment["extensions"];
+  const { key } = profileOf(paid);
+  return isObject(extensions) && Object.hasOwn(extensions, key) ? extensions[key] : null;
+}
+
+/** Return the request's path and query, without the method and the host. */
+export function pathAndQuery(paid: PaidExchange): string {
+  const url = (paid.target ?? "").replace(/^[^ ]* ?/, "");
+  const parts = /^(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?:\/\/[^/?#]*)?([^?#]*)(\?[^#]*)?/.exec(url);
+  const query = parts?.[2] ?? "";
+  return (parts?.[1] || "/") + (query === "?" ? "" : query);
+}
+
+function objectOf(fields: JsonObject, name: string): JsonObject {
+  const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  return isObject(value) ? value : {};
+}

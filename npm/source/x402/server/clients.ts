@@ -1,0 +1,109 @@
+/** The gate before a service: decline clients that this server has rated badly, before their payment is settled. */
+import { InvalidMessageError, NodeError, X402Error } from "../errors.js";
+import { bigintOf, bytesOf, joined } from "../proof/bytes.js";
+import { chainsOf, type TrustTerms } from "../proof/chains.js";
+import { agentText, checksummed, isSameRegistry, type GlobalAgentId } from "../proof/identifiers.js";
+import type { JsonObject } from "../proof/json.js";
+import { clientAgentOf, REPUTATION_8004 } from "../proof/messages.js";
+import { addressOf } from "../proof/node.js";
+import { payerOf } from "../proof/payments.js";
+import type { VerifiedClient } from "./exchange.js";
+
+/** The clients that a server serves. */
+export interface ClientTerms {
+  /** The chains with the registries of clients. Clients of other registries are declined. */
+  readonly trust: TrustTerms;
+  /** The server's agent, by which clients are rated. */
+  readonly server: bigint | number;
+  /** The lowest rating that this server gave a client which it serves, 0 to 100. */
+  readonly minimum: number;
+  /** False to serve only clients that this server has rated; true unless given. */
+  readonly newcomers?: boolean;
+  /** True to serve clients that claim no agent; false unless given. */
+  readonly anonymous?: boolean;
+}
+
+/** The reasons to decline a client. */
+export type ClientCode =
+  | "anonymous_client"
+  | "cannot_check"
+  | "invalid_client_agent"
+  | "low_rating"
+  | "not_the_client_agent"
+  | "unknown_registry"
+  | "unrated_client"
+  | "unsupported_network";
+
+/** A client is declined: 403 with the code and the reason, and nothing is settled. */
+export class DeclinedClientError extends X402Error {
+  declare readonly code: ClientCode;
+
+  /**
+   * @param code The reason, for programs.
+   * @param message The reason, for people.
+   */
+  constructor(code: ClientCode, message: string) {
+    super(code, message);
+  }
+}
+
+/**
+ * Check the client of a payment. The payment itself proves that the client is its payer, once it is verified.
+ *
+ * @param terms The clients that are served.
+ * @param payment The payment payload.
+ * @returns The client's standing; null if it claims no agent.
+ * @throws {DeclinedClientError} It is not served.
+ */
+export async function checkClient(terms: ClientTerms, payment: JsonObject): Promise<VerifiedClient | null> {
+  const claim = claimOf(payment["extensions"]);
+  if (claim === null) {
+    if (terms.anonymous) return null;
+    throw new DeclinedClientError("anonymous_client", "this service is for clients that are agents");
+  }
+  const client = await standingOf(terms, claim, payerOf((payment["payload"] ?? {}) as JsonObject) ?? "");
+  if (client.rating === null && terms.newcomers === false) {
+    throw new DeclinedClientError("unrated_client", `${agentText(claim)} has no rating from this service`);
+  }
+  if (client.rating !== null && client.rating < terms.minimum) {
+    throw new DeclinedClientError("low_rating", `the rating ${client.rating} is below the minimum ${terms.minimum}`);
+  }
+  return client;
+}
+
+function claimOf(extensions: unknown): GlobalAgentId | null {
+  try {
+    return clientAgentOf((extensions as JsonObject | undefined)?.[REPUTATION_8004]);
+  } catch (error) {
+    if (error instanceof InvalidMessageError) throw new DeclinedClientError("invalid_client_agent", error.message);
+    throw error;
+  }
+}
+
+async function standingOf(terms: ClientTerms, agent: GlobalAgentId, payer: string): Promise<VerifiedClient> {
+  const network = agent.registry.chain;
+  const chains = chainsOf(terms.trust);
+  const reader = chains.readerOrNull(network);
+  if (!reader) throw new DeclinedClientError("unsupported_network", `${network} has no ratings of clients`);
+  const { identity, reputation } = reader.registries;
+  if (!isSameRegistry(agent.registry, identity)) {
+    throw new DeclinedClientError("unknown_registry", `${agentText(agent)} is not on the allow-list`);
+  }
+  const token = bytesOf(BigInt(agent.agent), 32);
+  try {
+    const [owner, wallet, rated] = await Promise.all([
+      reader.node.call(identity.address, "ownerOf(uint256)", token),
+      reader.node.call(identity.address, "getAgentWallet(uint256)", token),
+      reader.node.call(reputation.address, "getClientRating(uint256,uint256)", joined(token, bytesOf(BigInt(terms.server), 32))),
+    ]);
+    const speakers = [owner, wallet].map((data) => checksummed(addressOf(data)));
+    if (!speakers.includes(payer)) {
+      throw new DeclinedClientError("not_the_client_agent", `${payer} is neither wallet nor owner of ${agentText(agent)}`);
+    }
+    const rating = bigintOf(rated.subarray(0, 32)) ? Number(bigintOf(rated.subarray(32, 64))) : null;
+    return { agent, owner: speakers[0] ?? "", payer, rating };
+  } catch (error) {
+    if (error instanceof NodeError) throw new DeclinedClientError("cannot_check", `${error.message}`);
+    throw error;
+  }
+}

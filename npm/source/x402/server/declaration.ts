@@ -1,0 +1,104 @@
+/** The declarations of a route's extensions. */
+import { bilateralAddresses, canonicalAddresses } from "../../addresses.js";
+import { InvalidArgumentError } from "../errors.js";
+import type { JsonObject } from "../proof/json.js";
+import { PROFILE_8004, REPUTATION_8004 } from "../proof/messages.js";
+
+/** An agent that sells. */
+export interface AgentOptions {
+  readonly chainId: number;
+  readonly agentId: bigint | number;
+  /** The agent's registries; the built-in ones of the chain unless given. */
+  readonly registries?: { readonly IdentityRegistry: string; readonly ReputationRegistry: string };
+  /** The URL of the service. */
+  readonly endpoint?: string;
+  /** The URL of a service that sends signed feedback and pays the gas. */
+  readonly feedbackAggregator?: string;
+  /** True to deliver an answer for which a route of the scheme `upto` charges nothing, without a proof. */
+  readonly freeAnswers?: boolean;
+}
+
+/** An agent with its declaration for `extensions` of a route. */
+export interface SellingAgent {
+  readonly chainId: number;
+  readonly agentId: bigint;
+  /** The declaration, with `payment-identifier`, by which clients fetch lost answers. */
+  readonly declaration: Record<string, unknown>;
+}
+
+/**
+ * Describe the agent that sells.
+ *
+ * @param options The agent, and the options of its declaration.
+ * @throws {InvalidArgumentError} The chain has no built-in registries, and none are given.
+ * @throws {InvalidMessageError} A field is malformed.
+ */
+export function agent(options: AgentOptions): SellingAgent {
+  const { chainId, endpoint, feedbackAggregator, freeAnswers } = options;
+  const registries = options.registries ?? builtIn(chainId);
+  if (!registries) throw new InvalidArgumentError(`chain ${chainId} has no built-in registries: give them`);
+  const agentId = BigInt(options.agentId);
+  const info = {
+    version: "1.0.0",
+    registrations: [
+      {
+        agentRegistry: `eip155:${chainId}:${registries.IdentityRegistry}`,
+        agentId: agentId.toString(),
+        reputationRegistry: `eip155:${chainId}:${registries.ReputationRegistry}`,
+      },
+    ],
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(feedbackAggregator === undefined ? {} : { feedbackAggregator }),
+    ...(freeAnswers ? { freeAnswers } : {}),
+  };
+  PROFILE_8004.infoOf({ info });
+  const declaration = {
+    [REPUTATION_8004]: { info, schema: SCHEMA },
+    "payment-identifier": { info: { required: false }, schema: IDENTIFIER_SCHEMA },
+  };
+  return { chainId, agentId, declaration };
+}
+
+type Book = Readonly<Record<string, Readonly<Record<string, string>> | undefined>>;
+
+function builtIn(chainId: number): AgentOptions["registries"] {
+  const { IdentityRegistry, ReputationRegistry } =
+    (bilateralAddresses as Book)[chainId] ?? (canonicalAddresses as Book)[chainId] ?? {};
+  return IdentityRegistry && ReputationRegistry ? { IdentityRegistry, ReputationRegistry } : undefined;
+}
+
+const TEXT = { type: "string" };
+const URI = { type: "string", format: "uri" };
+const DRAFT = "https://json-schema.org/draft/2020-12/schema";
+const NAMES = ["agentRegistry", "agentId", "reputationRegistry"];
+
+/** The schema of the specification, as Python's declaration has it. */
+const SCHEMA: JsonObject = {
+  $schema: DRAFT,
+  type: "object",
+  properties: {
+    version: { type: "string", pattern: "^\\d+\\.\\d+\\.\\d+$" },
+    registrations: {
+      type: "array",
+      minItems: 1,
+      items: {
+        type: "object",
+        properties: { agentRegistry: TEXT, agentId: TEXT, reputationRegistry: TEXT },
+        required: NAMES,
+      },
+    },
+    endpoint: URI,
+    feedbackAggregator: URI,
+  },
+  required: ["version", "registrations"],
+};
+
+const IDENTIFIER_SCHEMA: JsonObject = {
+  $schema: DRAFT,
+  type: "object",
+  properties: {
+    required: { type: "boolean" },
+    id: { type: "string", minLength: 16, maxLength: 128, pattern: "^[a-zA-Z0-9_-]+$" },
+  },
+  required: ["required"],
+};

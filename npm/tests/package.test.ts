@@ -1,0 +1,67 @@
+/** The package as bundlers see it: sizes, platforms, and what its parts may use. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { describe, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const manifest = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
+const KB = 1000;
+
+/** Bundle an export for browsers, and return the bytes after compression. */
+async function size(contents: string, external: string[] = []): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: `${ROOT}source`, loader: "ts" },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    external,
+  });
+  return gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
+}
+
+const sources = readdirSync(`${ROOT}source`, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+
+test("every export has a source", () => {
+  const missing = Object.values<{ default?: string } | string>(manifest.exports)
+    .flatMap((target) => (typeof target === "string" ? [] : [target.default ?? ""]))
+    .map((file) => file.replace("./dist/", "source/").replace(/\.js$/, ".ts"))
+    .filter((file) => !existsSync(`${ROOT}${file}`));
+  expect(missing).toEqual([]);
+});
+
+describe("sizes after compression (T10)", () => {
+  const x402 = 'export * from "./x402/index.js"';
+  const others = ["@noble/*", "@x402/core/*", "viem", "viem/*", "openapi-fetch"];
+  test.each([
+    ["x402, own code", x402, others, 31 * KB],
+    ["x402 with noble", x402, ["@x402/core/*", "viem", "viem/*", "openapi-fetch"], 51 * KB],
+    ["x402 with everything", x402, [], 75 * KB],
+    ["verify alone", 'export { verify } from "./x402/index.js"', others, 23 * KB],
+  ])("%s", async (_name, contents, external, most) => {
+    expect(await size(contents, external)).toBeLessThan(most);
+  });
+});
+
+describe("platforms (T11)", () => {
+  const portable = sources.filter((name) => !/server\/(express|next|index)|server\//.test(name));
+
+  test.each(portable)("%s uses nothing of Node", (name) => {
+    const code = readFileSync(`${ROOT}source/${name}`, "utf8").replace(/\/\*[^]*?\*\/|\/\/.*/g, "");
+    expect(code.match(/\bBuffer\b|\bprocess\.|from "node:|require\(/g)).toBeNull();
+  });
+
+  test("a file that is imported does no work", () => {
+    expect(manifest.sideEffects).toBe(false);
+    expect(manifest.type).toBe("module");
+  });
+
+  test("no code of a package with scripts is needed at run time (T21)", () => {
+    expect(Object.keys(manifest.dependencies).length).toBeLessThanOrEqual(3);
+    expect(manifest.scripts).toBeUndefined();
+  });
+});

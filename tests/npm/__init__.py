@@ -1,0 +1,1 @@
+"""The Python side of the tests of the npm package: sellers that TypeScript buys from."""
