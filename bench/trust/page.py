@@ -93,7 +93,7 @@ def bracketed(triple: Any) -> str:
     if not limits or limits[0] == limits[1]:
         return f"{value:.3f}"
     low, high = limits
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{value:.3f} [{max(low, 0):.3f}, {min(high, 1):.3f}]"
 
 
 def _error(values: list[float]) -> float:

@@ -59,7 +59,7 @@ def test_worlds_in_which_nothing_is_flagged_show_no_verdict(figures, empty):
 def test_precision_is_of_the_worlds_in_which_something_is_flagged():
     ours = {"precision": [1.0, 1.0, 0.0], "recall": [0.0, 0.0, 0.0], "false positives": [0.0, 0.0, 0.013]}
     assert precise(of_flagged(ours, "precision")) == "0.000 (1 of 3 worlds)"
-    assert precise([1.0, 0.5]) == "0.750 [-2.427, 3.927]"
+    assert precise([1.0, 0.5]) == "0.750 [0.000, 1.000]"
 
 
 def test_a_first_run_shows_whom_it_flagged(figures):

@@ -27,7 +27,7 @@ from tests.checks.ledger import account
 
 SOLID = Standing(
     side=Side.SERVER, agent_id=1, status=Status.OK, rating=85.0, lower=75.0, upper=92.0,
-    effective_raters=8.0, raters=10, payments=20, paid=30.0, first_at=0, last_at=1, evidence_cost=12.5,
+    effective_raters=8.0, raters=10, payments=20, paid=30.0, first_at=0, last_at=1, evidence_cost=3.75,
 )  # fmt: skip
 HELD = replace(SOLID, status=Status.HELD_BACK)
 THIN = replace(SOLID, status=Status.THIN, rating=None, lower=0.0, upper=100.0, raters=0, evidence_cost=0.0)
@@ -42,7 +42,7 @@ FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters."
     ("standing", "limit"),
     [
         (SOLID, Limit(50.0, Ground.EVIDENCE)),
-        (replace(SOLID, evidence_cost=0.1), Limit(1.0, Ground.EVIDENCE)),
+        (replace(SOLID, evidence_cost=0.05), Limit(1.0, Ground.EVIDENCE)),
         (THIN, Limit(1.0, Ground.EVIDENCE)),
         (replace(THIN, rating=30.0, raters=1, evidence_cost=9.0), Limit(1.0, Ground.EVIDENCE)),
         (CONTESTED, Limit(1.0, Ground.CONTESTED)),
@@ -117,11 +117,11 @@ def test_strict_policy_declines_what_is_uncertain(standing, verdict):
 
 
 def test_strict_policy_accepts_a_rating_that_is_high_for_sure():
-    assert judged(SOLID, "12.5", Policy(name="strict", minimum_raters=2)).verdict is Verdict.ACCEPT
-    assert judged(SOLID, "12.51", Policy(name="strict", minimum_raters=2)).verdict is Verdict.DECLINE
+    assert judged(SOLID, "3.75", Policy(name="strict", minimum_raters=2)).verdict is Verdict.ACCEPT
+    assert judged(SOLID, "3.76", Policy(name="strict", minimum_raters=2)).verdict is Verdict.DECLINE
 
 
-@pytest.mark.parametrize(("share", "most"), [("0.01", "1250"), ("1", "12.5"), ("100", "1")])
+@pytest.mark.parametrize(("share", "most"), [("0.01", "375"), ("1", "3.75"), ("100", "1")])
 def test_share_of_the_stake_that_evidence_must_have_cost_is_the_policys(share, most):
     policy = Policy(minimum_evidence=Decimal(share))
     assert judged(SOLID, most, policy).verdict is Verdict.ACCEPT

@@ -660,12 +660,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 4, 5, 7, 7, 7, 7)
+  AND agent.agent_id IN (1, 3, 5, 7, 8, 8, 8, 8)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 4, 5, 7)
+  AND standing.agent_id IN (1, 3, 5, 7, 8)
   AND standing.side = 'server'
 
 -- agents: order=registered&active=true
