@@ -20,7 +20,7 @@ from bilateral.index.operating.settings import ChainSettings, IndexSettings
 from bilateral.index.payments.tables import channel, channel_fund, payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.standing import tables as schema
-from bilateral.index.standing.analysis import Analyst, Refresher, analyse
+from bilateral.index.standing.analysis import Analyst, analyse
 from bilateral.index.standing.inputs import read_tables
 from bilateral.index.standing.proofs import ClaimedTransactions, Proofs, Senders
 from simulation.events import Log, encoded
@@ -268,23 +268,3 @@ def test_a_proof_is_foreign_only_if_every_transfer_of_its_transaction_can_be_rea
     accounts = {1: {"wallet"}, 4: {"client", "client's wallet"}}
     proofs = Proofs([(7, 2, "0xAB")], payments(("stranger", "wallet", 1)), accounts, claimed)
     assert proofs.of(7, 2, "client", 1) is None
-
-
-def test_a_buyer_whose_payment_shares_a_transaction_is_not_accused_and_a_thief_is(engine, event_chain, story, catch_up):
-    """The index has one payment of the transaction. The other one went to a wallet that it does not know."""
-    world = story(event_chain)
-    honest, thief = account("pays a wallet that is not listed"), account("thief")
-    block = world.mine(world.pay(CLIENTS[0], owner(1), DOLLAR), world.pay(honest, account("till"), DOLLAR))
-    (transaction,) = world.chain.rpc("eth_getBlockByNumber", hex(block), False)["transactions"]
-    for client, agent in ((honest, 2), (thief, 1)):
-        world.mine(feedback(agent, client, 80, {"proofOfPayment": {"txHash": transaction}}))
-    catch_up(workers=1)
-    refresher = Refresher(engine, {KEY.chain_id: (event_chain.url,)})
-    while refresher.refresh():
-        pass
-    with snapshot(engine) as connection:
-        is_foreign = schema.finding.c.sentence.contains("a payment that is not theirs")
-        findings = select(schema.finding.c.finding_id).where(is_foreign)
-        member = schema.finding_member.c
-        query = select(member.account).where(member.finding_id.in_(findings), member.part == "actor")
-        assert connection.execute(query).scalars().all() == [thief]
