@@ -74,4 +74,6 @@ def limit_of(
         return Limit(0.0, Ground.SHARED_TRIAL)
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
-    return Limit(trial if is_low else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)
+    # Whoever bought nothing elsewhere can lower a rating, but no bound.
+    is_doubtful = is_low and standing.lower < minimum
+    return Limit(trial if is_doubtful else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)
