@@ -223,10 +223,11 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_usual(suspicion) ** 2 >= _TELLING)[rater] & ~suspicion.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    voices = _voices(context, rows[telling], values, (trust * credence.solid())[telling])
+    solid = credence.solid()
+    voices = _voices(context, rows[telling], values, (trust * solid)[telling])
     trust *= _persistence(voices, subject, telling, percent, minimum, float(opinions.ts.max(initial=0.0)))
-    proof = Groups.by(subject, size).sums(trust * credence.solid() * (percent < LEAST_RATING))
-    del telling, voices, values
+    proof = Groups.by(subject, size).sums(trust * solid * (percent < LEAST_RATING))
+    del telling, voices, values, solid
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
