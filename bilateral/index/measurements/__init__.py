@@ -1,0 +1,1 @@
+"""Measurements of endpoints by watchtowers: who answers, since when, and what changed."""
