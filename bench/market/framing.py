@@ -131,7 +131,8 @@ def demand(market: Market, policy: Policy, heard: Array, needs: int = _NEEDS) ->
     score, limit = policy.answer(market).of(len(market.log.agents))
     market.random = np.random.default_rng(17)
     heard = np.concatenate([heard, np.zeros(len(score) - len(heard))])
-    return np.sum([_revenue(market, score, limit, heard, needs // _DAYS) for _ in range(_DAYS)], axis=0)
+    days = [_revenue(market, score, limit, heard, needs // _DAYS) for _ in range(_DAYS)]
+    return np.asarray(np.sum(days, axis=0))
 
 
 def _revenue(market: Market, score: Array, limit: Array, heard: Array, needs: int) -> Array:
