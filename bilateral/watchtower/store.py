@@ -14,7 +14,7 @@ from bilateral.core.identifiers import AgentId
 from bilateral.index.log.database import connect_engine, snapshot
 from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.measurements.values import Change, Current, Outcome, Protocol, Target
-from bilateral.watchtower.tables import change, day, endpoint, endpoint_agent, hour, metadata, probe, setting
+from bilateral.watchtower.tables import change, day, endpoint, endpoint_agent, host, hour, metadata, probe, setting
 from bilateral.watchtower.totals import DAY, HOUR, Totals, add_histograms, histogram_of, packed, unpacked
 
 
@@ -61,9 +61,11 @@ class Store:
 
     engine: Engine
 
-    def save(self, results: Sequence[Result]) -> None:
-        """Store results in one transaction. A result that is there already changes nothing."""
+    def save(self, results: Sequence[Result], hosts: Sequence[dict[str, Any]] = ()) -> None:
+        """Store results, and rows of hosts, in one transaction. A result that is there already counts once."""
         with self.engine.begin() as connection:
+            for row in hosts:
+                _upsert(connection, host, ("host",), [row])
             keys = select(probe.c.round, probe.c.endpoint, probe.c.vantage).where(
                 probe.c.round.in_({result.round for result in results}),
                 probe.c.endpoint.in_({result.number for result in results}),
@@ -124,12 +126,25 @@ class Store:
                 found.setdefault(bytes(row.endpoint_id), []).append(AgentId.parse(row.agent))
         return found
 
+    def listed(self) -> list[sa.Row[Any]]:
+        """Return the rows of the endpoints that are listed now."""
+        with snapshot(self.engine) as connection:
+            return list(connection.execute(select(endpoint).where(endpoint.c.is_listed)))
+
+    def hosts(self) -> dict[str, sa.Row[Any]]:
+        """Return the rows of hosts by their names."""
+        with snapshot(self.engine) as connection:
+            return {row.host: row for row in connection.execute(select(host))}
+
+    def last_stamp(self) -> int:
+        """Return the time of the last probe that measured something; 0 without one."""
+        with snapshot(self.engine) as connection:
+            return connection.execute(select(sa.func.max(endpoint.c.probed_at))).scalar_one() or 0
+
     def targets(self) -> list[Target]:
         """Return the endpoints that are listed now."""
         agents = self.agents()
-        with snapshot(self.engine) as connection:
-            rows = connection.execute(select(endpoint).where(endpoint.c.is_listed)).all()
-        return [target_of(row, agents.get(bytes(row.endpoint_id), ())) for row in rows]
+        return [target_of(row, agents.get(bytes(row.endpoint_id), ())) for row in self.listed()]
 
     def currents(self, vantage: str, since: int = 0) -> list[Current]:
         """Return the state of each endpoint that was probed since a time."""
