@@ -39,7 +39,7 @@ REACHABLE = frozenset({Outcome.UP, Outcome.GATED, Outcome.DEGRADED})
 
 
 def endpoint_id(protocol: Protocol, url: str) -> bytes:
-    """Return the 32 bytes that identify an endpoint for all watchtowers: the hash of its protocol and normalized URL."""
+    """Return the 32 bytes that identify an endpoint for all watchtowers, by its protocol and normalized URL."""
     return hashlib.sha256(f"{protocol}\n{url}".encode()).digest()
 
 
