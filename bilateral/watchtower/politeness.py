@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from socket import EAI_AGAIN, gaierror
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -160,6 +161,26 @@ def is_permitted(robots: str, url: str) -> bool:
     parser = RobotFileParser()
     parser.parse(robots.splitlines())
     return parser.can_fetch(AGENT, url)
+
+
+class OptOuts:
+    """The operator's list of those who asked not to be measured. A change of its file counts at once.
+
+    Args:
+        path: The file, with a URL, host or domain a line; None for an empty list.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._read_at = 0
+        self._entries: tuple[str, ...] = ()
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return the entries."""
+        if self._path is not None and (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
+            lines = (line.partition("#")[0].strip() for line in self._path.read_text().splitlines())
+            self._entries, self._read_at = tuple(filter(None, lines)), changed_at
+        return self._entries
 
 
 def is_listed(url: str, entries: Iterable[str]) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from bilateral.index.measurements.values import REACHABLE, Outcome, Target
 from bilateral.watchtower.clocks import SYSTEM, Clocks, Timekeeper
+from bilateral.watchtower.drift import compare, is_unconfirmed
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_listed, is_permitted
 from bilateral.watchtower.requests import Requests
@@ -74,6 +75,7 @@ class Endpoint:
     round: int | None
     deep_at: int | None
     facts: dict[str, Any]
+    memory: dict[str, Any]
     due: float = 0.0
     due_wall: float = 0.0
     failed: Probe | None = None
@@ -82,6 +84,9 @@ class Endpoint:
 
 class Watchtower:
     """A watchtower that runs.
+
+    Attributes:
+        is_outdated: True if the endpoints of the database are others by now.
 
     Args:
         store: Its database.
@@ -115,6 +120,7 @@ class Watchtower:
 
     def refresh(self) -> None:
         """Take the endpoints that are listed now. Those that were due while nobody looked are due at once."""
+        self.is_outdated = False
         rows = self.store.listed()
         per_host: dict[str, float] = {}
         for row in rows:
@@ -137,6 +143,8 @@ class Watchtower:
     def step(self) -> float:
         """Do what is due, and return the seconds until something may be due again."""
         self._stalls += self.time.tick()
+        if self.is_outdated:
+            self.refresh()
         while not self._done.empty():
             self._take(*self._done.get())
         self._check()
@@ -145,6 +153,22 @@ class Watchtower:
         soonest = [self._due[0][0]] if self._due else []
         soonest += [max(self._next_start, self._ready[0][0])] if self._ready else []
         return min(_LONGEST_WAIT, max(0.0, min(soonest, default=_LONGEST_WAIT) - self.time.now))
+
+    @property
+    def is_complete(self) -> bool:
+        """True if each endpoint was probed."""
+        return all(entry.round is not None or entry.failed is not None for entry in self.endpoints.values())
+
+    @property
+    def waiting(self) -> int:
+        """The endpoints that are due and not asked yet."""
+        return sum(len(host.waiting) for host in list(self.hosts.values()))
+
+    @property
+    def lag(self) -> float:
+        """The seconds for which the first of them has been due."""
+        hosts = [host.waiting[0].due for host in list(self.hosts.values()) if host.waiting]
+        return max(0.0, self.time.now - min(hosts, default=self.time.now))
 
     def wait(self, seconds: float) -> None:
         """Wait for a result, so many seconds at most."""
@@ -320,16 +344,19 @@ class Watchtower:
         turn = int(endpoint.due_wall // interval) * interval
         passed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
+        changes = [] if change is None else [change]
         values: dict[str, Any] = {"round": turn, **condition.values}
         if probe.outcome in REACHABLE:
             endpoint.facts = {**endpoint.facts, **probe.facts}
-            values |= {"facts": endpoint.facts, "milliseconds": probe.milliseconds}
-            endpoint.deep_at = at if is_deep else endpoint.deep_at
+            if is_deep:
+                memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
+                endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
+                changes += drifts
+            values |= {"facts": endpoint.facts, "drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         values |= {"rounds": endpoint.rounds, "next_at": int(endpoint.due_wall), "deep_at": endpoint.deep_at}
-        changes = [] if change is None else [change]
         stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, passed))
         self.pending.append(Result(endpoint.number, turn, *stored, values, changes))
         key = (str(endpoint.target.protocol), str(probe.outcome))
@@ -360,7 +387,7 @@ class Watchtower:
     def _add(self, row: Any, unprobed: int) -> None:
         """Take an endpoint of the database. A turn that was missed is due now, none is later than a period ahead."""
         host, interval, wall = self.hosts[row.host], self.settings.interval, self.time.wall
-        progress = (row.rounds, row.round, row.deep_at, row.facts or {})
+        progress = (row.rounds, row.round, row.deep_at, row.facts or {}, row.drift or {})
         endpoint = Endpoint(row.number, target_of(row), host, Condition.of(row), *progress)
         self.endpoints[row.number] = endpoint
         if row.round is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import platformdirs
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, Table, select
 
@@ -84,10 +85,27 @@ class Store:
                 _change_row(result.number, result.vantage, entry) for result in results for entry in result.changes
             ]
             insert_new(connection, change, changes)
+            groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
             for result in results:
                 if result.values:
-                    update = sa.update(endpoint).where(endpoint.c.number == result.number)
-                    connection.execute(update.values(**result.values))
+                    groups.setdefault(tuple(result.values), []).append({"_number": result.number, **result.values})
+            for names, rows in groups.items():
+                update = sa.update(endpoint).where(endpoint.c.number == sa.bindparam("_number"))
+                connection.execute(update.values({name: sa.bindparam(name) for name in names}), rows)
+
+    def prune(self, now: int) -> None:
+        """Delete a few of the rows that are too old. A whole day at once would make the writer wait."""
+        kept = (
+            (probe, probe.c.round, 7 * DAY, HOUR // 4),
+            (hour, hour.c.start, 35 * DAY, HOUR),
+            (day, day.c.start, 730 * DAY, DAY),
+        )
+        for table, column, seconds, step in kept:
+            with self.engine.begin() as connection:
+                oldest = connection.execute(select(sa.func.min(column))).scalar_one()
+                if oldest is not None and oldest < now - seconds:
+                    end = min(oldest + step, now - seconds)
+                    connection.execute(sa.delete(table).where(column < end))
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """Store the endpoints that are listed now, and mark all others as no longer listed."""
@@ -218,18 +236,19 @@ class Store:
                 yield _totals_of(row, bytes(row.endpoint_id))
 
 
-def open_store(url: str = "sqlite:///watchtower.sqlite", *, creates: bool = True) -> Store:
+def open_store(url: str | None = None, *, creates: bool = True) -> Store:
     """Open the database of a watchtower, and create its tables if it has none.
 
     Args:
-        url: The URL, as `bilateral.index.log.database.open_database` takes it.
+        url: The URL, as `bilateral.index.log.database.open_database` takes it; a file beside the default index if None.
         creates: False to refuse a database that does not exist.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
-    engine = connect_engine(url, creates=creates)
+    default = f"sqlite:///{platformdirs.user_data_path('bilateral') / 'watchtower.sqlite'}"
+    engine = connect_engine(url or default, creates=creates)
     metadata.create_all(engine)
     return Store(engine)
 

@@ -89,8 +89,9 @@ class Quorum:
 
     def is_shared(self, now: float) -> bool:
         """Return True if failures have a shared cause. It lasts two rounds, after which they are believed."""
-        hosts = {host for _, host, _ in self._recent}
-        failed = {host for _, host, has_failed in self._recent if has_failed}
+        recent = list(self._recent)  # a monitor may ask meanwhile
+        hosts = {host for _, host, _ in recent}
+        failed = {host for _, host, has_failed in recent if has_failed}
         if len(hosts) >= _QUORUM_HOSTS and 2 * len(failed) > len(hosts):
             if now - self._last_at > _SHARED_ROUNDS * self.interval:
                 self._began_at = now
