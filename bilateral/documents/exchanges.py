@@ -9,6 +9,7 @@ from typing import Final
 import httpx
 
 from bilateral.core import errors
+from bilateral.core.text import quoted
 from bilateral.documents.http import HttpSession, Limits, Network
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -29,20 +30,33 @@ class Answer:
     """The answer of a server.
 
     Attributes:
-        body: The body, or the data of the event of a stream that was waited for.
+        content: The bytes of the body, or the data of the event of a stream that was waited for.
         url: The URL that answered: the last one after redirects.
         milliseconds: The time from the look-up of the name to the headers of the answer.
         certificate_ends: The Unix time at which the certificate of the server ends; None without TLS.
         event: The kind of the event; None if the answer is not a stream, or ended before the event.
+        encoding: The content encoding, although none was asked for. Then no content was read.
     """
 
     status: int
     headers: httpx.Headers
-    body: bytes
+    content: bytes
     url: str
     milliseconds: int
     certificate_ends: int | None = None
     event: str | None = None
+    encoding: str = ""
+
+    @property
+    def body(self) -> bytes:
+        """The content.
+
+        Raises:
+            EncodedAnswerError: It is encoded.
+        """
+        if self.encoding:
+            raise errors.EncodedAnswerError(quoted(self.encoding[:20]))
+        return self.content
 
     @property
     def media_type(self) -> str:
@@ -57,7 +71,7 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
     network: Network,
     *,
     headers: Mapping[str, str] | None = None,
-    content: bytes | None = None,
+    body: bytes | None = None,
     check: Callable[[httpx.Request], None] | None = None,
     is_last: Callable[[Event], bool] | None = None,
     is_cut: bool = False,
@@ -75,26 +89,25 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
     """
     with (
         HttpSession(limits, network, check) as session,
-        session.open(method, url, headers=headers, content=content) as response,
+        session.open(method, url, headers=headers, content=body) as response,
     ):
-        encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("", "identity"):
-            raise errors.EncodedAnswerError(encoding[:20])
-        body, event = b"", None
-        chunks = _bounded(response.iter_raw(), limits.bytes, is_cut=is_cut)
+        encoding = response.headers.get("content-encoding", "").strip().lower().replace("identity", "")
+        content, event = b"", None
+        chunks = _bounded(() if encoding else response.iter_raw(), limits.bytes, is_cut=is_cut)
         if is_last is not None and response.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
             event = next(filter(is_last, _events(chunks)), None)
-            body = b"" if event is None else event.data.encode()
+            content = b"" if event is None else event.data.encode()
         else:
-            body = b"".join(chunks)
+            content = b"".join(chunks)
         return Answer(
             response.status_code,
             response.headers,
-            body,
+            content,
             str(response.url),
             round(1000 * session.first_byte_seconds),
             _certificate_ends(response),
             None if event is None else event.kind,
+            encoding,
         )
 
 

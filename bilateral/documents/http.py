@@ -180,6 +180,7 @@ class HttpSession:
                 # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
                 _check_redirect(url, request.url, response.next_request.url)
                 request = response.next_request
+                request.headers.pop("Cookie", None)  # which `httpx` keeps from the redirect
             raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects more than {redirects} times")
 
     @property
