@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlsplit
 
-from bilateral.documents import Network
+from bilateral.core import errors
+from bilateral.documents.http import host_of
+from bilateral.index.measurements.values import Outcome, Protocol, Target
+from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.probes.a2a import probe_a2a
+from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result, result_of_error
+from bilateral.watchtower.probes.mcp import probe_mcp
+from bilateral.watchtower.probes.oasf import probe_oasf
+from bilateral.watchtower.probes.web import probe_web
+from bilateral.watchtower.probes.x402 import probe_x402
 
-if TYPE_CHECKING:
-    from bilateral.index.measurements.values import Target
-    from bilateral.watchtower.outcomes import Probe
+__all__ = ["ProbeSettings", "probe"]
 
+_PROBES: Final = {
+    Protocol.WEB: probe_web,
+    Protocol.MCP: probe_mcp,
+    Protocol.A2A: probe_a2a,
+    Protocol.OASF: probe_oasf,
+    Protocol.X402: probe_x402,
+}
 
-@dataclass(frozen=True)
-class ProbeSettings:
-    """The settings of all probes.
+_PLACEHOLDER: Final = re.compile(
+    r"[{}<>]|%7b|%3c|\$[A-Z]|//([^/]*\.)?example\.(com|net|org)([:/]|$)|//([^/]*[.-])?(your|my)[-_]?(domain|server|agent)\b",
+    re.IGNORECASE,
+)
+"""The marks of URLs that their authors forgot to fill in."""
 
-    Attributes:
-        contact: A page or a mail address of the operator, for the user agent.
-        network: The settings of connections.
-        seconds: The longest time for one request.
-    """
+_MAX_URL: Final = 2048
 
-    contact: str
-    network: Network = Network()
-    seconds: float = 10.0
-
-
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 def probe(
@@ -39,7 +48,29 @@ def probe(
     Args:
         target: The endpoint.
         settings: The settings of all probes.
-        is_deep: Also read what changes rarely: tools, signatures, certificates, terms of payment.
-        previous: The facts of the last probe: with an `era` that an MCP server speaks, one request suffices.
+        is_deep: Also read what changes rarely: tools, signatures, terms of payment.
+        previous: The facts of the probes before, where newer ones replace older ones by their names. With them one
+            request suffices, and what only a deep probe sees counts until the next one.
     """
-    raise NotImplementedError
+    if (code := _fault(target.url)) is not None:
+        return result(Outcome.UNFIT, code)
+    try:
+        answer = _PROBES[target.protocol](Asker(target, settings), previous, is_deep=is_deep)
+    except errors.DocumentError as error:
+        answer = result_of_error(error, target)
+    if not is_deep and answer.outcome is Outcome.UP and previous.get("deep_code"):
+        answer = replace(answer, outcome=Outcome.DEGRADED, code=Code(previous["deep_code"]))
+    if previous.get("challenges") and answer.code is not Code.CHALLENGE:
+        answer = replace(answer, facts={**answer.facts, "challenges": 0})
+    return answer
+
+
+def _fault(url: str) -> Code | None:
+    """Return the code of a URL that cannot be probed."""
+    if _PLACEHOLDER.search(url):
+        return Code.PLACEHOLDER
+    try:
+        host_of(url)
+    except errors.UnsupportedUriError:
+        return Code.URL
+    return Code.URL if "@" in urlsplit(url).netloc or len(url) > _MAX_URL else None
