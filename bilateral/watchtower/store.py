@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import platformdirs
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, Table, select
 
@@ -14,7 +15,7 @@ from bilateral.core.identifiers import AgentId
 from bilateral.index.log.database import connect_engine, snapshot
 from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.measurements.values import Change, Current, Outcome, Protocol, Target
-from bilateral.watchtower.tables import change, day, endpoint, endpoint_agent, hour, metadata, probe, setting
+from bilateral.watchtower.tables import change, day, endpoint, endpoint_agent, host, hour, metadata, probe, setting
 from bilateral.watchtower.totals import DAY, HOUR, Totals, add_histograms, histogram_of, packed, unpacked
 
 
@@ -61,9 +62,11 @@ class Store:
 
     engine: Engine
 
-    def save(self, results: Sequence[Result]) -> None:
-        """Store results in one transaction. A result that is there already changes nothing."""
+    def save(self, results: Sequence[Result], hosts: Sequence[dict[str, Any]] = ()) -> None:
+        """Store results, and rows of hosts, in one transaction. A result that is there already counts once."""
         with self.engine.begin() as connection:
+            for row in hosts:
+                _upsert(connection, host, ("host",), [row])
             keys = select(probe.c.round, probe.c.endpoint, probe.c.vantage).where(
                 probe.c.round.in_({result.round for result in results}),
                 probe.c.endpoint.in_({result.number for result in results}),
@@ -82,10 +85,27 @@ class Store:
                 _change_row(result.number, result.vantage, entry) for result in results for entry in result.changes
             ]
             insert_new(connection, change, changes)
+            groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
             for result in results:
                 if result.values:
-                    update = sa.update(endpoint).where(endpoint.c.number == result.number)
-                    connection.execute(update.values(**result.values))
+                    groups.setdefault(tuple(result.values), []).append({"_number": result.number, **result.values})
+            for names, rows in groups.items():
+                update = sa.update(endpoint).where(endpoint.c.number == sa.bindparam("_number"))
+                connection.execute(update.values({name: sa.bindparam(name) for name in names}), rows)
+
+    def prune(self, now: int) -> None:
+        """Delete a few of the rows that are too old. A whole day at once would make the writer wait."""
+        kept = (
+            (probe, probe.c.round, 7 * DAY, HOUR // 4),
+            (hour, hour.c.start, 35 * DAY, HOUR),
+            (day, day.c.start, 730 * DAY, DAY),
+        )
+        for table, column, seconds, step in kept:
+            with self.engine.begin() as connection:
+                oldest = connection.execute(select(sa.func.min(column))).scalar_one()
+                if oldest is not None and oldest < now - seconds:
+                    end = min(oldest + step, now - seconds)
+                    connection.execute(sa.delete(table).where(column < end))
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """Store the endpoints that are listed now, and mark all others as no longer listed."""
@@ -124,12 +144,25 @@ class Store:
                 found.setdefault(bytes(row.endpoint_id), []).append(AgentId.parse(row.agent))
         return found
 
+    def listed(self) -> list[sa.Row[Any]]:
+        """Return the rows of the endpoints that are listed now."""
+        with snapshot(self.engine) as connection:
+            return list(connection.execute(select(endpoint).where(endpoint.c.is_listed)))
+
+    def hosts(self) -> dict[str, sa.Row[Any]]:
+        """Return the rows of hosts by their names."""
+        with snapshot(self.engine) as connection:
+            return {row.host: row for row in connection.execute(select(host))}
+
+    def last_stamp(self) -> int:
+        """Return the time of the last probe that measured something; 0 without one."""
+        with snapshot(self.engine) as connection:
+            return connection.execute(select(sa.func.max(endpoint.c.probed_at))).scalar_one() or 0
+
     def targets(self) -> list[Target]:
         """Return the endpoints that are listed now."""
         agents = self.agents()
-        with snapshot(self.engine) as connection:
-            rows = connection.execute(select(endpoint).where(endpoint.c.is_listed)).all()
-        return [target_of(row, agents.get(bytes(row.endpoint_id), ())) for row in rows]
+        return [target_of(row, agents.get(bytes(row.endpoint_id), ())) for row in self.listed()]
 
     def currents(self, vantage: str, since: int = 0) -> list[Current]:
         """Return the state of each endpoint that was probed since a time."""
@@ -203,18 +236,19 @@ class Store:
                 yield _totals_of(row, bytes(row.endpoint_id))
 
 
-def open_store(url: str = "sqlite:///watchtower.sqlite", *, creates: bool = True) -> Store:
+def open_store(url: str | None = None, *, creates: bool = True) -> Store:
     """Open the database of a watchtower, and create its tables if it has none.
 
     Args:
-        url: The URL, as `bilateral.index.log.database.open_database` takes it.
+        url: The URL, as `bilateral.index.log.database.open_database` takes it; a file beside the default index if None.
         creates: False to refuse a database that does not exist.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
-    engine = connect_engine(url, creates=creates)
+    default = f"sqlite:///{platformdirs.user_data_path('bilateral') / 'watchtower.sqlite'}"
+    engine = connect_engine(url or default, creates=creates)
     metadata.create_all(engine)
     return Store(engine)
 

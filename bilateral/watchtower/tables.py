@@ -32,7 +32,8 @@ endpoint: Final = Table(
     Column("next_at", sa.BigInteger),
     Column("deep_at", sa.BigInteger),
     Column("facts", sa.JSON(none_as_null=True)),  # of the last deep probe
-    Column("memory", sa.JSON(none_as_null=True)),  # of the state machine, and of the comparison of facts
+    Column("drift", sa.JSON(none_as_null=True)),  # the memory of their comparison
+    Column("memory", sa.JSON(none_as_null=True)),  # of the state machine
 )
 
 endpoint_agent: Final = Table(

@@ -3,10 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy import Connection, Engine, Table, func, select, update
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
@@ -15,18 +14,25 @@ from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.locks import hold_cursors, number_observations
 from bilateral.index.log.tables import chain
-from bilateral.index.measurements.tables import endpoint_change, endpoint_day, endpoint_state, registration_endpoint
+from bilateral.index.measurements.tables import (
+    NO_ENDPOINT,
+    PROBED,
+    endpoint_change,
+    endpoint_day,
+    endpoint_state,
+    registration_endpoint,
+)
 from bilateral.index.measurements.values import REACHABLE, Change, Current, Day, Outcome
 
 _Chains: TypeAlias = Mapping[bytes, Sequence[int]]
 _Listed: TypeAlias = tuple[int, Change]
 """A change, with a chain whose agents list the endpoint."""
 
-PROBED: Final = "probed"
-"""The kind of the rows by which a vantage says that it still measures, and that no state but the noted ones changed."""
+_MARKED_EVERY: Final = 3_600
+"""Seconds between two rows that say that a watchtower still measures."""
 
-_PROBED_EVERY: Final = 3_600
-"""Seconds between two such rows."""
+_STALE_SECONDS: Final = 2 * 86_400
+"""The age of a state after which it is unknown while others are measured. Endpoints are probed daily at the least."""
 
 _MOST_AGENTS: Final = 1_000
 """The agents of one endpoint that learn of its change. Any number of files may list it."""
@@ -51,11 +57,6 @@ def record(
         states = _store_states(connection, chains, currents)
         first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in told]
         _store_changes(connection, [*first, *listed, *_marks(connection, chains, currents)])
-
-
-def vantage_id(vantage: str) -> bytes:
-    """Return what stands in place of an endpoint in the rows of a vantage."""
-    return sha256(f"vantage\n{vantage}".encode()).digest()
 
 
 def _ids(entries: Iterable[Change | Current | Day]) -> set[bytes]:
@@ -90,15 +91,15 @@ def _store_days(connection: Connection, chains: _Chains, days: Sequence[Day]) ->
 
 
 def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
-    """Store present states, and return those of endpoints that had none, as changes."""
+    """Store present states, and return as changes those of endpoints that had none, or a stale one."""
     table = endpoint_state.c
-    measured = {
-        (chain_id, bytes(key))
-        for part in in_parts(sorted({current.endpoint_id for current in currents}))
-        for chain_id, key in connection.execute(
-            select(table.chain_id, table.endpoint_id).where(table.endpoint_id.in_(part), table.state.is_not(None))
-        )
-    }
+    stored, measured = set(), set()
+    for part in in_parts(sorted({current.endpoint_id for current in currents})):
+        query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
+        for chain_id, key, state in connection.execute(query):
+            stored.add((chain_id, bytes(key)))
+            if state is not None:
+                measured.add((chain_id, bytes(key)))
     rows: list[dict[str, Any]] = []
     first: list[_Listed] = []
     for current in currents:
@@ -106,7 +107,8 @@ def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Cu
         for chain_id in chains[current.endpoint_id]:
             rows.append({**vars(current), "chain_id": chain_id, "alive_at": alive_at})
             if current.state is not None and (chain_id, current.endpoint_id) not in measured:
-                at = current.since or current.probed_at or 0
+                is_new = (chain_id, current.endpoint_id) not in stored
+                at = (current.since if is_new else current.probed_at) or current.probed_at or 0
                 first.append((chain_id, Change(current.endpoint_id, at, "state", None, current.state, current.code)))
     _upsert(connection, endpoint_state, rows, retained="alive_at")
     return first
@@ -127,18 +129,24 @@ def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]], *,
 
 
 def _marks(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> Iterator[_Listed]:
-    """Yield what says that vantages still measure, if nothing said so in the last hour."""
-    newest: dict[tuple[int, str], int] = {}
+    """Yield once an hour what says that a watchtower still measures, and the states that it could not renew."""
+    newest: dict[int, int] = {}
     for current in currents:
-        for chain_id in chains[current.endpoint_id] if current.probed_at is not None else ():
-            place = (chain_id, current.vantage)
-            newest[place] = max(current.probed_at or 0, newest.get(place, 0))
-    for (chain_id, vantage), at in newest.items():
-        last = select(func.max(endpoint_change.c.at)).where(
-            endpoint_change.c.chain_id == chain_id, endpoint_change.c.endpoint_id == vantage_id(vantage)
-        )
-        if (connection.execute(last).scalar_one() or 0) <= at - _PROBED_EVERY:
-            yield chain_id, Change(vantage_id(vantage), at, PROBED, None, vantage)
+        for chain_id in chains[current.endpoint_id]:
+            newest[chain_id] = max(current.probed_at or 0, newest.get(chain_id, 0))
+    marks, state = endpoint_change.c, endpoint_state.c
+    for chain_id, at in newest.items():
+        last = select(func.max(marks.at)).where(marks.chain_id == chain_id, marks.endpoint_id == NO_ENDPOINT)
+        if (connection.execute(last).scalar_one() or 0) > at - _MARKED_EVERY:
+            continue
+        yield chain_id, Change(NO_ENDPOINT, at, PROBED, None, None)
+        of_chain = state.chain_id == chain_id
+        is_stale = func.max(func.coalesce(state.probed_at, 0)) < at - _STALE_SECONDS
+        stale = select(state.endpoint_id).where(of_chain).group_by(state.endpoint_id)
+        for key in connection.execute(stale.having(is_stale, func.max(state.state).is_not(None))).scalars().all():
+            of_endpoint = of_chain & (state.endpoint_id == key)
+            connection.execute(update(endpoint_state).where(of_endpoint).values(state=None, code="stale"))
+            yield chain_id, Change(bytes(key), at, "state", None, Outcome.UNKNOWN, "stale")
 
 
 def _store_changes(connection: Connection, listed: Sequence[_Listed]) -> None:
@@ -163,9 +171,9 @@ def _json(change: Change) -> dict[str, str | None]:
 
 
 def _add_to_feed(connection: Connection, previous: int) -> None:
-    """Add changes to the feed: one for each agent that lists the endpoint. A first state is none."""
+    """Add changes from one value to another to the feed: one for each agent that lists the endpoint."""
     change, listed, current = endpoint_change.c, registration_endpoint.c, agent_file.c
-    is_new = (change.change_id > previous) & (change.kind != PROBED) & change.old.is_not(None)
+    is_new = (change.change_id > previous) & change.old.is_not(None)
     tables = READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash)
     notes: dict[tuple[int, int], list[Note]] = defaultdict(list)
     for row in connection.execute(select(endpoint_change).where(is_new).order_by(change.change_id)).all():

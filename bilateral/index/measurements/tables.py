@@ -13,6 +13,10 @@ from bilateral.index.log.columns import HASH, optional, required
 
 metadata: Final = sa.MetaData()
 
+PROBED: Final = "probed"
+NO_ENDPOINT: Final = bytes(32)
+"""The kind and the endpoint of the changes that say that a watchtower still measures."""
+
 registration_endpoint: Final = sa.Table(
     "registration_endpoint",
     metadata,
@@ -57,7 +61,7 @@ endpoint_change: Final = sa.Table(
     sa.UniqueConstraint("chain_id", "endpoint_id", "kind", "at"),
     sa.Index("endpoint_change_by_id", "chain_id", "endpoint_id", "change_id"),
 )
-"""The confirmed changes, and once an hour a row of kind `probed` that says that a vantage still measures."""
+"""The confirmed changes; and once an hour `PROBED`, which says that the states without a change hold still."""
 
 endpoint_day: Final = sa.Table(
     "endpoint_day",

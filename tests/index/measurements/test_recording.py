@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from bilateral.index.changes.tables import ChangeKind, change_note
-from bilateral.index.measurements.recording import vantage_id
 from bilateral.index.measurements.tables import endpoint_change, endpoint_day, endpoint_state
 from bilateral.index.measurements.values import Change, Day, Outcome
 from tests.index.conftest import CHAIN_ID
@@ -15,7 +14,7 @@ LATER = NOON + 60
 
 
 def changes_of(measured):
-    """Return the changes of endpoints, without the marks of vantages."""
+    """Return the changes of endpoints, without the marks of the watchtower."""
     return [row for row in measured.rows(endpoint_change) if row["kind"] != "probed"]
 
 
@@ -64,15 +63,29 @@ def test_day_is_replaced_by_its_newer_figures(measured):
     assert (day["scheduled"], day["up"], day["down"], day["median_ms"], day["p95_ms"]) == (96, 96, 0, 40, 90)
 
 
-def test_vantage_says_once_an_hour_that_it_measures(measured):
+def test_watchtower_says_once_an_hour_that_it_measures(measured):
     measured.agent(1, ("mcp", MCP))
     for seconds in (0, 900, 3_599, 3_600):
         measured.record(currents=[current(at=NOON + seconds)])
     marks = [row for row in measured.rows(endpoint_change) if row["kind"] == "probed"]
-    assert [(bytes(row["endpoint_id"]), row["at"]) for row in marks] == [
-        (vantage_id("eu-1"), NOON),
-        (vantage_id("eu-1"), NOON + 3_600),
+    assert [(row["at"], row["new"]) for row in marks] == [(NOON, None), (NOON + 3_600, None)]
+
+
+def test_state_that_nobody_could_renew_for_two_days_is_unknown_until_a_probe_counts(measured):
+    other = "https://other.example/mcp"
+    measured.agent(1, ("mcp", MCP), ("mcp", other))
+    measured.record(currents=[current(), current(url=other)])
+    later = NOON + 2 * 86_400 + 1
+    for at in (later, later + 3_600):
+        measured.record(currents=[current(url=other, since=NOON, at=at)])
+    measured.record(currents=[current(since=NOON, at=later + 7_200)])
+    of_endpoint = [row for row in changes_of(measured) if bytes(row["endpoint_id"]) == KEY]
+    assert [(row["at"], row["new"], row["code"]) for row in of_endpoint] == [
+        (NOON, '"up"', "ok"),
+        (later, '"unknown"', "stale"),
+        (later + 7_200, '"up"', "ok"),
     ]
+    assert notes_of(measured) == []
 
 
 def test_endpoint_that_no_agent_lists_any_more_is_not_stored(measured):
