@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from eth_abi.exceptions import EncodingError
-from eth_account.signers.local import LocalAccount
+from eth_account.messages import encode_typed_data
 from sqlalchemy import Engine, select
 from x402 import x402ClientSync
 from x402.http import x402HTTPClientSync
@@ -22,6 +22,7 @@ from x402.mechanisms.evm.exact import register_exact_evm_client
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import PaymentRequired
 
+from bilateral.client import TransactionSigner
 from bilateral.core.errors import DocumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.exchanges import Answer, exchange
@@ -81,17 +82,31 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class _TypedDataSigner:
+    """Signs typed data, as the SDK asks for it, by a key that signs messages."""
+
+    signer: TransactionSigner
+
+    @property
+    def address(self) -> str:
+        return self.signer.address
+
+    def sign_typed_data(self, **message: Any) -> Any:
+        return self.signer.sign_message(encode_typed_data(**message))
+
+
+@dataclass(frozen=True)
 class Buyer:
     """Buys from sellers.
 
     Args:
         engine: The database of the ledger.
-        account: The key that pays. It should hold little more than the budget of some days.
+        signer: The key that pays. It should hold little more than the budget of some days.
         declines: Tells whether a check declines to pay an agent on some terms.
     """
 
     engine: Engine
-    account: LocalAccount
+    signer: TransactionSigner
     budget: Budget
     declines: Callable[[AgentId, Mapping[str, Any]], bool]
     network: Network = field(default_factory=Network)
@@ -174,7 +189,8 @@ class Buyer:
         return key
 
     def _signed(self, message: Mapping[str, Any]) -> dict[str, str]:
-        client = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(self.account))
+        account: Any = _TypedDataSigner(self.signer)  # the SDK asks for a LocalAccount, and uses these two parts
+        client = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(account))
         sdk = x402HTTPClientSync(client)
         payment = sdk.create_payment_payload(PaymentRequired.model_validate(message))
         return dict(sdk.encode_payment_signature_header(payment))

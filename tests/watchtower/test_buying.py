@@ -86,7 +86,7 @@ def test_a_seller_that_delivers_is_paid_what_it_asked(buyer, seller):
     assert buyer.buy(seller.target(), FACTS) is Purchase.DELIVERED
     (payment,) = seller.payments
     assert (payment["value"], payment["to"].lower()) == ("1000", "0x" + "aa" * 20)
-    assert payment["from"] == buyer.account.address
+    assert payment["from"] == buyer.signer.address
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_budget_holds_although_the_buyer_is_killed(buyer, seller, kills):
     budget = replace(buyer.budget, micros_of_day=kills * 10_000)
     chances = random.Random(kills)  # noqa: S311  # moments of kills
     processes = multiprocessing.get_context("fork")
-    arguments = (str(buyer.engine.url), buyer.account, budget, seller.target())
+    arguments = (str(buyer.engine.url), buyer.signer, budget, seller.target())
     for number in range(kills + 1):
         run = processes.Process(target=shop, args=arguments)
         run.start()
