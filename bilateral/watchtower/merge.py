@@ -5,16 +5,10 @@ both. Ids of endpoints are hashes, and so the same for all.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
 import httpx
-from http_message_signatures import (
-    HTTPMessageSigner,
-    HTTPMessageVerifier,
-    HTTPSignatureKeyResolver,
-    algorithms,
-)
+from http_message_signatures import HTTPMessageSigner, HTTPMessageVerifier, MappingKeyResolver, algorithms
 from http_message_signatures.exceptions import HTTPMessageSignaturesException
 from joserfc.jwk import OKPKey
 from sqlalchemy import select
@@ -32,44 +26,28 @@ TAG: Final = "bilateral-vantage"
 
 _COVERED: Final = ("content-type", "vantage")
 _SIGNED: Final = ("Content-Type", "Vantage", "Content-Digest", "Signature-Input", "Signature")
+_HOUR: Final = ("start", "scheduled", "answered", "counts", "histogram")
 _CHANGE: Final = ("at", "kind", "old", "new", "code")
-
-
-class _Keys(HTTPSignatureKeyResolver):
-    def __init__(self, key: OKPKey) -> None:
-        self._key, self.key_id = key, key.thumbprint()
-
-    def resolve_public_key(self, key_id: str) -> Any:
-        """Return the only key that is trusted."""
-        if key_id != self.key_id:
-            raise HTTPMessageSignaturesException(f"it is signed by the key {key_id}, not {self.key_id}")
-        return self._key.public_key
-
-    def resolve_private_key(self, key_id: str) -> Any:
-        """Return the key that signs."""
-        del key_id
-        return self._key.private_key
 
 
 def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> bytes:
     """Return what a vantage measured in a period, as a signed file."""
-    lines = [
-        {
-            "endpoint": totals.endpoint_id.hex(),
-            **{name: getattr(totals, name) for name in ("start", "scheduled", "answered", "counts", "histogram")},
-        }
-        for totals in store.hours(period.first, period.end)
-        if totals.vantage == vantage
-    ]
-    lines += [
-        {"endpoint": entry.endpoint_id.hex(), **{name: getattr(entry, name) for name in _CHANGE}}
+    hours = [totals for totals in store.hours(period.first, period.end) if totals.vantage == vantage]
+    changes = [
+        entry
         for name, entry in store.changes(0, period.end)
         if name == vantage and (entry.kind == "state" or entry.at >= period.first)
     ]
+    lines = [
+        {"endpoint": entry.endpoint_id.hex(), **{name: getattr(entry, name) for name in names}}
+        for entries, names in ((hours, _HOUR), (changes, _CHANGE))
+        for entry in entries
+    ]
     content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
-    request, keys = _message(vantage, content), _Keys(key)
+    request, key_id, private = _message(vantage, content), key.thumbprint(), key.private_key
+    keys = MappingKeyResolver(public_keys={}, private_keys={key_id: private})  # type: ignore[dict-item]
     signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=keys)
-    signer.sign(request, key_id=keys.key_id, label="vantage", tag=TAG, covered_component_ids=_COVERED, body=content)
+    signer.sign(request, key_id=key_id, label="vantage", tag=TAG, covered_component_ids=_COVERED, body=content)
     return json.dumps({name: request.headers[name] for name in _SIGNED}).encode() + b"\n" + content
 
 
@@ -91,7 +69,8 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
     try:
         signed = {str(name): str(value) for name, value in json.loads(headers).items()}
         request = _message(vantage, content, signed)
-        verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=_Keys(key))
+        keys = MappingKeyResolver(public_keys={key.thumbprint(): key.public_key}, private_keys={})  # type: ignore[dict-item]
+        verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=keys)
         verifier.verify(request, max_age=None, expect_tag=TAG, require_components=_COVERED, body=content)
         if request.headers["Vantage"] != vantage:
             raise InvalidArgumentError(f"the file is of the vantage {request.headers['Vantage']!r}, not {vantage!r}")
@@ -112,36 +91,29 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
     with store.engine.begin() as connection:
         numbers = {bytes(row.endpoint_id).hex(): row.number for row in connection.execute(select(endpoint))}
         known = [line | {"endpoint": numbers[line["endpoint"]]} for line in lines if line["endpoint"] in numbers]
-        rows = connection.execute(select(hour).where(hour.c.vantage == vantage)).mappings()
-        stored = {(row["start"], row["endpoint"]): _extent(row) for row in rows}
-        # Of two files the later one has more of the last hour.
-        hours = [
-            row for row in _hours(vantage, known) if _extent(row) > stored.get((row["start"], row["endpoint"]), ())
-        ]
+        hours = [_hour(vantage, line) for line in known if "start" in line]
         if hours:
             statement = insert_into(connection, hour)
-            keys = ("start", "endpoint", "vantage")
-            values = {name: statement.excluded[name] for name in hours[0] if name not in keys}
-            connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), hours)
+            columns = statement.excluded
+            values = {name: columns[name] for name in hours[0] if name not in _KEY}
+            # Of two files the later one has more of the last hour.
+            is_later = columns.scheduled > hour.c.scheduled
+            connection.execute(statement.on_conflict_do_update(index_elements=_KEY, set_=values, where=is_later), hours)
         changes = [
             {"vantage": vantage, "endpoint": line["endpoint"], **{name: line[name] for name in _CHANGE}}
             for line in known
             if "kind" in line
         ]
         insert_new(connection, change, changes)
-    return sum("start" in line for line in known)
+    return len(hours)
 
 
-def _extent(row: Any) -> tuple[int, ...]:
-    return row["scheduled"], row["answered"], *(row[str(outcome)] for outcome in Outcome)
+_KEY: Final = ("start", "endpoint", "vantage")
 
 
-def _hours(vantage: str, lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if "start" in line:
-            counts = {Outcome(name): int(count) for name, count in line["counts"].items()}
-            if min(counts.values(), default=0) < 0 or sum(counts.values()) > line["scheduled"]:
-                raise ValueError("an hour has more results than probes")
-            numbers = {name: int(line[name]) for name in ("start", "endpoint", "scheduled", "answered")}
-            totals = {str(outcome): counts.get(outcome, 0) for outcome in Outcome}
-            yield {"vantage": vantage, **numbers, **totals, "histogram": packed(tuple(line["histogram"])) or None}
+def _hour(vantage: str, line: dict[str, Any]) -> dict[str, Any]:
+    counts = {str(outcome): int(line["counts"].get(outcome, 0)) for outcome in Outcome}
+    if min(counts.values()) < 0 or sum(counts.values()) > line["scheduled"]:
+        raise ValueError("an hour has more results than probes")
+    numbers = {name: int(line[name]) for name in ("start", "endpoint", "scheduled", "answered")}
+    return {"vantage": vantage, **numbers, **counts, "histogram": packed(tuple(line["histogram"])) or None}
