@@ -110,11 +110,13 @@ class AliveCount:
     """The agents that answer now.
 
     Attributes:
+        of: All agents.
         hosts: The hosts of their endpoints that answer: one operator may have thousands of agents.
         measured_at: The Unix time of the newest probe.
     """
 
     agents: int
+    of: int
     hosts: int
     measured_at: int
 
@@ -128,8 +130,11 @@ def count_alive(connection: Connection, chain_id: int | None = None, now: float 
     where = (*of_chain, *_is_now(time.time() if now is None else now))
     agents = select(*(agent_file.c[name] for name in _AGENT)).select_from(_MEASURED).where(*where).distinct()
     hosts = select(func.count(_LISTED.host.distinct())).select_from(_MEASURED).where(*where)
-    count = connection.execute(select(func.count()).select_from(agents.subquery())).scalar_one()
-    return AliveCount(count, connection.execute(hosts).scalar_one(), newest)
+    every = select(func.count()).select_from(agent)
+    every = every if chain_id is None else every.where(agent.c.chain_id == chain_id)
+    alive = select(func.count()).select_from(agents.subquery())
+    count, of, number = (connection.execute(query).scalar_one() for query in (alive, every, hosts))
+    return AliveCount(count, of, number, newest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def test_facet_counts_agents_and_hosts(market):
 
 def test_agents_that_answer_now_are_counted_with_their_hosts(market):
     with market.engine.connect() as connection:
-        assert count_alive(connection) == count_alive(connection, CHAIN_ID) == AliveCount(2, 2, NOW)
+        assert count_alive(connection) == count_alive(connection, CHAIN_ID) == AliveCount(2, 7, 2, NOW)
         assert count_alive(connection, CHAIN_ID + 1) is None
 
 
