@@ -74,6 +74,7 @@ class Addresses:
 
     def __init__(self) -> None:
         self._free_at: dict[str, float] = {}
+        self._began_at: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def reserve(self, address: str, now: float, latest: float, requests: int = 1) -> float:
@@ -81,11 +82,21 @@ class Addresses:
         with self._lock:
             if len(self._free_at) > _MOST_ADDRESSES:
                 self._free_at = {key: value for key, value in self._free_at.items() if value > now}
+                self._began_at.clear()
             start = max(now, self._free_at.get(address, 0.0))
             if start > latest:
                 return float("inf")
             self._free_at[address] = start + requests * _ADDRESS_SECONDS
             return start
+
+    def begin(self, address: str, now: float) -> float:
+        """Begin a request and return now, or return the time to try again: the turn before may have come late."""
+        with self._lock:
+            start = self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS
+            if start > now:
+                return start
+            self._began_at[address] = now
+            return now
 
 
 class CountingBackend(httpcore.SyncBackend):

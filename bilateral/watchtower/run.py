@@ -30,7 +30,9 @@ from bilateral.watchtower.vantage import Quorum, Vantage
 _log = logging.getLogger("bilateral.watchtower")
 
 THREADS: Final = 200
-_PER_SECOND: Final = 20
+_START_SECONDS: Final = 0.0513
+"""The time between two starts: a little more than a twentieth of a second."""
+
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
 """The least time to a retry, and what is added at most: a fast one would meet the same trouble."""
@@ -38,7 +40,7 @@ _RETRY_SECONDS: Final = (30.0, 60.0)
 _FIRST_PER_SECOND: Final = 10
 """New endpoints that have their first turn in a second: a small list is through at once."""
 
-_LONGEST_WAIT: Final = 1.0
+_LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
 """Results that wait for the writer, above which no probe begins."""
 
@@ -79,6 +81,7 @@ class Endpoint:
     due: float = 0.0
     due_wall: float = 0.0
     failed: Probe | None = None
+    was_retried: bool = False
     has_turn: bool = False
 
 
@@ -267,15 +270,16 @@ class Watchtower:
             return
         host.is_busy = True
         self._in_flight += 1
-        self._next_start = max(self._next_start, self.time.now) + 1 / _PER_SECOND
+        self._next_start = max(self._next_start, self.time.now) + _START_SECONDS
         if host.needs_robots(self.time.now):
-            host.waiting.appendleft(endpoint)
-            self._submit(partial(self._take_robots, host), partial(self._requests.robots, endpoint.target.url))
-            return
-        self.late.append(self.time.now - endpoint.due)
-        is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
-        take = partial(self._take_probe, endpoint, is_deep, self._stalls)
-        self._submit(take, partial(self._probe, endpoint, is_deep))
+            take: Callable[..., None] = self._take_robots
+            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target.url)
+        else:
+            self.late.append(self.time.now - endpoint.due)
+            is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
+            take = partial(self._take_probe, is_deep=is_deep)
+            job = partial(self._requests.probe, endpoint.target, is_deep=is_deep, previous=endpoint.facts)
+        self._submit(partial(self._take_turn, endpoint, take, self._stalls), partial(self._in_turn, endpoint, job))
 
     def _release(self, host: Host, requests: int) -> None:
         self._in_flight -= 1
@@ -284,33 +288,21 @@ class Watchtower:
         if host.waiting:
             self._make_ready(host)
 
-    def _take_robots(self, host: Host, robots: str | None) -> None:
-        if robots is not None:
-            host.robots = robots
-        host.robots_at = self.time.now
-        self.changed_hosts.append(self._host_values(host))
-        self._release(host, 1)
-
-    # Probes
-
-    def _probe(self, endpoint: Endpoint, is_deep: bool) -> tuple[Probe, int] | float:
-        """Probe an endpoint, or return the time at which its address has a turn. It runs in a thread."""
-        address = self._requests.address(endpoint.target.url, is_retry=endpoint.failed is not None)
-        if address is not None and not endpoint.has_turn:
-            start = self._addresses.reserve(address, now := self.time.now, now + self.settings.interval)
+    def _in_turn(self, endpoint: Endpoint, job: Callable[[], Any]) -> tuple[Any] | float:
+        """Return what a request returns, or the time at which the address has a turn. It runs in a thread."""
+        address, now = self._requests.address(endpoint.target.url, is_retry=endpoint.failed is not None), self.time.now
+        if address is not None:
+            start = now if endpoint.has_turn else self._addresses.reserve(address, now, now + self.settings.interval)
+            start = self._addresses.begin(address, now) if start <= now else start
             if start > now:
                 return start
-        probe, requests = self._requests.probe(endpoint.target, is_deep=is_deep, previous=endpoint.facts)
-        if address is not None and requests > 1:
-            self._addresses.reserve(address, self.time.now, float("inf"), requests - 1)
-        return probe, requests
+        return (job(),)
 
-    def _take_probe(
-        self, endpoint: Endpoint, is_deep: bool, stalls: int, answer: tuple[Probe, int] | float | None
+    def _take_turn(
+        self, endpoint: Endpoint, take: Callable[..., None], stalls: int, answer: tuple[Any] | float | None
     ) -> None:
-        now, host = self.time.now, endpoint.host
         if isinstance(answer, float):
-            self._release(host, 0)
+            self._release(endpoint.host, 0)
             if answer == float("inf"):
                 self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
             else:
@@ -318,9 +310,26 @@ class Watchtower:
                 self._queue(endpoint, answer)
             return
         endpoint.has_turn = False
+        take(endpoint, None if answer is None else answer[0], is_stalled=stalls != self._stalls)
+
+    def _take_robots(self, endpoint: Endpoint, robots: str | None, *, is_stalled: bool) -> None:
+        host = endpoint.host
+        if robots is not None:
+            host.robots = robots
+        host.robots_at = None if is_stalled and robots is None else self.time.now
+        self.changed_hosts.append(self._host_values(host))
+        host.waiting.appendleft(endpoint)
+        self._release(host, 1)
+
+    # Probes
+
+    def _take_probe(
+        self, endpoint: Endpoint, answer: tuple[Probe, int] | None, *, is_deep: bool, is_stalled: bool
+    ) -> None:
+        now, host = self.time.now, endpoint.host
         probe, requests = (_unmeasured(Code.STALLED), 1) if answer is None else answer
         self._release(host, max(requests, 1))
-        if stalls != self._stalls:
+        if is_stalled:
             is_excused = probe.outcome not in REACHABLE
             probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
         if host.note(probe, now):
@@ -328,7 +337,7 @@ class Watchtower:
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.quorum.add(now, host.name, has_failed=has_failed)
-        if has_failed and endpoint.failed is None and endpoint.condition.state is not Outcome.DOWN:
+        if has_failed and self._may_retry(endpoint):
             endpoint.failed = probe
             least, more = _RETRY_SECONDS
             self._queue(endpoint, now + least + phase(endpoint.target.endpoint_id, more))
@@ -337,12 +346,19 @@ class Watchtower:
         else:
             self._conclude(endpoint, probe, is_deep=is_deep)
 
+    def _may_retry(self, endpoint: Endpoint) -> bool:
+        """Return True if a failure is tried again in the same round: unless the round before was, or it is down."""
+        condition = endpoint.condition
+        is_open = condition.suspect_at is not None or not endpoint.was_retried
+        return endpoint.failed is None and condition.state is not Outcome.DOWN and is_open
+
     def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
         """End the round of an endpoint: store its result, and give it its next turn."""
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
         change = condition.observe(endpoint.target.endpoint_id, probe.outcome, probe.code, at, attempts)
         turn = int(endpoint.due_wall // interval) * interval
         passed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
+        endpoint.was_retried = endpoint.failed is not None
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
         values: dict[str, Any] = {"round": turn, **condition.values}

@@ -88,7 +88,7 @@ class Condition:
 def rounds_to_next(condition: Condition, at: int, interval: int, *, is_active: bool = True) -> int:
     """Return the rounds from a probe of an endpoint to the next: fewer the longer it is down."""
     if condition.state is Outcome.DOWN and condition.was_alive:
-        down_seconds = at - (condition.since or at)
+        down_seconds = 0 if condition.since is None else at - condition.since
         seconds = 0 if down_seconds <= DAY else HOUR if down_seconds <= _LONG_DOWN else 6 * HOUR
     else:  # one that never was alive, cannot be probed or asked not to be
         seconds = DAY if condition.state in _RARELY else 0

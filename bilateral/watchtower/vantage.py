@@ -20,6 +20,9 @@ _SOONEST_SECONDS: Final = 5.0
 _ENOUGH: Final = 3
 _QUORUM_SECONDS: Final = 60.0
 _QUORUM_HOSTS: Final = 10
+_QUORUM: Final = 3
+"""One of so many hosts that were up fails by itself in a bad week, not in the same minute as all others."""
+
 _SHARED_ROUNDS: Final = 2
 
 
@@ -70,7 +73,7 @@ class Vantage:
 
 @dataclass
 class Quorum:
-    """The verdict by comparison: if most hosts that were up fail together, the cause is most likely shared.
+    """The verdict by comparison: if a third of the hosts that were up fail together, the cause is most likely shared.
 
     Attributes:
         interval: The seconds of a round.
@@ -92,7 +95,7 @@ class Quorum:
         recent = list(self._recent)  # a monitor may ask meanwhile
         hosts = {host for _, host, _ in recent}
         failed = {host for _, host, has_failed in recent if has_failed}
-        if len(hosts) >= _QUORUM_HOSTS and 2 * len(failed) > len(hosts):
+        if len(hosts) >= _QUORUM_HOSTS and _QUORUM * len(failed) > len(hosts):
             if now - self._last_at > _SHARED_ROUNDS * self.interval:
                 self._began_at = now
             self._last_at = now

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import Counter, defaultdict
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.clocks import Clocks
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.run import Watchtower, WatchSettings
+from bilateral.watchtower.run import WatchSettings, Watchtower
 from bilateral.watchtower.store import open_store
 from bilateral.watchtower.watching import Writer
 
@@ -33,10 +35,10 @@ class World(Executor):
         address_of: Returns the address of a host.
     """
 
-    answer: object = lambda target, now: UP
+    answer: object = lambda _target, _now: UP
     seconds: object = lambda probe: 10.0 if probe.outcome is Outcome.DOWN else 0.1
-    references: object = lambda now: 5
-    robots_of: object = lambda host: ""
+    references: object = lambda _now: 5
+    robots_of: object = lambda _host: ""
     address_of: object = lambda host: host
     now: float = 0.0
     offset: float = 0.0
@@ -57,10 +59,10 @@ class World(Executor):
             heapq.heappush(self.finishing, (self.now + self.taking, next(self.order), future, result, None))
         return future
 
-    def address(self, url, *, is_retry):
+    def address(self, url, *, is_retry):  # noqa: ARG002  # the interface's
         return self.address_of(url.split("/")[2])
 
-    def probe(self, target, *, is_deep, previous):
+    def probe(self, target, *, is_deep, previous):  # noqa: ARG002  # the interface's
         self.requests.append((self.now, target.host, target.url))
         probe = self.answer(target, self.now)
         self.taking = self.seconds(probe)
@@ -75,7 +77,7 @@ class World(Executor):
         self.taking = 0.1
         return int(url[-1]) < self.references(self.now)
 
-    def run(self, tower, seconds, *, stall=()):
+    def run(self, tower, seconds):
         """Let the time pass, and store what is measured each minute."""
         end = self.now + seconds
         stored_at, writer = self.now, Writer(tower)
@@ -88,6 +90,15 @@ class World(Executor):
             soonest = self.finishing[0][0] if self.finishing else end
             self.now = min(max(self.now + 0.001, min(self.now + wait, soonest)), end)
             self.finish()
+
+    def stop(self, seconds):
+        """Let the process stand still. Requests in flight come back as failures, as their time is over."""
+        self.finishing = [
+            (at, order, future, ((DOWN, 1),) if isinstance(result, tuple) else result, None)
+            for at, order, future, result, _ in self.finishing
+        ]
+        self.now += seconds
+        self.finish()
 
     def finish(self):
         while self.finishing and self.finishing[0][0] <= self.now:
@@ -111,3 +122,36 @@ def tower_of(world, path, endpoints=None, **settings):
         store.set_targets(endpoints)
     references = tuple(f"https://reference/{number}" for number in range(5))
     return Watchtower(store, WatchSettings(references=references, **settings), world, world, world.clocks())
+
+
+def downs(tower):
+    """Return the changes to down."""
+    return [change for _, change in tower.store.changes(0, 2**40) if change.new == "down"]
+
+
+def counts(tower):
+    """Return the sums of outcomes over all days."""
+    total = Counter()
+    for day in tower.store.days(0, 2**40):
+        total.update({str(outcome): number for outcome, number in day.counts.items()})
+    return dict(total)
+
+
+def most_within(times, seconds):
+    """Return the most requests within so many seconds."""
+    times = sorted(times)
+    first = most = 0
+    for last, time in enumerate(times):
+        while time - times[first] >= seconds:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def longest_gap(requests, start, end):
+    """Return the longest time without a request to the same URL."""
+    times = defaultdict(lambda: [start])
+    for at, _, url in requests:
+        if url != "robots.txt":
+            times[url].append(at)
+    return max(later - earlier for one in times.values() for earlier, later in pairwise([*one, end]))
