@@ -122,13 +122,16 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
             states[change.endpoint_id][vantage] = max(latest, state, key=lambda entry: entry.since)
         elif change.at >= period.first:
             changes[change.endpoint_id].append(change)
+    facts = store.facts()
     leaves = []
     for target in sorted(store.targets(), key=lambda target: target.endpoint_id):
         key = target.endpoint_id
         if target.agents and key in hours and key not in hidden:
             measured = _measured(hours[key], states[key], period.end)
             owners = {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents}
-            leaves.append(_leaf(period, target, owners, changes[key]) | measured)
+            lag = facts.get(key, {}).get("lag")
+            late = {} if lag is None else {"blocktimeFreshness": str(lag)}
+            leaves.append(_leaf(period, target, owners, changes[key]) | measured | late)
     return leaves
 
 
@@ -234,6 +237,6 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
         values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
         if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document has no latency of a service
             values["responseTime"] = leaf["p50"]
-        if leaf.get("blocktimeFreshness") is not None:
+        if "blocktimeFreshness" in leaf:
             values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
     return values
