@@ -19,6 +19,7 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Limits, Network, Validators
 from bilateral.documents.exchanges import Answer, Event, exchange
+from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 
@@ -225,7 +226,7 @@ _OF_ERROR: Final[tuple[tuple[type[errors.DocumentError], Outcome, Code], ...]] =
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result of a request without a whole answer."""
     if isinstance(error, errors.ForbiddenAddressError):
-        if error.host.lower() == target.host.lower():
+        if error.host.lower() == host_of(target.url)[0].lower():
             return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
         return result(Outcome.DOWN, Code.REDIRECT_REFUSED)
     for kind, outcome, code in _OF_ERROR:
