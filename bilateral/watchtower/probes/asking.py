@@ -219,7 +219,7 @@ _OF_ERROR: Final[tuple[tuple[type[errors.DocumentError], Outcome, Code], ...]] =
     (ForbiddenRequestError, Outcome.DOWN, Code.REDIRECT_REFUSED),
     (errors.MalformedDocumentError, Outcome.DOWN, Code.NOT_PROTOCOL),
 )
-"""The outcomes of errors, the most exact class first. A URI that is refused is one of a redirect: others are checked."""
+"""The outcomes of errors, the most exact class first. A refused URI is one of a redirect: the first is checked."""
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
