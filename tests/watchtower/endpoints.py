@@ -9,6 +9,8 @@ import socketserver
 import threading
 from dataclasses import dataclass, field
 
+import httpcore
+
 from bilateral.documents import Network
 from bilateral.index.measurements.values import Protocol, Target
 from bilateral.watchtower.probes import ProbeSettings, probe
@@ -102,7 +104,7 @@ class Endpoints:
         request = read_request(handler.rfile)
         if request is None:
             return
-        host = request.headers.get("host", "").rpartition(":")[0]
+        host = request.headers.get("host", "").partition(":")[0]
         self.requests.append((host, request))
         answer = self.answers.get(host, http(404))
         answer = answer(request) if callable(answer) else answer
@@ -114,8 +116,8 @@ class Endpoints:
         handler.request.shutdown(socket.SHUT_WR)
 
     def url(self, host, path="/"):
-        """Return the URL of a host."""
-        return f"http{'s' if self.tls else ''}://{host}:{self.port}{path}"
+        """Return the URL of a host; a path may be a whole URL."""
+        return path if "://" in path else f"http{'s' if self.tls else ''}://{host}:{self.port}{path}"
 
     def asked(self, host):
         """Return what a host was asked."""
@@ -216,9 +218,24 @@ def local_network(**options):
     return Network(allow_private=True, resolver=lambda _host, _port: ["127.0.0.1"], **options)
 
 
+class _Switchboard(httpcore.SyncBackend):
+    """Connects to one port, whatever port is asked for."""
+
+    def __init__(self, port):
+        self.port = port
+
+    def connect_tcp(self, _host, _port, *arguments, **options):
+        return super().connect_tcp("127.0.0.1", self.port, *arguments, **options)
+
+
 def run_probe(servers, host, protocol, *, path="/", is_paid=None, method=None, network=None, seconds=10.0, **options):
     """Probe a host of the servers."""
     is_paid = protocol is Protocol.X402 if is_paid is None else is_paid
     target = Target(protocol, servers.url(host, path), host, (), is_paid, method)
     settings = ProbeSettings(CONTACT, network or local_network(), seconds)
     return probe(target, settings, **options)
+
+
+def at_usual_ports(servers):
+    """Return the network in which servers listen at the usual ports, too."""
+    return local_network(backend=_Switchboard(servers.port))

@@ -138,7 +138,7 @@ class Asker:
             return not body and (method in _SAFE_METHODS or is_end_of_session)
         if self.target.protocol is Protocol.X402:
             return self.target.is_paid and body == b"{}"
-        return self.target.protocol is Protocol.MCP and json.loads(body)["method"] in _QUESTIONS
+        return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
 
 
 @cache
