@@ -139,7 +139,7 @@ class Asker:
             return not body and (method in _SAFE_METHODS or is_end_of_session)
         if self.target.protocol is Protocol.X402:
             return self.target.is_paid and body == b"{}"
-        return self.target.protocol is Protocol.MCP and json.loads(body)["method"] in _QUESTIONS
+        return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
 
 
 @cache
@@ -220,7 +220,7 @@ _OF_ERROR: Final[tuple[tuple[type[errors.DocumentError], Outcome, Code], ...]] =
     (ForbiddenRequestError, Outcome.DOWN, Code.REDIRECT_REFUSED),
     (errors.MalformedDocumentError, Outcome.DOWN, Code.NOT_PROTOCOL),
 )
-"""The outcomes of errors, the most exact class first. A URI that is refused is one of a redirect: others are checked."""
+"""The outcomes of errors, the most exact class first. A refused URI is one of a redirect: the first is checked."""
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
