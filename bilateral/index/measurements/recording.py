@@ -170,6 +170,11 @@ def _json(change: Change) -> dict[str, str | None]:
     return {name: None if value is None else json.dumps(value, sort_keys=True) for name, value in values.items()}
 
 
+def _text(value: str | None) -> str | None:
+    """Return a stored value as the feed shows it: a text without its quotation marks, other JSON as it is."""
+    return value if value is None or value[:1] != '"' else str(json.loads(value))
+
+
 def _add_to_feed(connection: Connection, previous: int) -> None:
     """Add changes from one value to another to the feed: one for each agent that lists the endpoint."""
     change, listed, current = endpoint_change.c, registration_endpoint.c, agent_file.c
@@ -184,7 +189,7 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
             .order_by(current.identity_registry, current.agent_id)
             .limit(_MOST_AGENTS)
         )
-        values = {"old": json.loads(row.old), "new": None if row.new is None else json.loads(row.new)}
+        values = {"old": _text(row.old), "new": _text(row.new)}
         details = {"change": row.kind, **values, "code": row.code, "at": row.at}
         notes[row.chain_id, row.seen_block] += [
             Note(ChangeKind.ENDPOINT, registry, int(agent_id), None, {"protocol": protocol, "url": url, **details})
