@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli import watchtower_publishing
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.help import argument, flag, option, optional
@@ -253,3 +254,5 @@ _COLUMNS: Final = columns(
     probed=_time("probed_at"),
     ms="milliseconds",
 )
+
+watchtower_publishing.add_commands(app)

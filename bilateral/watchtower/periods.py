@@ -234,4 +234,6 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
         values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
         if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document has no latency of a service
             values["responseTime"] = leaf["p50"]
+        if leaf.get("blocktimeFreshness") is not None:
+            values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
     return values

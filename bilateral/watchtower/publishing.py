@@ -83,8 +83,10 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
         return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]
 
 
-def freeze(store: Store, index: Engine, period: Period) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the measurements of a period and those of the one published before, and keep both for the next run."""
+def freeze(
+    store: Store, index: Engine, period: Period, *, dry_run: bool = False
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the measurements of a period and of the one published before, and keep both, so that each run has them."""
     if time.time() < period.end + _SETTLING_SECONDS:
         raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
     leaves = measurements(store, index, period)
@@ -93,7 +95,8 @@ def freeze(store: Store, index: Engine, period: Period) -> tuple[list[dict[str, 
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
     before = max((name for name in frozen if name < period.name), default=None)
     kept = {before: frozen[before]} if before else {}
-    store.set_setting(_FROZEN, {**kept, period.name: leaves})
+    if not dry_run:
+        store.set_setting(_FROZEN, {**kept, period.name: leaves})
     return leaves, kept.get(before or "", [])
 
 

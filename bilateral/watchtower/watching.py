@@ -95,7 +95,7 @@ class Shared:
     def share(self, now: int) -> None:
         """Give the index what is new: changes and states, and now and then the days."""
         last = self._store.setting(_RECORDED) or 0
-        changes = self._store.numbered_changes(change.c.number > last)
+        changes = self._store.numbered_changes(change.c.number > last, change.c.vantage == self._vantage)
         currents = self._store.currents(self._vantage, self._currents_at)
         has_days = now - self._days_at >= _DAY_SECONDS
         days = [entry.day for entry in self._store.days(self._days_at // DAY * DAY, now + DAY)] if has_days else []

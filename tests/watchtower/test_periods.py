@@ -64,7 +64,7 @@ def test_signals_are_recomputed_from_the_export(tmp_path):
     for leaf in leaves:
         (agent,) = leaf["agents"]
         assert values_of(leaf, agent) == recomputed(encode_leaf(leaf))
-    assert sum("uptime" in values_of(leaf, *leaf["agents"]) for leaf in leaves) >= 10
+    assert sum("uptime" in values_of(leaf, *leaf["agents"]) for leaf in leaves) >= 8
 
 
 @pytest.mark.parametrize("trials", [1, 96, 672, 10_000])
