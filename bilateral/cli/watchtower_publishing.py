@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bilateral.cli.columns import columns
-from bilateral.cli.help import argument, flag, option
+from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import NOT_SENT, Invocation
 from bilateral.cli.options import Agent, command
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bilateral.core.identifiers import AgentId
     from bilateral.index.reading.readers import Reader
     from bilateral.watchtower.buying import Budget
+    from bilateral.watchtower.store import Store
 
 StoreUrl = Annotated[
     str | None,
@@ -41,9 +42,14 @@ def add_commands(app: typer.Typer) -> None:
     """Add the commands to their group."""
     command(app, writes=True, stores=True, needs=require_extra)(publish)
     command(app, is_local=True, needs=require_extra)(export)
-    command(app, is_local=True, needs=require_api)(share)
     command(app, is_local=True, needs=require_api)(merge)
     command(app, signs=True, is_local=True, needs=_require_payments)(buy)
+
+
+def _opened(url: str | None) -> Store:
+    from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
+
+    return open_store(url, creates=False)
 
 
 def _require_payments() -> None:
@@ -66,9 +72,8 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.core.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
     from bilateral.watchtower import publishing  # noqa: PLC0415
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415
 
-    week, store = Period.parse(period), open_store(tower, creates=False)
+    week, store = Period.parse(period), _opened(tower)
     with open_index(database) as index:
         leaves, previous = publishing.freeze(store, index, week, dry_run=invocation.settings.dry_run)
     options: dict[str, Any] = {"is_complete": is_complete}
@@ -90,52 +95,40 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     invocation.output.result(value, title=f"Measurements of {week.name}")
 
 
-def export(
+def export(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     file: Annotated[Path, argument("FILE", "The file to write.")],
     period: PeriodName,
+    key_file: Path | None = optional(
+        "FILE", "Write what one vantage measured, signed for others by this key: see `bilateral webhooks new-key`."
+    ),
+    vantage: Vantage = "main",
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
     """Write all measurements of a week, one a line, as `publish` stores them: anybody can recompute its signals."""
     from bilateral.watchtower import publishing  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415
     from bilateral.watchtower.tree import MerkleTree, encode_leaf  # noqa: PLC0415
 
-    week = Period.parse(period)
+    week, store = Period.parse(period), _opened(store_url)
+    if key_file is not None:
+        require_api()
+        from bilateral.api.webhooks import read_key  # noqa: PLC0415
+        from bilateral.watchtower.merge import export_vantage  # noqa: PLC0415
+
+        key = read_key(key_file)
+        file.write_bytes(export_vantage(store, week, vantage, key))
+        invocation.output.result({"file": str(file), "keyid": key.thumbprint()}, title=f"Measurements of {vantage}")
+        return
     with open_index(database) as index:
-        leaves = publishing.measurements(open_store(store_url, creates=False), index, week)
+        leaves = publishing.measurements(store, index, week)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {week.name}")
     encoded = list(map(encode_leaf, leaves))
     file.write_bytes(b"".join(leaf + b"\n" for leaf in encoded))
     value = {"file": str(file), "measurements": len(leaves), "root": MerkleTree(encoded).root.hex()}
     invocation.output.result(value, title=f"Measurements of {week.name}")
-
-
-def share(  # noqa: PLR0913, PLR0917  # one a setting
-    invocation: Invocation,
-    file: Annotated[Path, argument("FILE", "The file to write.")],
-    period: PeriodName,
-    key_file: Annotated[
-        Path, option("FILE", "The Ed25519 key that signs, in PEM: see `bilateral webhooks new-key`.", "--key-file")
-    ],
-    vantage: Vantage = "main",
-    store_url: StoreUrl = None,
-) -> None:
-    """Write what this vantage measured in a week to a signed file, for another vantage to merge."""
-    from bilateral.api.webhooks import read_key  # noqa: PLC0415  # slow to import
-    from bilateral.watchtower.merge import export_vantage  # noqa: PLC0415
-    from bilateral.watchtower.periods import Period  # noqa: PLC0415
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415
-
-    store, key = open_store(store_url, creates=False), read_key(key_file)
-    content = export_vantage(store, Period.parse(period), vantage, key)
-    file.write_bytes(content)
-    invocation.output.result(
-        {"file": str(file), "bytes": len(content), "keyid": key.thumbprint()}, title=f"Measurements of {vantage}"
-    )
 
 
 def merge(
@@ -150,13 +143,12 @@ def merge(
     from joserfc.jwk import OKPKey  # noqa: PLC0415
 
     from bilateral.watchtower.merge import merge as add  # noqa: PLC0415
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415
 
     try:
         key, content = OKPKey.import_key(public_key.read_bytes()), file.read_bytes()
     except (OSError, JoseError, ValueError, TypeError) as problem:
         raise InvalidArgumentError(f"the file or the key cannot be read: {problem}") from None
-    hours = add(open_store(store_url, creates=False), content, vantage, key)
+    hours = add(_opened(store_url), content, vantage, key)
     invocation.output.result({"vantage": vantage, "hours": hours}, title="Merged")
 
 
@@ -198,9 +190,8 @@ def buy(
     """Buy once a week from each seller whose price fits the budget, and tell who delivers. Each payment is final."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415
 
-    store = open_store(store_url, creates=False)
+    store = _opened(store_url)
     facts, rows = store.facts(), []
     with closing(Reader(database, seconds=_SECONDS)) as reader:
         buyer = Buyer(store.engine, invocation.signer, options.budget(), _declining(reader))

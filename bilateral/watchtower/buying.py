@@ -40,9 +40,9 @@ _METHOD: Final = "eip3009"
 _purchase: Final = sa.Table(
     "purchase",
     sa.MetaData(),
-    sa.Column("week", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("agent", sa.Text, primary_key=True),
-    sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("week", sa.Integer, nullable=False),
+    sa.Column("agent", sa.Text, nullable=False),
     sa.Column("endpoint_id", sa.LargeBinary(32), nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("micros", sa.BigInteger, nullable=False),  # of a dollar
@@ -135,16 +135,17 @@ class Buyer:
         micros, option = chosen
         if any(self.declines(listing, option) for listing in target.agents):
             return Purchase.DECLINED
-        key = self._reserve(target, str(agent), micros)
-        if isinstance(key, Purchase):
-            return key
+        number = self._reserve(target, str(agent), micros)
+        if isinstance(number, Purchase):
+            return number
         try:
             payment = self._signed({**(offer.message or {}), "accepts": [option]})
             outcome = _judged(self._ask(target, method, payment), offer.message or {})
         except (ValueError, TypeError, EncodingError):  # of the SDK, for terms that it cannot sign
             outcome = Purchase.NO_OFFER
         with self.engine.begin() as connection:
-            connection.execute(sa.update(_purchase).where(*_is(key)).values(outcome=str(outcome)))
+            of_number = _purchase.c.number == number
+            connection.execute(sa.update(_purchase).where(of_number).values(outcome=str(outcome)))
         return outcome
 
     def _chosen(self, offer: Offer, facts: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | Purchase:
@@ -168,7 +169,7 @@ class Buyer:
             return None
         return -(-int(option["amount"]) * 10**MICROS // int(10**decimals))
 
-    def _reserve(self, target: Target, agent: str, micros: int) -> tuple[int, str, int] | Purchase:
+    def _reserve(self, target: Target, agent: str, micros: int) -> int | Purchase:
         """Put the money aside for ever, if the budget has it and the seller was not tried in this week."""
         now = int(self.clock())
         week, columns = now // (7 * DAY), _purchase.c
@@ -183,10 +184,9 @@ class Buyer:
             spent = connection.execute(select(sa.func.coalesce(sa.func.sum(columns.micros), 0)).where(today))
             if int(spent.scalar_one()) + micros > self.budget.micros_of_day:
                 return Purchase.OVER_BUDGET
-            key = week, agent, len(before) + 1
-            values = {"endpoint_id": target.endpoint_id, "at": now, "micros": micros}
-            connection.execute(sa.insert(_purchase).values(**dict(zip(_KEY, key, strict=True)), **values))
-        return key
+            values = {"week": week, "agent": agent, "endpoint_id": target.endpoint_id, "at": now, "micros": micros}
+            number = connection.execute(sa.insert(_purchase).values(values).returning(columns.number)).scalar_one()
+        return int(number)
 
     def _signed(self, message: Mapping[str, Any]) -> dict[str, str]:
         account: Any = _TypedDataSigner(self.signer)  # the SDK asks for a LocalAccount, and uses these two parts
@@ -202,13 +202,6 @@ class Buyer:
             return exchange(method, target.url, _LIMITS, self.network, headers={**kind, **headers}, body=body)
         except DocumentError:
             return None
-
-
-_KEY: Final = ("week", "agent", "attempt")
-
-
-def _is(key: tuple[int, str, int]) -> list[sa.ColumnElement[bool]]:
-    return [_purchase.c[name] == value for name, value in zip(_KEY, key, strict=True)]
 
 
 def _judged(answer: Answer | None, message: Mapping[str, Any]) -> Purchase:

@@ -68,7 +68,7 @@ def test_a_vantage_shares_what_it_measured(done, refused, week, places, tmp_path
     public.write_bytes(write_key(private).as_pem(private=False))
     elsewhere = ["--store", str(there.store.engine.url)]
     names = ["--period", WEEK.name, "--vantage", "us-1"]
-    done("watchtower", "share", file, *names, "--key-file", private, *elsewhere)
+    done("watchtower", "export", file, *names, "--key-file", private, *elsewhere)
     merging = ["watchtower", "merge", file, "--vantage", "us-1", "--public-key", public, *places[:2]]
     assert done(*merging)["hours"] == 3
     file.write_bytes(file.read_bytes().replace(b'"down":4', b'"up":4'))
