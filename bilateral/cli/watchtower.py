@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -56,6 +57,7 @@ StoreUrl = Annotated[
 
 _KEYS: Final = (KEY_VARIABLE, PASSPHRASE_VARIABLE, PASSPHRASE_FILE_VARIABLE)
 _MINUTE: Final = 60
+_REPORT_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,9 +134,13 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         if not tower.vantage.references:
             invocation.output.note("no --reference: trouble of your own line would look like theirs")
 
+        seconds = count(1)
+
         def report() -> None:
-            invocation.output.note(_progress(tower))
-            if options.once and tower.is_complete:
+            is_over = options.once and tower.is_complete
+            if is_over or next(seconds) % _REPORT_SECONDS == 0:
+                invocation.output.note(_progress(tower))
+            if is_over:
                 stop.set()
 
         watch(tower, shared, stop, report)
@@ -240,11 +246,11 @@ def _show(invocation: Invocation, store: Store) -> None:
     rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
     invocation.output.results(rows, _COLUMNS, none="no agent of the index lists an endpoint")
 
-    def count(name: str, *, only_alive: bool) -> int:
-        return len({row[name] for row in rows if row["alive"] or not only_alive})
-
-    alive = [f"{count(name, only_alive=True)} of {count(name, only_alive=False)} {name}s" for name in ("agent", "host")]
-    invocation.output.note(f"alive now: {', on '.join(alive)}")
+    counts = []
+    for name in ("agent", "host"):
+        alive = {row[name] for row in rows if row["alive"]}
+        counts.append(f"{len(alive)} of {len({row[name] for row in rows})} {name}s")
+    invocation.output.note(f"alive now: {', on '.join(counts)}")
 
 
 _NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "probed_at", "milliseconds")
