@@ -11,9 +11,14 @@ import pytest
 from scipy.stats import binomtest
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.measurements.values import Outcome, Protocol
+from bilateral.core.identifiers import AgentId
+from bilateral.documents.http import Network
+from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
+from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.store import Result
 from bilateral.watchtower.tree import encode_leaf
+from tests.sdk.servers import HttpServer, respond
 from tests.watchtower.weeks import ROUNDS, WEEK, Week, target
 
 UP, GATED, DEGRADED, DOWN, UNKNOWN, UNFIT = Outcome
@@ -145,6 +150,24 @@ def test_an_uptime_is_never_rounded_up(tmp_path):
     week.up(week.listed[0], downs=1)
     (leaf,) = measure(week.store, WEEK)
     assert leaf["uptime"][0] == "99.8"
+
+
+def test_a_service_that_tells_its_lag_has_a_freshness(tmp_path):
+    settings, facts = ProbeSettings("https://tower.example", Network(allow_private=True)), {}
+    with HttpServer() as server:
+        endpoint = Target(Protocol.WEB, f"{server.url}/", "localhost", (AgentId(1, 8453),))
+        for lag in (4, 20):
+            state = f"8453;block=46123456;lag={lag};seconds=5, 1;block=7;lag=0;seconds=1"
+            server.routes["/"] = lambda handler, state=state: respond(
+                handler, b"<html>", Content_Type="text/html", Index_State=state
+            )
+            facts |= probe(endpoint, settings, previous=facts).facts
+    assert facts["lag"] == 5.0
+    week = Week(tmp_path, target(1, "8453:1"))
+    week.up(week.listed[0])
+    week.store.save([Result(1, WEEK.end, "eu-1", UP, "ok", 1, WEEK.end, values={"facts": facts})])
+    (leaf,) = measure(week.store, WEEK, {("8453:1", "1.example")})
+    assert values_of(leaf, "8453:1")["blocktimeFreshness"] == "5.0"
 
 
 def vantage_states(end=1_000_000):

@@ -152,10 +152,15 @@ def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: 
     explanation = _EXPLANATIONS.get(code, code.replace("_", " "))
     if answer is None:
         return Probe(outcome, code, facts=facts, explanation=explanation)
+    if lags := _LAG.findall(answer.headers.get("index-state", "")):
+        facts["lag"] = max(map(int, lags))
     wait = seconds_to_wait(answer.headers.get("retry-after", ""))
     is_waiting = answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
     return Probe(outcome, code, answer.milliseconds, answer.status, wait if is_waiting else None, facts, explanation)
 
+
+_LAG: Final = re.compile(r";lag=(\d{1,9})\b")
+"""The blocks by which an index like ours is late, in its header `Index-State`."""
 
 _GATED: Final = (Outcome.GATED, Code.AUTHORIZATION)
 _OF_STATUS: Final = {
