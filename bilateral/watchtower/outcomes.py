@@ -42,6 +42,7 @@ class Code(StrEnum):
     FORBIDDEN_ADDRESS = "forbidden_address"
     ENCODING = "encoding"
     STALLED = "stalled"
+    FLAPPING = "flapping"
     VANTAGE = "vantage"
     SHARED_CAUSE = "shared_cause"
     SAMPLED_OUT = "sampled_out"

@@ -25,6 +25,8 @@ from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.tables import chain, registry
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.measurements.queries import agents_with, is_alive
+from bilateral.index.measurements.values import Alive
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, plan_by_values
 from bilateral.index.search.filters import AgentSearch, Order
@@ -80,6 +82,9 @@ _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document
 MOST_CLAIMS: Final = 1_000
 """The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
 domains are in use, so a walk down all agents soon finds a page of them."""
+
+MOST_MEASURED: Final = 3_000
+"""The agents with measurements up to which a search for those that answer begins with them, as with `MOST_CLAIMS`."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -147,8 +152,7 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
     few, sure, most = (0, 0, 0) if is_by_meaning else _sizes(connection)
     is_of_account = search.owner is not None or search.wallet is not None
-    begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
-    claimed = claimed_agents(connection) if begins_with_domains else None
+    claimed = None if is_of_account or is_by_meaning else _few_agents(connection, search)
     begins_with_agents = is_of_account or claimed is not None
     words = words_of_search(connection, search, most=None if begins_with_agents else most)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
@@ -179,6 +183,14 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     where = [*_on_agent(search), *_on_file(search)]
     few = sure if bounds.passing else few
     return Plan(connection, search, words, chains, few, most, tables, where, gates, begin, bounds, closest, stood)
+
+
+def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tuple[int, str, int]] | None:
+    """Return agents among which are all that the search can find; None if they are many."""
+    agents = claimed_agents(connection) if search.verified_domain else None
+    if agents is None and search.alive not in {None, Alive.UNKNOWN}:
+        return agents_with(connection, search.alive, MOST_MEASURED)
+    return agents
 
 
 def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
@@ -267,6 +279,8 @@ def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
         yield _is_rated() if search.rated else ~_is_rated()
     if search.verified_domain is not None:
         yield has_verified_domain() if search.verified_domain else ~has_verified_domain()
+    if search.alive is not None:
+        yield is_alive(search.alive)
 
 
 def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
