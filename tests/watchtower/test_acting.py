@@ -57,7 +57,7 @@ def servers(monkeypatch):
         mcp(),
         http(302, Location="/again", Set_Cookie="session=1"),
     ],
-    ids="price login verbs nothing page card session stateless redirect".split(),
+    ids=["price", "login", "verbs", "nothing", "page", "card", "session", "stateless", "redirect"],
 )
 def test_servers_see_only_questions(servers, protocol, is_deep, answer):
     servers.answers[HOST] = answer
