@@ -33,7 +33,7 @@ _PRUNE_SECONDS: Final = 5.0
 _SHARE_SECONDS: Final = 15.0
 _TARGET_SECONDS: Final = 300.0
 _DAY_SECONDS: Final = 600.0
-_REPORT_SECONDS: Final = 10.0
+_REPORT_SECONDS: Final = 1.0
 _RECORDED: Final = "recorded_change"
 
 

@@ -51,7 +51,9 @@ def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     code = _code_of(card, url, reading.answer.url)
     if is_deep:
         facts["signature"] = _signature(asker, card, reading.answer.url)
-        deep_code = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else _code_of_interface(asker, url)
+        is_foreign = code is Code.OTHER_DOMAIN  # a stranger's card must not make us ask third parties
+        deep_code = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
+        deep_code = deep_code or (None if is_foreign else _code_of_interface(asker, url))
         facts["deep_code"], code = deep_code, deep_code or code
     return reading.result(Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, **facts)
 

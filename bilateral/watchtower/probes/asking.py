@@ -19,6 +19,7 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Limits, Network, Validators
 from bilateral.documents.exchanges import Answer, Event, exchange
+from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 
@@ -138,7 +139,7 @@ class Asker:
             return not body and (method in _SAFE_METHODS or is_end_of_session)
         if self.target.protocol is Protocol.X402:
             return self.target.is_paid and body == b"{}"
-        return self.target.protocol is Protocol.MCP and json.loads(body)["method"] in _QUESTIONS
+        return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
 
 
 @cache
@@ -224,13 +225,13 @@ _OF_ERROR: Final[tuple[tuple[type[errors.DocumentError], Outcome, Code], ...]] =
     (ForbiddenRequestError, Outcome.DOWN, Code.REDIRECT_REFUSED),
     (errors.MalformedDocumentError, Outcome.DOWN, Code.NOT_PROTOCOL),
 )
-"""The outcomes of errors, the most exact class first. A URI that is refused is one of a redirect: others are checked."""
+"""The outcomes of errors, the most exact class first. A refused URI is one of a redirect: the first is checked."""
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result of a request without a whole answer."""
     if isinstance(error, errors.ForbiddenAddressError):
-        if error.host.lower() == target.host.lower():
+        if error.host.lower() == host_of(target.url)[0].lower():
             return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
         return result(Outcome.DOWN, Code.REDIRECT_REFUSED)
     for kind, outcome, code in _OF_ERROR:

@@ -163,8 +163,7 @@ def _initialize(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
     era = None if reply.result is None else reply.result.get("protocolVersion")
     if not isinstance(era, str) or not _VERSION.fullmatch(era):
         return _failure(reply, previous)
-    session = reply.answer.headers.get("mcp-session-id", "")
-    connection.version, connection.session = era, session if session.isascii() and session.isprintable() else None
+    connection.version, connection.session = era, reply.answer.headers.get("mcp-session-id") or None
     return result(Outcome.UP, Code.OK, reply.answer, era=era)
 
 
