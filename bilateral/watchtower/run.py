@@ -31,8 +31,9 @@ from bilateral.watchtower.vantage import Quorum, Vantage
 _log = logging.getLogger("bilateral.watchtower")
 
 THREADS: Final = 200
-_START_SECONDS: Final = 0.0513
-"""The time between two starts: a little more than a twentieth of a second."""
+_PER_SECOND: Final = 20
+_SECOND: Final = 1.001
+"""The time within which so many requests begin: a little more than a second, as times are rounded."""
 
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
@@ -101,7 +102,7 @@ class Watchtower:
         self._held: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
         self._in_flight = self._stalls = 0
-        self._next_start = 0.0
+        self._starts: deque[float] = deque(maxlen=_PER_SECOND)
         self.refresh()
 
     def refresh(self) -> None:
@@ -138,7 +139,7 @@ class Watchtower:
         self._judge()
         self._start()
         soonest = [self._due[0][0]] if self._due else []
-        soonest += [max(self._next_start, self._ready[0][0])] if self._ready else []
+        soonest += [max(self._next_start(), self._ready[0][0])] if self._ready else []
         return min(_LONGEST_WAIT, max(0.0, min(soonest, default=_LONGEST_WAIT) - self.time.now))
 
     @property
@@ -216,10 +217,13 @@ class Watchtower:
             due, _, endpoint = heapq.heappop(self._due)
             if endpoint.due == due and self.endpoints.get(endpoint.number) is endpoint:
                 self._admit(endpoint)
-        while self._ready and max(self._ready[0][0], self._next_start) <= now and self._has_room():
+        while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
             _, _, host = heapq.heappop(self._ready)
             while host.waiting and not host.is_busy:
                 self._ask(host, host.waiting.popleft())
+
+    def _next_start(self) -> float:
+        return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
 
     def _has_room(self) -> bool:
         return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
@@ -254,7 +258,7 @@ class Watchtower:
             return
         host.is_busy = True
         self._in_flight += 1
-        self._next_start = max(self._next_start, self.time.now) + _START_SECONDS
+        self._starts.append(self.time.now)
         if host.needs_robots(self.time.now):
             take: Callable[..., None] = self._take_robots
             job: Callable[[], Any] = partial(self._requests.robots, endpoint.target.url)
