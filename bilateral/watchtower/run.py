@@ -99,7 +99,7 @@ class Watchtower:
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._due: list[tuple[float, int, Endpoint]] = []
         self._ready: list[tuple[float, int, Host]] = []
-        self._held: list[tuple[float, Endpoint, Probe]] = []
+        self._failures: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
         self._in_flight = self._stalls = 0
         self._starts: deque[float] = deque(maxlen=_PER_SECOND)
@@ -179,7 +179,7 @@ class Watchtower:
     # The vantage
 
     def _check(self) -> None:
-        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._held)):
+        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._failures)):
             return
         self.vantage.is_checking = True
         take = partial(self._checked, self.time.now, self._stalls)
@@ -195,10 +195,10 @@ class Watchtower:
 
     def _judge(self) -> None:
         """Believe failures, unless the place or a shared cause explains them. They wait for a check that is newer."""
-        judged = [entry for entry in self._held if entry[0] <= self.vantage.checked_at]
+        judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
         if not judged:
             return
-        self._held = [entry for entry in self._held if entry[0] > self.vantage.checked_at]
+        self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
         is_shared = self.quorum.is_shared(self.time.now)
         for _, endpoint, probe in judged:
             if not self.vantage.is_online:
@@ -330,7 +330,7 @@ class Watchtower:
             least, more = _RETRY_SECONDS
             self._queue(endpoint, now + least + phase(endpoint.target.endpoint_id, more))
         elif has_failed:
-            self._held.append((now, endpoint, probe))
+            self._failures.append((now, endpoint, probe))
         else:
             self._conclude(endpoint, probe, is_deep=is_deep)
 
@@ -339,7 +339,7 @@ class Watchtower:
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
         change = condition.observe(endpoint.target.endpoint_id, probe.outcome, probe.code, at, attempts)
         turn = int(endpoint.due_wall // interval) * interval
-        passed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
+        elapsed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
         endpoint.was_retried = endpoint.failed is not None
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
@@ -355,7 +355,7 @@ class Watchtower:
             values["probed_at"] = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         values |= {"rounds": endpoint.rounds, "next_at": int(endpoint.due_wall), "deep_at": endpoint.deep_at}
-        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, passed))
+        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
         self.pending.append(Result(endpoint.number, turn, *stored, values, changes))
         key = (str(endpoint.target.protocol), str(probe.outcome))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1
