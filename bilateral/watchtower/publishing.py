@@ -38,6 +38,7 @@ _SETTLING_SECONDS: Final = 3_600
 
 _AT_A_TIME: Final = 200  # signals: two requests of estimates
 _FROZEN: Final = "published_leaves"
+_KEPT: Final = 3  # periods, of which the last ones may still be published on another chain
 _MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
 
 Leaf = Mapping[str, Any]
@@ -93,11 +94,11 @@ def freeze(
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {period.name}")
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
-    before = max((name for name in frozen if name < period.name), default=None)
-    kept = {before: frozen[before]} if before else {}
+    previous = [frozen[name] for name in sorted(frozen) if name < period.name]
     if not dry_run:
-        store.set_setting(_FROZEN, {**kept, period.name: leaves})
-    return leaves, kept.get(before or "", [])
+        frozen[period.name] = leaves
+        store.set_setting(_FROZEN, {name: frozen[name] for name in sorted(frozen)[-_KEPT:]})
+    return leaves, previous[-1] if previous else []
 
 
 def due_signals(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from dataclasses import replace
 from statistics import quantiles
 
 import pytest
@@ -14,11 +15,13 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.http import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
+from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
 from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.store import Result
 from bilateral.watchtower.tree import encode_leaf
 from tests.sdk.servers import HttpServer, respond
+from tests.watchtower import simulation
 from tests.watchtower.weeks import ROUNDS, WEEK, Week, target
 
 UP, GATED, DEGRADED, DOWN, UNKNOWN, UNFIT = Outcome
@@ -215,3 +218,33 @@ def test_trouble_near_one_vantage_is_no_failure_of_the_endpoint(tmp_path):
     (leaf,) = measure(week.store, WEEK)
     assert (leaf["uptime"][0], leaf["scheduled"], leaf["known"]) == ("100.0", ROUNDS, ROUNDS)
     assert [(name, entry["reached"]) for name, entry in leaf["vantages"].items()] == [("eu-1", 672), ("us-1", 572)]
+
+
+@pytest.mark.nightly
+def test_a_week_of_a_running_watchtower_is_measured(tmp_path):
+    week = Period.parse("2027-W03")
+    targets = [replace(target(number, f"1:{number}"), host=f"{number}.example") for number in range(4)]
+    probes = {
+        "0.example": Probe(GATED, Code.AUTHORIZATION, milliseconds=50, status=401),
+        "2.example": Probe(DOWN, Code.REFUSED),
+        "3.example": Probe(UNKNOWN, Code.RATE_LIMITED, status=429),
+    }
+
+    def answer(endpoint, now):
+        is_broken = endpoint.host == "1.example" and week.first <= simulation.START + now - 86_400 < week.first + 86_400
+        return simulation.DOWN if is_broken else probes.get(endpoint.host, simulation.UP)
+
+    world = simulation.World(answer=answer)
+    tower = simulation.tower_of(world, tmp_path / "watchtower.sqlite", targets)
+    world.run(tower, week.end - simulation.START + 3_600)
+    leaves = measure(tower.store, week, {(f"1:{number}", f"{number}.example") for number in range(4)})
+    values = {leaf["url"]: values_of(leaf, *leaf["agents"]) for leaf in leaves}
+    owned = {"ownerVerified": True}
+    assert values == {
+        "https://0.example/mcp": owned
+        | {"reachable": True, "uptime": "100.0", "successRate": "100.0", "responseTime": 49},
+        "https://1.example/mcp": owned
+        | {"reachable": True, "uptime": "85.7", "successRate": "100.0", "responseTime": 77},
+        "https://2.example/mcp": owned | {"reachable": False},
+        "https://3.example/mcp": {},
+    }
