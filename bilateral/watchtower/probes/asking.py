@@ -17,6 +17,7 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Limits, Network
 from bilateral.documents.exchanges import Answer, exchange
+from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 
@@ -185,7 +186,7 @@ _NOT_DOWN: Final = {
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result of a request without a whole answer."""
-    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == target.host.lower():
+    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0]:
         return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
     if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
         return result(Outcome.DOWN, Code(f"timeout_{error.phase}"))
