@@ -111,7 +111,7 @@ class CountingBackend(httpcore.SyncBackend):
         self._counts.value = getattr(self._counts, "value", 0) + 1
         return super().connect_tcp(*arguments, **options)
 
-    def taken(self) -> int:
+    def reset(self) -> int:
         """Return the connections of this thread since the last call."""
         count, self._counts.value = getattr(self._counts, "value", 0), 0
         return count

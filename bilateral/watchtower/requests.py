@@ -48,9 +48,9 @@ class Requests:
 
     def probe(self, target: Target, *, is_deep: bool, previous: Mapping[str, Any]) -> tuple[Probe, int]:
         """Probe an endpoint, and return the result with the count of connections."""
-        self._backend.taken()
+        self._backend.reset()
         result = probe(target, self.settings, is_deep=is_deep, previous=previous)
-        return result, self._backend.taken()
+        return result, self._backend.reset()
 
     def robots(self, url: str) -> str | None:
         """Return the group of the host's robots.txt for watchtowers; None if the host does not tell."""

@@ -31,8 +31,9 @@ from bilateral.watchtower.vantage import Quorum, Vantage
 _log = logging.getLogger("bilateral.watchtower")
 
 THREADS: Final = 200
-_START_SECONDS: Final = 0.0513
-"""The time between two starts: a little more than a twentieth of a second."""
+_PER_SECOND: Final = 20
+_SECOND: Final = 1.001
+"""The time within which so many requests begin: a little more than a second, as times are rounded."""
 
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
@@ -98,10 +99,10 @@ class Watchtower:
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._due: list[tuple[float, int, Endpoint]] = []
         self._ready: list[tuple[float, int, Host]] = []
-        self._held: list[tuple[float, Endpoint, Probe]] = []
+        self._failures: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
         self._in_flight = self._stalls = 0
-        self._next_start = 0.0
+        self._starts: deque[float] = deque(maxlen=_PER_SECOND)
         self.refresh()
 
     def refresh(self) -> None:
@@ -138,7 +139,7 @@ class Watchtower:
         self._judge()
         self._start()
         soonest = [self._due[0][0]] if self._due else []
-        soonest += [max(self._next_start, self._ready[0][0])] if self._ready else []
+        soonest += [max(self._next_start(), self._ready[0][0])] if self._ready else []
         return min(_LONGEST_WAIT, max(0.0, min(soonest, default=_LONGEST_WAIT) - self.time.now))
 
     @property
@@ -178,7 +179,7 @@ class Watchtower:
     # The vantage
 
     def _check(self) -> None:
-        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._held)):
+        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._failures)):
             return
         self.vantage.is_checking = True
         take = partial(self._checked, self.time.now, self._stalls)
@@ -194,10 +195,10 @@ class Watchtower:
 
     def _judge(self) -> None:
         """Believe failures, unless the place or a shared cause explains them. They wait for a check that is newer."""
-        judged = [entry for entry in self._held if entry[0] <= self.vantage.checked_at]
+        judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
         if not judged:
             return
-        self._held = [entry for entry in self._held if entry[0] > self.vantage.checked_at]
+        self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
         is_shared = self.quorum.is_shared(self.time.now)
         for _, endpoint, probe in judged:
             if not self.vantage.is_online:
@@ -216,10 +217,13 @@ class Watchtower:
             due, _, endpoint = heapq.heappop(self._due)
             if endpoint.due == due and self.endpoints.get(endpoint.number) is endpoint:
                 self._admit(endpoint)
-        while self._ready and max(self._ready[0][0], self._next_start) <= now and self._has_room():
+        while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
             _, _, host = heapq.heappop(self._ready)
             while host.waiting and not host.is_busy:
                 self._ask(host, host.waiting.popleft())
+
+    def _next_start(self) -> float:
+        return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
 
     def _has_room(self) -> bool:
         return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
@@ -254,7 +258,7 @@ class Watchtower:
             return
         host.is_busy = True
         self._in_flight += 1
-        self._next_start = max(self._next_start, self.time.now) + _START_SECONDS
+        self._starts.append(self.time.now)
         if host.needs_robots(self.time.now):
             take: Callable[..., None] = self._take_robots
             job: Callable[[], Any] = partial(self._requests.robots, endpoint.target.url)
@@ -326,7 +330,7 @@ class Watchtower:
             least, more = _RETRY_SECONDS
             self._queue(endpoint, now + least + phase(endpoint.target.endpoint_id, more))
         elif has_failed:
-            self._held.append((now, endpoint, probe))
+            self._failures.append((now, endpoint, probe))
         else:
             self._conclude(endpoint, probe, is_deep=is_deep)
 
@@ -335,7 +339,7 @@ class Watchtower:
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
         change = condition.observe(endpoint.target.endpoint_id, probe.outcome, probe.code, at, attempts)
         turn = int(endpoint.due_wall // interval) * interval
-        passed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
+        elapsed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
         endpoint.was_retried = endpoint.failed is not None
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
@@ -351,7 +355,7 @@ class Watchtower:
             values["probed_at"] = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         values |= {"rounds": endpoint.rounds, "next_at": int(endpoint.due_wall), "deep_at": endpoint.deep_at}
-        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, passed))
+        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
         self.pending.append(Result(endpoint.number, turn, *stored, values, changes))
         key = (str(endpoint.target.protocol), str(probe.outcome))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1

@@ -36,15 +36,19 @@ def endpoints(count, port):
 
 
 def run_watchtower(url, interval, seconds=None):
-    """Run a watchtower, for ever if no time is named."""
+    """Run a watchtower for so many seconds, and until each endpoint has a result; for ever without a time."""
     stop = threading.Event()
-    if seconds is not None:
-        threading.Timer(seconds, stop.set).start()
     network = Network(allow_private=True, resolver=address_of)
     requests = Requests(ProbeSettings("https://operator.example", network, 5.0))
     with ThreadPoolExecutor(50) as executor:
         settings = WatchSettings(interval=interval)
-        watch(Watchtower(open_store(url), settings, requests, executor), None, stop, lambda: None)
+        tower = Watchtower(open_store(url), settings, requests, executor)
+
+        def report():
+            if seconds is not None and tower.time.now > seconds and tower.is_complete:
+                stop.set()
+
+        watch(tower, None, stop, report)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from tests.watchtower.test_outcomes import CLASSES
 
 HOST = "agent.example"
 NOW = datetime.datetime.now(datetime.UTC)
-OF_THE_LOOP = {Code.STALLED, Code.SHARED_CAUSE, Code.SAMPLED_OUT, Code.OPTED_OUT}
+OF_THE_LOOP = {Code.STALLED, Code.FLAPPING, Code.SHARED_CAUSE, Code.SAMPLED_OUT, Code.OPTED_OUT}
 """The codes that no probe gives."""
 
 

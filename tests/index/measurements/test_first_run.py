@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bilateral.index.measurements.tables import endpoint_state
 from tests.commands import run_here
+from tests.index.conftest import CHAIN_ID
 from tests.watchtower.killed import serving
 
 
@@ -18,9 +21,11 @@ def test_a_first_run_shows_who_is_alive_and_tells_the_index(measured, tmp_path):
         measured.agent(2, ("web", "http://127.0.0.1:9/"))
         options = ("--once", "--allow-private", "--contact", "https://operator.example", *places)
         code, table, notes = run_here("watchtower", "run", *options)
+        agent = run_here("watchtower", "probe", f"{CHAIN_ID}:1", *options[1:4], *places[:2], "--json")
     assert code == 0
     assert "127.0.0.1:9" in table
     assert "alive now: 1 of 2 agents, on 1 of 2 hosts" in notes
-    assert [path for _, path in requests] == ["/robots.txt", "/"]
+    assert [path for _, path in requests] == ["/robots.txt", "/", "/"]
+    assert [probe["outcome"] for probe in json.loads(agent[1])] == ["up"]
     assert {row["state"] for row in measured.rows(endpoint_state)} == {"up"}
     assert run_here("watchtower", "status", *store)[1] == table
