@@ -200,11 +200,10 @@ class Watchtower:
             return
         self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
         is_shared = self.quorum.is_shared(self.time.now)
+        excuse = Code.SHARED_CAUSE if self.vantage.is_online else Code.VANTAGE
         for _, endpoint, probe in judged:
-            if not self.vantage.is_online:
-                self._conclude(endpoint, _unmeasured(Code.VANTAGE))
-            elif is_shared:
-                self._conclude(endpoint, _unmeasured(Code.SHARED_CAUSE))
+            if is_shared or not self.vantage.is_online:
+                self._conclude(endpoint, _unmeasured(excuse))
             else:
                 self._conclude(endpoint, probe, attempts=1 if endpoint.failed is None else 2)
 
@@ -261,7 +260,7 @@ class Watchtower:
         self._starts.append(self.time.now)
         if host.needs_robots(self.time.now):
             take: Callable[..., None] = self._take_robots
-            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target.url)
+            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target)
         else:
             self.late.append(self.time.now - endpoint.due)
             is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
@@ -344,13 +343,15 @@ class Watchtower:
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
         values: dict[str, Any] = {"round": turn, **condition.values}
-        if probe.outcome in REACHABLE:
+        if probe.facts:
             endpoint.facts = {**endpoint.facts, **probe.facts}
+            values["facts"] = endpoint.facts
+        if probe.outcome in REACHABLE:
             if is_deep:
                 memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
                 endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
                 changes += drifts
-            values |= {"facts": endpoint.facts, "drift": endpoint.memory, "milliseconds": probe.milliseconds}
+            values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
