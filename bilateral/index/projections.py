@@ -23,7 +23,13 @@ from bilateral.index.search.reader import SearchReader
 from bilateral.index.standing.projection import Standing
 
 PROJECTIONS: Final[Sequence[Projection]] = (
-    *(Changes(), Agents(), Files(), Ratings(), Payments(), Standing(), Measurements()),
+    Changes(),
+    Agents(),
+    Files(),
+    Ratings(),
+    Payments(),
+    Standing(),
+    Measurements(),
 )
 
 READERS: Final[Sequence[Reader]] = (SearchReader(), EndpointReader())

@@ -230,10 +230,7 @@ def _endpoint(listed: Any, states: list[Any], days: list[Any], drifts: list[Any]
         **{name: getattr(best, name) for name in names},
         vantages=tuple(row.vantage for row in states),
         days=tuple(_day(number, list(rows)) for number, rows in groupby(days, attrgetter("day"))),
-        changes=tuple(
-            MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code)
-            for row in drifts
-        ),
+        changes=tuple(MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts),
     )
 
 
