@@ -6,8 +6,9 @@ trouble near one vantage is no failure of the endpoint. Their latencies are neve
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 from math import sqrt
 from statistics import NormalDist, median_low
 from typing import Any, Final, Self
@@ -18,7 +19,7 @@ from bilateral.index.files.reading import secure_host
 from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code
 from bilateral.watchtower.store import Store
-from bilateral.watchtower.totals import DAY, Totals, add_histograms, quantile
+from bilateral.watchtower.totals import DAY, Histogram, Totals, add_histograms, quantile
 
 ROUND_SECONDS: Final = 900
 
@@ -109,9 +110,14 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
     Args:
         owned: The agents, by their short ids, and the hosts that name them as theirs.
     """
-    hours: dict[bytes, list[Totals]] = defaultdict(list)
-    for totals in store.hours(period.first, period.end):
-        hours[totals.endpoint_id].append(totals)
+    joined: dict[bytes, _Sum] = defaultdict(_Sum)
+    by_vantage: dict[bytes, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    hours = store.hours(period.first, period.end)  # millions, and those of an endpoint's hour are neighbours
+    for (_, key), some in groupby(hours, key=lambda totals: (totals.start, totals.endpoint_id)):
+        vantages = list(some)
+        joined[key].add(max(vantages, key=_order))
+        for totals in vantages:
+            by_vantage[key][totals.vantage].add(totals)
     hidden = {day.endpoint_id for day in store.days(period.first, 1 << 62) if Code.OPTED_OUT in day.codes}
     states: dict[bytes, dict[str, VantageState]] = defaultdict(dict)
     changes: dict[bytes, list[Change]] = defaultdict(list)
@@ -122,13 +128,16 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
             states[change.endpoint_id][vantage] = max(latest, state, key=lambda entry: entry.since)
         elif change.at >= period.first:
             changes[change.endpoint_id].append(change)
+    facts = store.facts()
     leaves = []
     for target in sorted(store.targets(), key=lambda target: target.endpoint_id):
         key = target.endpoint_id
-        if target.agents and key in hours and key not in hidden:
-            measured = _measured(hours[key], states[key], period.end)
+        if target.agents and key in joined and key not in hidden:
+            measured = _measured(joined[key], by_vantage[key], states[key], period.end)
             owners = {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents}
-            leaves.append(_leaf(period, target, owners, changes[key]) | measured)
+            lag = facts.get(key, {}).get("lag")
+            late = {} if lag is None else {"blocktimeFreshness": str(lag)}
+            leaves.append(_leaf(period, target, owners, changes[key]) | measured | late)
     return leaves
 
 
@@ -146,28 +155,45 @@ def _leaf(period: Period, target: Target, owners: Mapping[str, bool], changes: I
     }
 
 
-def _measured(hours: Iterable[Totals], states: Mapping[str, VantageState], end: int) -> dict[str, Any]:
-    by_hour: dict[int, list[Totals]] = defaultdict(list)
-    by_vantage: dict[str, list[Totals]] = defaultdict(list)
-    for totals in hours:
-        by_hour[totals.start].append(totals)
-        by_vantage[totals.vantage].append(totals)
-    joined = [max(some, key=_order) for some in by_hour.values()]
-    counts = _sum(joined)
-    known, reached = _known(counts), _reached(counts)
-    answered, scheduled = sum(totals.answered for totals in joined), sum(totals.scheduled for totals in joined)
-    vantages = {name: _of_vantage(some, states.get(name)) for name, some in sorted(by_vantage.items())}
-    good = [states[name] for name, entry in vantages.items() if entry["known"] and name in states]
-    state = join_states(good, end)
-    is_enough = known >= LEAST_KNOWN and known * 100 >= LEAST_COVERAGE * scheduled
+@dataclass
+class _Sum:
+    scheduled: int = 0
+    answered: int = 0
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    histogram: Histogram = ()
+
+    def add(self, totals: Totals) -> None:
+        self.scheduled += totals.scheduled
+        self.answered += totals.answered
+        self.counts.update(totals.counts)
+        self.histogram = add_histograms(self.histogram, totals.histogram)
+
+
+def _measured(
+    joined: _Sum, by_vantage: Mapping[str, _Sum], states: Mapping[str, VantageState], end: int
+) -> dict[str, Any]:
+    known, reached, answered = _known(joined.counts), _reached(joined.counts), joined.answered
+    vantages: dict[str, dict[str, Any]] = {
+        name: {
+            "scheduled": total.scheduled,
+            "known": _known(total.counts),
+            "reached": _reached(total.counts),
+            "state": str(states[name].state) if name in states else None,
+            "p50": quantile(total.histogram, 0.5),
+            "p95": quantile(total.histogram, 0.95),
+        }
+        for name, total in sorted(by_vantage.items())
+    }
+    state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
+    is_enough = known >= LEAST_KNOWN and known * 100 >= LEAST_COVERAGE * joined.scheduled
     return {
         "state": None if state is None else str(state.state),
         "code": None if state is None else state.code,
         "since": None if state is None else state.since,
-        "scheduled": scheduled,
+        "scheduled": joined.scheduled,
         "known": known,
         "answered": answered,
-        "counts": {str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
+        "counts": {str(outcome): joined.counts[outcome] for outcome in Outcome if joined.counts[outcome]},
         "uptime": _share(reached, known) if is_enough else None,
         "successRate": _share(min(reached, answered), answered) if is_enough and answered else None,
         "vantages": vantages,
@@ -179,25 +205,6 @@ def _order(totals: Totals) -> tuple[Any, ...]:
     """Return the order of the vantages of an hour, the one that reached most last."""
     known = _known(totals.counts)
     return (_reached(totals.counts) / known if known else -1.0), known, totals.scheduled, totals.vantage
-
-
-def _of_vantage(hours: Collection[Totals], state: VantageState | None) -> dict[str, Any]:
-    counts, histogram = _sum(hours), add_histograms(*(totals.histogram for totals in hours))
-    return {
-        "scheduled": sum(totals.scheduled for totals in hours),
-        "known": _known(counts),
-        "reached": _reached(counts),
-        "state": None if state is None else str(state.state),
-        "p50": quantile(histogram, 0.5),
-        "p95": quantile(histogram, 0.95),
-    }
-
-
-def _sum(hours: Iterable[Totals]) -> Counter[Outcome]:
-    counts: Counter[Outcome] = Counter()
-    for totals in hours:
-        counts.update(totals.counts)
-    return counts
 
 
 def _known(counts: Mapping[Outcome, int]) -> int:
@@ -234,4 +241,6 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
         values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
         if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document has no latency of a service
             values["responseTime"] = leaf["p50"]
+        if "blocktimeFreshness" in leaf:
+            values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
     return values

@@ -38,6 +38,7 @@ _SETTLING_SECONDS: Final = 3_600
 
 _AT_A_TIME: Final = 200  # signals: two requests of estimates
 _FROZEN: Final = "published_leaves"
+_KEPT: Final = 3  # periods, of which the last ones may still be published on another chain
 _MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
 
 Leaf = Mapping[str, Any]
@@ -83,18 +84,21 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
         return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]
 
 
-def freeze(store: Store, index: Engine, period: Period) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the measurements of a period and those of the one published before, and keep both for the next run."""
+def freeze(
+    store: Store, index: Engine, period: Period, *, dry_run: bool = False
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the measurements of a period and of the one published before, and keep both, so that each run has them."""
     if time.time() < period.end + _SETTLING_SECONDS:
         raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
     leaves = measurements(store, index, period)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {period.name}")
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
-    before = max((name for name in frozen if name < period.name), default=None)
-    kept = {before: frozen[before]} if before else {}
-    store.set_setting(_FROZEN, {**kept, period.name: leaves})
-    return leaves, kept.get(before or "", [])
+    previous = [frozen[name] for name in sorted(frozen) if name < period.name]
+    if not dry_run:
+        frozen[period.name] = leaves
+        store.set_setting(_FROZEN, {name: frozen[name] for name in sorted(frozen)[-_KEPT:]})
+    return leaves, previous[-1] if previous else []
 
 
 def due_signals(

@@ -14,7 +14,8 @@ from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.vantage import is_reachable
 
 _ROBOTS: Final = Limits(bytes=64 * 1024, seconds=10.0)
-_REFERENCE_SECONDS: Final = 10.0
+_REFERENCE_SECONDS: Final = 5.0
+"""The time for a reference host: five that are silent are known to be within half a minute."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class Requests:
 
     def probe(self, target: Target, *, is_deep: bool, previous: Mapping[str, Any]) -> tuple[Probe, int]:
         """Probe an endpoint, and return the result with the count of connections."""
-        self._backend.taken()
+        self._backend.reset()
         result = probe(target, self.settings, is_deep=is_deep, previous=previous)
-        return result, self._backend.taken()
+        return result, self._backend.reset()
 
     def robots(self, url: str) -> str | None:
         """Return the group of the host's robots.txt for watchtowers; None if the host does not tell."""

@@ -59,7 +59,14 @@ def probe(
         answer = replace(answer, outcome=Outcome.DEGRADED, code=Code(previous["deep_code"]))
     if previous.get("challenges") and answer.code is not Code.CHALLENGE:
         answer = replace(answer, facts={**answer.facts, "challenges": 0})
+    if (lag := answer.facts.get("lag")) is not None:
+        before = previous.get("lag", lag)
+        answer = replace(answer, facts={**answer.facts, "lag": round(before + (lag - before) / _LAGS, 2)})
     return answer
+
+
+_LAGS: Final = 16
+"""Probes over which the lag of a service is averaged, the last ones counting more."""
 
 
 def _fault(url: str) -> Code | None:

@@ -17,6 +17,7 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Limits, Network
 from bilateral.documents.exchanges import Answer, exchange
+from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 
@@ -114,9 +115,14 @@ def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: 
     """Return the result of a probe."""
     if answer is None:
         return Probe(outcome, code, facts=facts)
+    if lags := _LAG.findall(answer.headers.get("index-state", "")):
+        facts["lag"] = max(map(int, lags))
     wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
     return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts)
 
+
+_LAG: Final = re.compile(r";lag=(\d{1,9})\b")
+"""The blocks by which an index like ours is late, in its header `Index-State`."""
 
 _BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
@@ -185,7 +191,7 @@ _NOT_DOWN: Final = {
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result of a request without a whole answer."""
-    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == target.host.lower():
+    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
         return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
     if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
         return result(Outcome.DOWN, Code(f"timeout_{error.phase}"))

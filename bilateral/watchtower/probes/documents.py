@@ -26,7 +26,7 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
         return failure
     ends = answer.certificate_ends
     outcome, code = Outcome.UP, Code.OK
-    if not is_same_domain(host_of(answer.url)[0], asker.target.host):
+    if not is_same_domain(host_of(answer.url)[0], host_of(asker.target.url)[0]):
         outcome, code = Outcome.DEGRADED, Code.OTHER_DOMAIN
     elif ends is not None and ends < time.time() + _RENEWAL_SECONDS:
         outcome, code = Outcome.DEGRADED, Code.CERTIFICATE_ENDS
