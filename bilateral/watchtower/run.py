@@ -344,13 +344,15 @@ class Watchtower:
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
         values: dict[str, Any] = {"round": turn, **condition.values}
-        if probe.outcome in REACHABLE:
+        if probe.facts:  # also of an endpoint that is not reached: how many challenges it sent in a row
             endpoint.facts = {**endpoint.facts, **probe.facts}
+            values["facts"] = endpoint.facts
+        if probe.outcome in REACHABLE:
             if is_deep:
                 memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
                 endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
                 changes += drifts
-            values |= {"facts": endpoint.facts, "drift": endpoint.memory, "milliseconds": probe.milliseconds}
+            values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
