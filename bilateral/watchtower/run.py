@@ -351,6 +351,8 @@ class Watchtower:
                 memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
                 endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
                 changes += drifts
+            elif change is not None:
+                endpoint.deep_at = None
             values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at
