@@ -115,9 +115,14 @@ def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: 
     """Return the result of a probe."""
     if answer is None:
         return Probe(outcome, code, facts=facts)
+    if lags := _LAG.findall(answer.headers.get("index-state", "")):
+        facts["lag"] = max(map(int, lags))
     wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
     return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts)
 
+
+_LAG: Final = re.compile(r";lag=(\d{1,9})\b")
+"""The blocks by which an index like ours is late, in its header `Index-State`."""
 
 _BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
