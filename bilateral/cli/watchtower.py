@@ -92,7 +92,9 @@ class WatchOptions:
         "--reference",
         envvar="BILATERAL_REFERENCES",
     )
-    opt_out: Path | None = optional("FILE", "URLs, hosts and domains that asked not to be measured, one a line.")
+    opt_out: Path | None = optional(
+        "FILE", "URLs, hosts and domains that asked not to be measured, one a line.", exists=True, dir_okay=False
+    )
     once: bool = flag("--once", "End when each endpoint has been probed, and show the table.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:

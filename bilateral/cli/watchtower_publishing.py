@@ -168,15 +168,15 @@ class BudgetOptions:
         """Return the budget."""
         from bilateral.watchtower.buying import Budget  # noqa: PLC0415  # slow to import
 
-        known: dict[tuple[str, str], int] = {}
+        decimals_of: dict[tuple[str, str], int] = {}
         for token in self.tokens:
             place, _, decimals = token.partition("=")
             network, slash, address = place.partition("/")
             if not slash or not decimals.isdecimal():
                 raise InvalidArgumentError(f"--token is such as eip155:8453/0x…=6, not {token}")
-            known[network, address.lower()] = int(decimals)
+            decimals_of[network, address.lower()] = int(decimals)
         try:
-            return Budget(known, *(int(Decimal(dollars) * _MICROS) for dollars in (self.call, self.day)))
+            return Budget(decimals_of, *(int(Decimal(dollars) * _MICROS) for dollars in (self.call, self.day)))
         except (ArithmeticError, ValueError):
             raise InvalidArgumentError(f"--call {self.call} and --day {self.day} must be dollars") from None
 

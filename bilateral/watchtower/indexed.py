@@ -30,8 +30,8 @@ def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tupl
     keys = _keys(connection, agents)
     columns = agent.c.chain_id, agent.c.identity_registry, agent.c.agent_id, registration_domain.c.host
     rows = connection.execute(naming_domains(*columns).distinct())
-    found = (((chain_id, identity, int(agent_id)), host) for chain_id, identity, agent_id, host in rows)
-    return {(keys[key], host) for key, host in found if key in keys}
+    places = (((chain_id, identity, int(agent_id)), host) for chain_id, identity, agent_id, host in rows)
+    return {(keys[key], host) for key, host in places if key in keys}
 
 
 def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:

@@ -90,8 +90,8 @@ def _message(vantage: str, content: bytes, headers: dict[str, str] | None = None
 def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
     with store.engine.begin() as connection:
         numbers = {bytes(row.endpoint_id).hex(): row.number for row in connection.execute(select(endpoint))}
-        known = [line | {"endpoint": numbers[line["endpoint"]]} for line in lines if line["endpoint"] in numbers]
-        hours = [_hour(vantage, line) for line in known if "start" in line]
+        listed = [line | {"endpoint": numbers[line["endpoint"]]} for line in lines if line["endpoint"] in numbers]
+        hours = [_hour(vantage, line) for line in listed if "start" in line]
         if hours:
             statement = insert_into(connection, hour)
             columns = statement.excluded
@@ -101,7 +101,7 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
             connection.execute(statement.on_conflict_do_update(index_elements=_KEY, set_=values, where=is_later), hours)
         changes = [
             {"vantage": vantage, "endpoint": line["endpoint"], **{name: line[name] for name in _CHANGE}}
-            for line in known
+            for line in listed
             if "kind" in line
         ]
         insert_new(connection, change, changes)

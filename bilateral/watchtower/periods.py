@@ -23,7 +23,7 @@ from bilateral.watchtower.totals import DAY, Histogram, Totals, add_histograms, 
 
 ROUND_SECONDS: Final = 900
 
-LEAST_KNOWN: Final = 90
+LEAST_MEASURED: Final = 90
 """Probes below which a share means nothing: of 96 successes of 96, the uptime is 96.2 to 100 %."""
 
 LEAST_COVERAGE: Final = 80
@@ -90,11 +90,11 @@ def join_states(states: Collection[VantageState], end: int) -> VantageState | No
 
     It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
     """
-    known = [state for state in states if state.state in REACHABLE or state.state is Outcome.DOWN]
-    if not known:
+    measured = [state for state in states if state.state in REACHABLE or state.state is Outcome.DOWN]
+    if not measured:
         return None
-    best = min(known, key=lambda state: (_RANKS.index(state.state), state.since, state.code or ""))
-    disagreeing_since = max((state.since for state in known if state.state is Outcome.DOWN), default=end)
+    best = min(measured, key=lambda state: (_RANKS.index(state.state), state.since, state.code or ""))
+    disagreeing_since = max((state.since for state in measured if state.state is Outcome.DOWN), default=end)
     since = max(disagreeing_since, best.since)
     if best.state is not Outcome.DOWN and end - since >= _PARTIAL_SECONDS:
         return VantageState(Outcome.DEGRADED, PARTIAL, since)
@@ -172,29 +172,29 @@ class _Sum:
 def _measured(
     joined: _Sum, by_vantage: Mapping[str, _Sum], states: Mapping[str, VantageState], end: int
 ) -> dict[str, Any]:
-    known, reached, answered = _known(joined.counts), _reached(joined.counts), joined.answered
+    total, reached, answered = _count_measured(joined.counts), _reached(joined.counts), joined.answered
     vantages: dict[str, dict[str, Any]] = {
         name: {
-            "scheduled": total.scheduled,
-            "known": _known(total.counts),
-            "reached": _reached(total.counts),
+            "scheduled": part.scheduled,
+            "known": _count_measured(part.counts),
+            "reached": _reached(part.counts),
             "state": str(states[name].state) if name in states else None,
-            "p50": quantile(total.histogram, 0.5),
-            "p95": quantile(total.histogram, 0.95),
+            "p50": quantile(part.histogram, 0.5),
+            "p95": quantile(part.histogram, 0.95),
         }
-        for name, total in sorted(by_vantage.items())
+        for name, part in sorted(by_vantage.items())
     }
     state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
-    is_enough = known >= LEAST_KNOWN and known * 100 >= LEAST_COVERAGE * joined.scheduled
+    is_enough = total >= LEAST_MEASURED and total * 100 >= LEAST_COVERAGE * joined.scheduled
     return {
         "state": None if state is None else str(state.state),
         "code": None if state is None else state.code,
         "since": None if state is None else state.since,
         "scheduled": joined.scheduled,
-        "known": known,
+        "known": total,
         "answered": answered,
         "counts": {str(outcome): joined.counts[outcome] for outcome in Outcome if joined.counts[outcome]},
-        "uptime": _share(reached, known) if is_enough else None,
+        "uptime": _share(reached, total) if is_enough else None,
         "successRate": _share(min(reached, answered), answered) if is_enough and answered else None,
         "vantages": vantages,
         **{name: _median(entry[name] for entry in vantages.values()) for name in ("p50", "p95")},
@@ -203,11 +203,11 @@ def _measured(
 
 def _order(totals: Totals) -> tuple[Any, ...]:
     """Return the order of the vantages of an hour, the one that reached most last."""
-    known = _known(totals.counts)
-    return (_reached(totals.counts) / known if known else -1.0), known, totals.scheduled, totals.vantage
+    count = _count_measured(totals.counts)
+    return (_reached(totals.counts) / count if count else -1.0), count, totals.scheduled, totals.vantage
 
 
-def _known(counts: Mapping[Outcome, int]) -> int:
+def _count_measured(counts: Mapping[Outcome, int]) -> int:
     return _reached(counts) + counts.get(Outcome.DOWN, 0)
 
 
@@ -216,8 +216,8 @@ def _reached(counts: Mapping[Outcome, int]) -> int:
 
 
 def _median(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return median_low(known) if known else None
+    present = [value for value in values if value is not None]
+    return median_low(present) if present else None
 
 
 def _share(part: int, whole: int) -> list[str]:

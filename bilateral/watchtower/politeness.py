@@ -207,7 +207,9 @@ class OptOuts:
 
     def __call__(self) -> tuple[str, ...]:
         """Return the entries."""
-        if self._path is not None and (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
+        if self._path is None or not self._path.exists():  # who asked once is not measured because a file is missing
+            return self._entries
+        if (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
             lines = (line.partition("#")[0].strip() for line in self._path.read_text().splitlines())
             self._entries, self._read_at = tuple(filter(None, lines)), changed_at
         return self._entries

@@ -171,8 +171,7 @@ class Watchtower:
         self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
-        problem = future.exception()
-        if problem is not None:  # a fault of ours, which must neither count against an endpoint nor end the run
+        if (problem := future.exception()) is not None:  # a fault of ours counts against nobody, and ends no run
             _log.error("a request failed: %r", problem)
         take(None if problem is not None else future.result())
 
@@ -200,11 +199,10 @@ class Watchtower:
             return
         self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
         is_shared = self.quorum.is_shared(self.time.now)
+        excuse = Code.SHARED_CAUSE if self.vantage.is_online else Code.VANTAGE
         for _, endpoint, probe in judged:
-            if not self.vantage.is_online:
-                self._conclude(endpoint, _unmeasured(Code.VANTAGE))
-            elif is_shared:
-                self._conclude(endpoint, _unmeasured(Code.SHARED_CAUSE))
+            if is_shared or not self.vantage.is_online:
+                self._conclude(endpoint, _unmeasured(excuse))
             else:
                 self._conclude(endpoint, probe, attempts=1 if endpoint.failed is None else 2)
 
@@ -261,7 +259,7 @@ class Watchtower:
         self._starts.append(self.time.now)
         if host.needs_robots(self.time.now):
             take: Callable[..., None] = self._take_robots
-            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target.url)
+            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target)
         else:
             self.late.append(self.time.now - endpoint.due)
             is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
@@ -352,6 +350,8 @@ class Watchtower:
                 memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
                 endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
                 changes += drifts
+            elif change is not None:
+                endpoint.deep_at = None
             values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at

@@ -170,6 +170,25 @@ def test_an_agent_that_the_registry_refuses_to_rate_stops_nobody_else(tower, dep
     assert len(published(client, others)) == len(others) * 5
 
 
+def test_an_owner_that_lets_transactions_fail_does_not_cost_gas_for_ever(
+    tower, connect, newcomer, node, deployment, web3, owner, up_week
+):
+    (_, own), week = tower, up_week(1)
+    (agent,) = week.listed[0].agents
+    identity = plain(web3, Registry.IDENTITY, deployment.identity)
+
+    def overtake(_, forward):  # the owner sees the transaction before it is in a block
+        transact(web3, identity.functions.approve(newcomer.address, agent.token_id), owner)
+        answer = forward()
+        transact(web3, identity.functions.approve("0x" + "0" * 40, agent.token_id), owner)
+        return answer
+
+    node.interference["eth_sendRawTransaction"] = overtake
+    report = publish(connect(newcomer, node.url), own, WEEK, measure(week.store, WEEK))
+    assert [due.tag for due in report.refused] == ["reachable", "ownerVerified"]
+    assert len(report.sent) == 1 + 4 * 2
+
+
 def test_evidence_does_not_go_on_chain(tower, up_week):
     (client, own), week = tower, up_week(1)
     client.state.store = DataUriStore()

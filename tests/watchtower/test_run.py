@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -195,6 +196,19 @@ def test_a_host_is_left_alone_for_a_day_at_most(tmp_path):
     tower = tower_of(World(answer=lambda *_: busy), tmp_path / "watchtower.sqlite", targets(1))
     tower._executor.run(tower, MINUTE)  # the world
     assert tower.hosts["h0.test"].closed_until - tower.time.now <= DAY
+
+
+def test_a_probe_gets_the_facts_of_those_before_and_every_six_hours_it_is_deep(tmp_path):
+    challenge = Probe(Outcome.UNKNOWN, Code.CHALLENGE, status=403, facts={"challenges": 1})
+    world = World(answer=lambda _target, now: challenge if now < 10 else replace(UP, facts={"era": "new"}))
+    tower = tower_of(world, tmp_path / "watchtower.sqlite", targets(1))
+    world.run(tower, 6 * HOUR + 2 * ROUND)
+    assert world.reads[:3] == [
+        (True, {}),
+        (True, {"challenges": 1}),
+        (False, {"challenges": 1, "era": "new"}),
+    ]
+    assert sum(is_deep for is_deep, _ in world.reads) == 3
 
 
 def test_who_is_on_the_operators_list_is_not_asked_from_then_on(tmp_path):
