@@ -174,7 +174,10 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
     settings = probing.settings()
     chosen = _targets(place, protocol, database, is_paid=is_paid)
     probes = [(target, probe_once(target, settings, is_deep=True)) for target in chosen]
-    rows = [{"protocol": target.protocol, "url": target.url, **vars(result)} for target, result in probes]
+    rows = [
+        {"protocol": target.protocol, "url": target.url, **vars(result), "explanation": result.explanation}
+        for target, result in probes
+    ]
     names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
     invocation.output.results(rows, columns(*names), none="it lists no endpoint that a watchtower can probe")
 
