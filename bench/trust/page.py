@@ -122,5 +122,5 @@ def section(figures: dict[str, Any]) -> str:
     functions = {"row": row, "bracketed": bracketed, "interval": interval, "mean": np.mean, "error": _error}
     functions |= {"of_flagged": of_flagged, "precise": precise, "weakest": _weakest, "worst_group": _worst_group}
     values = {"worlds": worlds, "sets": sets, "known": known, "kinds": KINDS, "runs": _RUNS, "unseen": _UNSEEN}
-    values |= {"everywhere": everywhere, "methods": _METHODS}
+    values |= {"everywhere": everywhere, "methods": _METHODS, "worlds_of_kind": len(parts[0]["AUC"])}
     return rendered(TEMPLATE, real=figures.get("real"), speed=figures.get("speed", {}), **functions, **values)

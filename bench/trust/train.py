@@ -1,7 +1,7 @@
 """`python -m bench.trust.train`: train the ranking by weak signs on drawn attacks, and write it into the package.
 
-No family with a name takes part, so no figure is about attacks that were learned. The first model is trained on one
-half of the worlds to score the other half, in turn, so that the second learns from scores such as it will see.
+No family with a name takes part, so no figure is about attacks that were learned. Each model is trained on one half of
+the worlds to score the other half, in turn, so that the next one learns from scores such as it will see.
 """
 
 import json
@@ -23,14 +23,15 @@ from bilateral.trust.features.features import features
 from bilateral.trust.features.judgements import Judgements
 from bilateral.trust.features.signs import LARGEST, MODEL, Model, around, finite
 from bilateral.trust.tables.arrays import Flags, Floats
+from bilateral.trust.tables.opinions import Kind
 
-SEEDS: Final = range(5101, 5301)
+SEEDS: Final = range(5101, 5271)
 _HONEST: Final = 3
 """One in so many honest accounts takes part, and counts as many times: more worlds teach more than more of the same."""
 
 _DEPTH: Final = 4
 _TREES: Final = 200
-_MODELS: Final = ("alone", "among")
+_MODELS: Final = ("alone", "among", "again")
 _QUANTILES: Final = np.unique(
     np.concatenate([np.linspace(0.02, 0.98, 49), [0.001, 0.003, 0.01], [0.99, 0.997, 0.999, 0.9997]])
 )
@@ -46,12 +47,14 @@ class Sample:
         columns: The features that see the account alone, by name.
         judged: Marks the accounts that count.
         guilty: Marks the attackers.
+        framed: Marks the honest accounts that attackers judge.
     """
 
     context: Context
     columns: dict[str, Floats]
     judged: Flags
     guilty: Flags
+    framed: Flags
 
     @classmethod
     def of(cls, context: Context, judged: Flags, guilty: Flags) -> "Sample":
@@ -63,42 +66,53 @@ class Sample:
             guilty: Marks the attackers.
         """
         columns = {name: finite(column) for name, column in features(context, Judgements.of(context))}
-        return cls(context, columns, judged, guilty)
+        ledger, opinions = context.ledger, context.ledger.opinions
+        rows = (guilty | ~judged)[opinions.rater] & (opinions.kind != Kind.CONSTANT_TAG)
+        framed = np.zeros(len(guilty), bool)
+        framed[ledger.subject_account[opinions.subject[rows]]] = True
+        return cls(context, columns, judged, guilty, framed & ~guilty)
 
 
 def train(samples: Sequence[Sample]) -> dict[str, Any]:
-    """Return both models as lists and objects.
+    """Return all models as lists and objects.
 
     Args:
         samples: The worlds.
     """
     edges = _edges([sample.columns for sample in samples], samples)
-    coded = [_coded(sample.columns, edges) for sample in samples]
-    firsts: list[Floats] = [np.zeros(0)] * len(samples)
-    for half in (0, 1):
-        trees = _fitted([coded[n] for n in range(len(samples)) if n % 2 != half], samples[1 - half :: 2])
-        for n in range(half, len(samples), 2):
-            firsts[n] = np.clip(trees.decision_function(coded[n]), -LARGEST, LARGEST).astype(np.float32)
-    alone = _fitted(coded, samples)
-    beside = []
-    for sample, first in zip(samples, firsts, strict=True):
-        judgements = Judgements.of(sample.context)
-        score = np.where(_acting(sample.context), first, 0).astype(np.float32)
-        beside.append({name: finite(column) for name, column in around(sample.context, judgements, score)})
-    more = _edges(beside, samples)
-    coded = [
-        np.concatenate([codes, _coded(columns, more)], axis=1) for codes, columns in zip(coded, beside, strict=True)
-    ]
-    among = _fitted(coded, samples)
+    own = coded = [_coded(sample.columns, edges) for sample in samples]
+    models = {"alone": _written(_fitted(coded, samples))}
+    more: dict[str, Floats] = {}
+    for name in ("among", "again"):
+        beside = []
+        for sample, seen in zip(samples, _unseen(coded, samples), strict=True):
+            score, judgements = np.where(_acting(sample.context), seen, 0), Judgements.of(sample.context)
+            columns = around(sample.context, judgements, score.astype(np.float32))
+            beside.append({key: finite(column) for key, column in columns})
+        more = more or _edges(beside, samples)
+        coded = [
+            np.concatenate([codes, _coded(columns, more)], axis=1) for codes, columns in zip(own, beside, strict=True)
+        ]
+        models[name] = _written(_fitted(coded, samples))
     listed = {name: [float(value) for value in values] for name, values in {**edges, **more}.items()}
-    return pruned({"edges": listed, "alone": _written(alone), "among": _written(among)})
+    return pruned({"edges": listed, **models})
+
+
+def _unseen(coded: Sequence[Any], samples: Sequence[Sample]) -> list[Floats]:
+    """Return the scores of each half of the worlds by trees that were fitted to the other one."""
+    out: list[Floats] = [np.zeros(0)] * len(samples)
+    for half in (0, 1):
+        trees = _fitted(coded[1 - half :: 2], samples[1 - half :: 2])
+        for n in range(half, len(samples), 2):
+            out[n] = np.clip(trees.decision_function(coded[n]), -LARGEST, LARGEST)
+    return out
 
 
 def pruned(data: dict[str, Any]) -> dict[str, Any]:
     """Return models without the edges that no tree looks at: to compare with edges takes most of the time of codes.
 
     Args:
-        data: Both models as lists and objects.
+        data: All models as lists and objects.
     """
     pairs = [pair for name in _MODELS for tree in _places(data[name]) for pair in tree]
     edges: dict[str, list[float]] = {}
@@ -154,9 +168,10 @@ def _fitted(coded: Sequence[Any], samples: Sequence[Sample]) -> HistGradientBoos
 
 
 def _chosen(sample: Sample) -> Flags:
-    """Mark the accounts of a world that trees are fitted to: all attackers, and some honest ones."""
+    """Mark the accounts of a world that trees are fitted to: all attackers and whom they judge, and some others."""
+    # So whom attackers judge counts more than others do: anybody can praise or slander anybody.
     some = np.random.default_rng(len(sample.judged)).random(len(sample.judged)) < 1 / _HONEST
-    return sample.judged & (sample.guilty | some)
+    return sample.judged & (sample.guilty | sample.framed | some)
 
 
 def _written(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
@@ -191,7 +206,7 @@ def analysed(seed: int) -> tuple[Engine, Truth]:
         seed: The seed.
     """
     tables, told = drawn_world(seed).tables()
-    engine = Engine(learned=False).fit(tables)
+    engine = Engine(detectors=[], learned=False).fit(tables)
     return engine, Truth.of(engine, told)
 
 
@@ -216,7 +231,7 @@ def write(data: dict[str, Any]) -> None:
     """Write the models.
 
     Args:
-        data: Both models as lists and objects.
+        data: All models as lists and objects.
     """
     Model.of(data)
     lines = json.dumps(data, separators=(",", ":")).replace("],", "],\n")

@@ -70,12 +70,12 @@ def framed(world, way):
 @pytest.mark.parametrize(
     ("way", "limits"),
     [
-        ("praise", {"praised": 0.5}),
-        ("money", {"praised": 0.8, "paid": 1.3, "given": 0.2, "client": 0.8}),
-        ("company", {"newcomer": 1.9}),
+        ("praise", {"praised": 0.6}),
+        ("money", {"praised": 1.1, "paid": 1.0, "given": 0.02, "client": 0.02}),
+        ("company", {"newcomer": 1.7}),
         ("slander", {"praised": 0.05}),
         ("ratings", {}),
-        ("validations", {"praised": 1.0}),
+        ("validations", {"praised": 0.7}),
     ],
 )
 def test_an_attacker_raises_honest_accounts_up_to_a_limit_and_gets_none_flagged(way, limits):

@@ -30,7 +30,7 @@ def test_the_models_know_every_feature_in_its_order(market):
     names = [name for name, _ in features(context, judgements)]
     names += [name for name, _ in around(context, judgements, np.zeros(context.ledger.accounts))]
     assert names == list(model().edges)
-    assert max(model().among.feature.max(), model().alone.feature.max()) < len(names)
+    assert max(trees.feature.max() for trees in (model().alone, model().among, model().again)) < len(names)
 
 
 def test_a_tree_goes_left_up_to_its_limit_and_right_above_it():
@@ -68,7 +68,7 @@ def test_trees_of_all_depths_lead_each_account_from_the_root_to_its_leaf(depth, 
 
 
 def test_each_edge_is_that_of_a_tree():
-    trees = model().alone, model().among
+    trees = model().alone, model().among, model().again
     looked_at = {(int(f), int(a)) for t in trees for f, a in zip(t.feature.ravel(), t.above.ravel(), strict=True)}
     edges = {(f, a) for f, values in enumerate(model().edges.values()) for a in range(len(values))}
     assert edges == {pair for pair in looked_at if pair[1] < 255}
@@ -112,6 +112,41 @@ def test_a_validation_is_compared_with_what_clients_say_and_clients_are_not_with
     clients, validated = columns_of(scene.context(), "mean distance as rater", "mean distance as validated")
     assert validated["bad"] > 15 > -15 > validated["good"]
     assert [clients[f"client{number}"] for number in range(6)] == [before[f"client{number}"] for number in range(6)]
+
+
+def test_several_opinions_far_from_those_of_others_are_rarer_than_one(scene):
+    for agent in range(1, 7):
+        scene.agent(agent, f"owner{agent}")
+        for number in range(6):
+            scene.feedback(f"client{number}", agent, 78 + number, ts=1000.0 + 10 * number)
+        scene.feedback("unlucky", agent, 10 if agent == 1 else 80, ts=1100.0)
+        scene.feedback("slanderer", agent, 10 if agent <= 3 else 80, ts=1110.0)
+    low, in_turn = columns_of(scene.context(), "opinions below others", "two opinions below others in turn")
+    assert low["slanderer"] > low["unlucky"] > low["client5"]
+    assert in_turn["slanderer"] > 1.5 * in_turn["unlucky"]
+
+
+def test_silence_lasts_from_the_birth_of_an_account_or_its_opinion_before(scene):
+    hour = 3600.0
+    for agent in (1, 2):
+        scene.agent(agent, f"owner{agent}")
+    scene.transfer("exchange", "client", ts=0.0)
+    scene.feedback("client", 1, 80, ts=2 * hour)
+    scene.feedback("client", 2, 80, ts=102 * hour)
+    mean, top = columns_of(scene.context(), "mean silence as rater", "top silence as rater")
+    assert np.expm1(top["client"]) == pytest.approx(100, rel=1e-4)
+    assert mean["client"] == pytest.approx((np.log(3) + np.log(101)) / 2, rel=1e-4)
+
+
+def test_a_price_is_what_the_client_paid_in_usual_purchases(scene):
+    scene.agent(1, "owner")
+    for number in range(8):
+        scene.payment(f"client{number}", "owner", 1, amount=4.0)
+        scene.feedback(f"client{number}", 1, 80)
+    scene.payment("cheap", "owner", 1, amount=0.4)
+    scene.feedback("cheap", 1, 100)
+    (price,) = columns_of(scene.context(), "mean price as rater")
+    assert np.expm1([price["client0"], price["cheap"]]) == pytest.approx([1.0, 0.1], rel=1e-4)
 
 
 def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):

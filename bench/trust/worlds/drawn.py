@@ -44,7 +44,12 @@ def drawn(world: World, attack: Attack) -> None:
     attack.family = f"{FAMILY}: {', '.join(account.__name__[1:] for account in chosen)}"
     for account in members:
         for _ in range(draw.poisson(plan.cover) if account.role != "bought" else 0):
-            world.meet(account, world.server(popular=plan.popular), world.time(max(account.born, plan.covered)))
+            agent, at = world.server(popular=plan.popular), world.time(max(account.born, plan.covered))
+            if plan.unused:
+                at = max(at, agent.ts)
+                world.say(account, agent, agent.quality_at(at) + account.bias + draw.normal(0, 8), at)
+            else:
+                world.meet(account, agent, at)
     if plan.collected:
         sink = world.mule(attack, plan.at)
         for account in members:
@@ -87,6 +92,7 @@ def _plan(world: World, attack: Attack) -> Plan:
         collected=bool(world.happens(0.15)),
         purse=purse,
         covered=START if world.happens(0.7) else world.time(at),
+        unused=bool(world.happens(0.2)),
         owners=float(world.random.choice([0, 0, 1, 4])),
         served=float(world.random.choice([0, 0, 0, 3, 8])),
         turned=float(world.random.choice([0, 0, 0, 0.7])),

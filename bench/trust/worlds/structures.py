@@ -36,6 +36,7 @@ class Plan:
         collected: True if members send money on to one account.
         purse: The wallet that all agents of the attack are paid into; None for a wallet each.
         covered: The time from which members cover themselves.
+        unused: True if members cover themselves by opinions alone, which cost less than use.
         owners: The mean number of ordinary interactions of an owner of praised agents.
         served: The mean number of honest clients whom an agent of the attack serves well before.
         turned: The share of agents of the attack that are good at first, and turn bad.
@@ -63,6 +64,7 @@ class Plan:
     collected: bool
     purse: Account | None
     covered: float
+    unused: bool
     owners: float
     served: float
     turned: float
@@ -212,14 +214,17 @@ def _circle(world: World, plan: Plan, members: list[Account]) -> None:
 
 
 def _slander(world: World, plan: Plan, members: list[Account]) -> None:
-    """Slander some honest agents, perhaps to lift one's own."""
+    """Slander some honest agents, perhaps to lift one's own, and perhaps as buyers of theirs."""
     victims = [world.server(popular=plan.popular) for _ in range(int(world.random.choice([1, 1, 2, 4])))]
+    buys = float(world.random.choice([0, 0, 0.5, 1]))
     own = new_agent(world, plan, new_owner(world, plan)) if world.happens(0.4) else None
     for account in members:
         for victim in victims:
             if len(victims) == 1 or world.happens(plan.share):
-                value = world.random.uniform(0, plan.blame)
-                world.say(account, victim, value, moment(world, plan, account), attack=plan.number)
+                value, at = world.random.uniform(0, plan.blame), max(moment(world, plan, account), victim.ts)
+                if world.happens(buys):
+                    world.pay(account, victim, world.random.lognormal(-1, 1), at)
+                world.say(account, victim, value, at + HOUR, attack=plan.number)
         if own is not None:
             praise(world, plan, account, own)
 

@@ -19,7 +19,6 @@ from bilateral.trust.tables.arrays import (
     group_counts,
     group_sums,
     lexical_order,
-    look_up,
     pairs,
     spans,
     unpaired,
@@ -120,14 +119,15 @@ def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
     needed = min(_LOST, _PART * float(purchases.lost[by_early[owner] >= _SEVERAL].sum()))
     source = funder[payer]
     rows = np.flatnonzero((source >= 0) & (funder[owner] != source) & (purchases.lost > 0))
-    payer, source, lost = payer[rows], source[rows], purchases.lost[rows]
-    keys = pairs(source, owner[rows], size)
-    own, own_count = np.unique(keys[is_early[payer]], return_counts=True)
-    vouched = np.flatnonzero(by_early[owner[rows]] - look_up(keys, own, own_count.astype(np.float64)) >= _SEVERAL)
-    keys, place = np.unique(keys[vouched], return_inverse=True)
-    of_seller = np.minimum(group_sums(lost[vouched], place, len(keys)), _OF_SELLER * needed)
-    of_funder = group_sums(of_seller, unpaired(keys, size)[0], size)
-    customers = group_counts(unpaired(distinct_keys(pairs(source[vouched], payer[vouched], size)), size)[0], size)
+    rows = rows[lexical_order(pairs(source[rows], owner[rows], size))]
+    payer, owner, source, lost = payer[rows], owner[rows], source[rows], purchases.lost[rows]
+    starts = np.flatnonzero(first_of(pairs(source, owner, size)))
+    own = np.add.reduceat(is_early[payer], starts, dtype=np.int64)
+    vouched = by_early[owner[starts]] - own >= _SEVERAL
+    of_seller = np.minimum(np.add.reduceat(lost, starts), _OF_SELLER * needed) * vouched
+    of_funder = group_sums(of_seller, source[starts], size)
+    some = np.repeat(vouched, np.diff(starts, append=len(rows)))
+    customers = group_counts(unpaired(distinct_keys(pairs(source[some], payer[some], size)), size)[0], size)
     # Where one exchange funds most people, nobody else is there to vouch for sellers.
     of_early = funder[is_early]
     most = np.bincount(of_early[of_early >= 0], minlength=size) * 2 > max(len(of_early), _CUSTOMERS)
@@ -140,22 +140,22 @@ def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
     rows = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
     payer, owner = ledger.payer[rows].astype(np.int64), ledger.owner[ledger.paid_agent[rows]].astype(np.int64)
     rows, payer, owner = (values[payer != owner] for values in (rows, payer, owner))
-    keys, amount = pairs(payer, owner, size), ledger.amount[rows]
-    order = lexical_order(ledger.paid_at[rows], keys)
-    keys, amount, paid_at = keys[order], amount[order], ledger.paid_at[rows][order]
+    keys = pairs(payer, owner, size)
+    order = lexical_order(keys)
+    keys, rows = keys[order], rows[order]
     starts = np.flatnonzero(first_of(keys))
     if not len(starts):
-        return payer, owner, amount, paid_at, amount
-    paid = np.add.reduceat(amount, starts)
-    clients, sellers = unpaired(keys[starts], size)
-    count = np.diff(starts, append=len(keys))
-    moved = np.flatnonzero(ledger.comparable)
+        return payer, owner, *[np.zeros(0)] * 3
+    keys, count = keys[starts], np.diff(starts, append=len(keys))
+    paid, first = np.add.reduceat(ledger.amount[rows], starts), np.minimum.reduceat(ledger.paid_at[rows], starts)
+    clients, sellers = unpaired(keys, size)
+    sold = np.zeros(size + 1, bool)  # the last one is for unknown accounts
+    sold[sellers] = True
+    moved = np.flatnonzero(ledger.comparable & sold[ledger.src])
     back = pairs(ledger.dst[moved], ledger.src[moved], size)
-    answers = contained(back, keys[starts])
-    returned, place = np.unique(back[answers], return_inverse=True)
-    sent = group_sums(ledger.sent[moved][answers], place, len(returned))
-    left = np.maximum(paid - look_up(keys[starts], returned, sent), 0.0)
-    return clients, sellers, left, paid_at[starts], paid / count
+    answers = contained(back, keys)
+    returned = group_sums(ledger.sent[moved][answers], np.searchsorted(keys, back[answers]), len(keys))
+    return clients, sellers, np.maximum(paid - returned, 0.0), first, paid / count
 
 
 def _by_opinions(ledger: Ledger, funder: Ints) -> Flags:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from scipy import special
 
 from bilateral.trust.features.context import Context
 from bilateral.trust.features.judgements import Judgements
@@ -23,6 +24,7 @@ from bilateral.trust.tables.arrays import (
     first_of,
     group_sums,
     pairs,
+    percentiles,
     segments,
     spans,
     unpaired,
@@ -54,8 +56,11 @@ _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
 )
 
-_OF_RATERS: Final = frozenset({"distance at its time", "grounded distance", "paid together", "proof", "untraced"})
-"""The signs that say next to nothing about who is rated: their trees used these means in one of a thousand nodes."""
+_OF_RATERS: Final = frozenset(
+    {"distance at its time", "grounded distance", "paid together", "proof", "untraced", "silence", "price"}
+)
+"""The signs that say next to nothing about who is rated: their trees used these means in one of a thousand nodes. The
+last two are those that strangers could choose for whom they praise."""
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -75,6 +80,7 @@ def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Fl
     yield from _missing_traces(judgements)
     yield from _gaps(context, judgements)
     yield from _surprises(judgements)
+    yield from _tails(judgements, _distance_at_its_time(context.mean, judgements))
     yield from _validations(judgements)
     yield from _business(context, judgements)
     yield from _spans(context)
@@ -96,6 +102,8 @@ def _signs(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
     yield "novelty", _hours(opinions.ts[rows] - _began(context)[judgements.subject])
     yield "popularity", np.log(np.maximum(context.judged, 1))[judgements.subject]
     yield "pause", _pauses(judgements.subject, opinions.ts[rows])
+    yield "silence", _silence(context, judgements)
+    yield "price", _prices(context, judgements)
     yield "proof", opinions.payment[rows] >= 0
 
 
@@ -199,6 +207,40 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
         pause[1:] = gap
         pause[:-1] = np.minimum(pause[:-1], gap)
     return _hours(pause)
+
+
+def _silence(context: Context, judgements: Judgements) -> Floats:
+    """Return the time since the rater's opinion before, or since its birth, in hours on a logarithm."""
+    # Whoever buys an account, or asks for opinions, breaks the habits of its owner.
+    ts, rater = context.ledger.opinions.ts[judgements.rows], judgements.rater
+    ordered = np.take(ts, judgements.in_turn)
+    since = ordered - context.ties.born[np.take(rater, judgements.in_turn)]
+    again = np.flatnonzero(~first_of(np.take(rater, judgements.in_turn)))
+    since[again] = ordered[again] - ordered[again - 1]
+    out = np.empty(len(ts))
+    out[judgements.in_turn] = since
+    return _hours(out)
+
+
+def _prices(context: Context, judgements: Judgements) -> Floats:
+    """Return what the client paid the server, in usual purchases on a logarithm."""
+    gave = context.gave[context.pair_of[judgements.rows]]
+    return np.asarray(np.log1p(gave / max(context.spending.usual, 1e-12)), np.float32)
+
+
+def _tails(judgements: Judgements, distance: Floats) -> Iterator[tuple[str, Floats]]:
+    """Yield how improbable it is that so many opinions of an account lie so far below those of others, or above."""
+    # Fisher's sum over the ranks that its opinions have in this market: one failed job is usual, and three are not.
+    rater = np.take(judgements.rater, judgements.in_turn)
+    again = np.flatnonzero(~first_of(rater))
+    for name, values in (("below", distance), ("above", -distance)):
+        rarity = -np.log(percentiles(values))
+        total = judgements.by_rater.sums(rarity)
+        tail = special.gammaincc(np.maximum(judgements.by_rater.count, 1), total)
+        yield f"opinions {name} others", -np.log10(np.maximum(tail, 1e-30))
+        rarity = np.take(rarity, judgements.in_turn)
+        rarity[again] += rarity[again - 1]
+        yield f"two opinions {name} others in turn", Groups.by(rater, len(total)).top(rarity)
 
 
 def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:

@@ -16,6 +16,7 @@ from bilateral.trust.tables.arrays import (
     contained_pairs,
     distinct_keys,
     group_sums,
+    lexical_order,
     pairs,
 )
 from bilateral.trust.tables.opinions import Kind
@@ -41,6 +42,7 @@ class Judgements:
         validated: The places of the validations.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
         by_praised: The favourable ones about each account that answers.
+        in_turn: The order by rater and time.
         by_payer, by_seller: The purchases, by who paid and by the owner of the agent.
     """
 
@@ -58,6 +60,7 @@ class Judgements:
     by_rater: Groups
     by_rated: Groups
     by_praised: Groups
+    in_turn: Ints
     by_payer: Groups
     by_seller: Groups
 
@@ -92,6 +95,7 @@ class Judgements:
             by_rater=Groups.by(rater, ledger.accounts),
             by_rated=Groups.by(rated, ledger.accounts),
             by_praised=Groups.by(rated[praised], ledger.accounts),
+            in_turn=lexical_order(opinions.ts[rows], rater),
             by_payer=Groups.by(payer, ledger.accounts),
             by_seller=Groups.by(seller, ledger.accounts),
         )

@@ -1,8 +1,8 @@
 """Weak signs: what is odd about an account beside all findings. They rank accounts that no finding names.
 
-Each feature of an account says little. Two models weigh all of them: one sees the account, the other its neighbours as
-well, with what the first thinks of them. They were trained by `python -m bench.trust.train`, on generated worlds whose
-attacks are drawn at random from parts. All of it may be chance, or the doing of others, so it flags nobody.
+Each feature of an account says little. Three models weigh all of them: one sees the account, the others its neighbours
+as well, with what the model before thinks of them. They were trained by `python -m bench.trust.train`, on generated
+worlds whose attacks are drawn at random from parts. All may be chance, or the doing of others, so it flags nobody.
 """
 
 import json
@@ -105,7 +105,7 @@ MOST: Final = 1.9
 """The suspicion of an account that all weak signs speak against. It is below the threshold."""
 
 LARGEST: Final = 8.0
-"""The first score from which more of it says no more."""
+"""The score of a neighbour from which more of it says no more."""
 
 UNKNOWN: Final = -1e6
 """The value of a feature that is unknown."""
@@ -177,33 +177,37 @@ def _leaves(right: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Model:
-    """Both models.
+    """All models.
 
     Attributes:
         edges: The values between which each feature's codes lie, by name.
         alone: The trees that see the account.
-        among: The trees that see its neighbours as well.
+        among: The trees that see what the first think of its neighbours as well.
+        again: The trees that see what these think of its neighbours instead.
     """
 
     edges: dict[str, Floats]
     alone: Trees
     among: Trees
+    again: Trees
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:
         """Read the models."""
         edges = {name: np.array(values, np.float32) for name, values in data["edges"].items()}
-        return cls(edges, Trees.of(data["alone"]), Trees.of(data["among"]))
+        return cls(edges, *(Trees.of(data[name]) for name in ("alone", "among", "again")))
 
     def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
         """Return the logarithm of the odds that accounts attack, in the worlds of the training, and their codes."""
         judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
-        first = np.zeros(context.ledger.accounts, np.float32)
-        first[chosen] = np.clip(self.alone.score(codes[:rows]), -LARGEST, LARGEST)
-        self.coded(around(context, judgements, first), chosen, codes, rows)
-        return self.among.score(codes), codes
+        score, before = self.alone.score(codes[:rows]), np.zeros(context.ledger.accounts, np.float32)
+        for trees in (self.among, self.again):
+            before[chosen] = np.clip(score, -LARGEST, LARGEST)
+            self.coded(around(context, judgements, before), chosen, codes, rows)
+            score = trees.score(codes)
+        return score, codes
 
     def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
         """Write the codes of features, and return the row after the last."""
@@ -242,11 +246,11 @@ class RankReasons:
 
         The weight is the logarithm of the odds that the account would lose if the feature were usual.
         """
-        among, names = model().among, list(model().edges)
+        trees, names = model().again, list(model().edges)
         diagonal, width = np.arange(len(names)), len(names) + 1
         changed = np.repeat(self.codes, width, axis=1).reshape(len(names), -1, width)
         changed[diagonal, :, diagonal] = self.usual[:, None]
-        scores = among.score(changed.reshape(len(names), -1)).reshape(-1, width)
+        scores = trees.score(changed.reshape(len(names), -1)).reshape(-1, width)
         out = []
         for account, score in zip(self.accounts.tolist(), scores, strict=True):
             lost = score[-1] - score[:-1]
