@@ -14,6 +14,7 @@ from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.log.lists import in_parts
 from bilateral.index.log.locks import hold_cursors, number_observations
 from bilateral.index.log.tables import chain
+from bilateral.index.measurements.queries import renew_alive
 from bilateral.index.measurements.tables import (
     NO_ENDPOINT,
     PROBED,
@@ -56,7 +57,9 @@ def record(
         told = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
         states = _store_states(connection, chains, currents)
         first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in told]
-        _store_changes(connection, [*first, *listed, *_marks(connection, chains, currents)])
+        marks = [*_marks(connection, chains, currents)]
+        renew_alive(connection, {*_ids(currents), *_ids(change for _, change in marks)})
+        _store_changes(connection, [*first, *listed, *marks])
 
 
 def _ids(entries: Iterable[Change | Current | Day]) -> set[bytes]:

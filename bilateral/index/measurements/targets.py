@@ -21,7 +21,7 @@ from bilateral.index.files.tables import (
     registration_service,
 )
 from bilateral.index.log.dialects import insert_new
-from bilateral.index.measurements.tables import registration_endpoint
+from bilateral.index.measurements.tables import registration_alive, registration_endpoint
 from bilateral.index.measurements.values import Protocol, Target, endpoint_id
 
 MOST_ENDPOINTS: Final = 5
@@ -93,7 +93,7 @@ def _protocol_of(name: str, *, is_paid: bool) -> Protocol | None:
 class EndpointReader(Reader):
     """Stores the endpoints of registration files."""
 
-    tables = (registration_endpoint,)
+    tables = (registration_endpoint, registration_alive)
 
     def read(self, content_hash: bytes, rows: ReadRows, file: RegistrationFile) -> ReadRows:
         """See `Reader.read`."""

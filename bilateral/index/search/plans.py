@@ -83,7 +83,7 @@ MOST_CLAIMS: Final = 1_000
 """The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
 domains are in use, so a walk down all agents soon finds a page of them."""
 
-MOST_MEASURED: Final = 3_000
+MOST_MEASURED: Final = 1_000
 """The agents with measurements up to which a search for those that answer begins with them, as with `MOST_CLAIMS`."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()

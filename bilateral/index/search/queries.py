@@ -17,7 +17,7 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log.tables import registry
-from bilateral.index.measurements.queries import AGENT_STATES, alive_of
+from bilateral.index.measurements.queries import AGENTS_ALIVE, alive_of
 from bilateral.index.measurements.values import Alive
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading import pages
@@ -202,7 +202,7 @@ def _count_facets(connection: Connection, agents: Sequence[Key], side: str, *, h
         for name, values in ((name, +values) for name, values in counts.items())
         if values
     ]
-    if agents and (measured := rows_about(connection, AGENT_STATES, agents)):
+    if agents and (measured := rows_about(connection, AGENTS_ALIVE, agents)):
         facets.append(_alive_facet(agents, measured))
     return Facets(len(agents), has_more, tuple(facets))
 
@@ -211,7 +211,7 @@ def _alive_facet(agents: Sequence[Key], measured: Sequence[Any]) -> Facet:
     rows, hosts = defaultdict[Key, list[Any]](list), defaultdict[str, set[str]](set)
     for row in measured:
         rows[row.chain_id, row.identity_registry, int(row.agent_id)].append(row)
-    states = {key: alive_of(rows[key]) for key in agents}
+    states = {key: alive_of(next(iter(rows[key]), None)) for key in agents}
     for key, alive in states.items():
         hosts[alive].update(row.host for row in rows[key])
     values = tuple((alive.value, count) for alive in Alive if (count := [*states.values()].count(alive)))

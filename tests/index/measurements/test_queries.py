@@ -76,8 +76,7 @@ def test_facet_counts_agents_and_hosts(market):
 
 def test_agents_that_answer_now_are_counted_with_their_hosts(market):
     with market.engine.connect() as connection:
-        assert count_alive(connection) == count_alive(connection, CHAIN_ID) == AliveCount(2, 7, 2, NOW)
-        assert count_alive(connection, CHAIN_ID + 1) is None
+        assert count_alive(connection) == AliveCount(2, 7, 2, NOW)
 
 
 def test_condition_of_searches_is_the_rule_of_pages(measured):
@@ -89,6 +88,7 @@ def test_condition_of_searches_is_the_rule_of_pages(measured):
         for url in urls:
             state = generator.choice([None, *Outcome, *[Outcome.DOWN] * 8])
             probed_at, alive_at = (None if (age := generator.choice(AGES)) is None else NOW - age for _ in range(2))
+            probed_at = probed_at or alive_at
             if state in queries.REACHABLE:
                 probed_at = alive_at = probed_at or NOW
             row = {"chain_id": CHAIN_ID, "endpoint_id": endpoint_id(Protocol.MCP, url), "vantage": "eu-1"}
@@ -97,11 +97,12 @@ def test_condition_of_searches_is_the_rule_of_pages(measured):
     measured.story.settle()
     with measured.engine.begin() as connection:
         connection.execute(insert(endpoint_state), rows)
+        queries.renew_alive(connection, [row["endpoint_id"] for row in rows])
         ids = [*connection.execute(select(agent.c.agent_id)).scalars()]
         states = {}
         for agent_id in ids:
             key = {"chain_id": [CHAIN_ID], "identity_registry": [ADDRESSES[Registry.IDENTITY]], "agent_id": [agent_id]}
-            states[agent_id] = alive_of(connection.execute(queries.AGENT_STATES, key).all(), NOW)
+            states[agent_id] = alive_of(connection.execute(queries.AGENTS_ALIVE, key).first(), NOW)
         for alive in Alive:
             found = set(connection.execute(select(agent.c.agent_id).where(is_alive(alive, NOW))).scalars())
             assert found == {agent_id for agent_id, state in states.items() if state is alive}, alive
