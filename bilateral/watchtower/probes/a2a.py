@@ -146,7 +146,7 @@ def _forms(card: Mapping[str, Any]) -> Iterator[bytes]:
 def _without(value: Any, defaults: tuple[Any, ...]) -> Any:
     """Return a JSON value without defaults and what is empty without them; None if nothing remains."""
     if isinstance(value, dict):
-        return {name: kept for name, item in value.items() if (kept := _without(item, defaults)) is not None} or None
+        return {name: rest for name, item in value.items() if (rest := _without(item, defaults)) is not None} or None
     if isinstance(value, list):
-        return [kept for item in value if (kept := _without(item, defaults)) is not None] or None
+        return [rest for item in value if (rest := _without(item, defaults)) is not None] or None
     return None if value in defaults else value
