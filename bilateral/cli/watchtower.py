@@ -6,11 +6,13 @@ import os
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli import watchtower_publishing
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.help import argument, flag, option, optional
@@ -18,13 +20,16 @@ from bilateral.cli.index_options import (
     SIGNAL_EXIT,
     Database,
     MonitorOptions,
+    SettingsFile,
     ended_by_signals,
     open_index,
     require_extra,
+    settings_of,
 )
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.secrets import KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE
+from bilateral.cli.watchtower_publishing import add_commands
 from bilateral.core.identifiers import AgentId
 
 if TYPE_CHECKING:
@@ -33,8 +38,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.index.measurements.values import Target
+    from bilateral.index.operating.settings import IndexSettings
     from bilateral.watchtower.probes import ProbeSettings
-    from bilateral.watchtower.run import Watchtower
+    from bilateral.watchtower.run import WatchSettings, Watchtower
     from bilateral.watchtower.store import Store
 
 app = make_group("watchtower")
@@ -51,6 +57,7 @@ StoreUrl = Annotated[
 
 _KEYS: Final = (KEY_VARIABLE, PASSPHRASE_VARIABLE, PASSPHRASE_FILE_VARIABLE)
 _MINUTE: Final = 60
+_REPORT_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +88,24 @@ class WatchOptions:
     vantage: str = option("NAME", "The name of the place that you probe from.", default="main")
     references: list[str] | None = optional(
         "URL",
-        "A host that is nearly always up; give five in at least three networks. If most fail, so does your line.",
+        "A host that is nearly always up; give five in three networks. The nodes of --settings if left out.",
         "--reference",
         envvar="BILATERAL_REFERENCES",
     )
-    opt_out: Path | None = optional("FILE", "URLs, hosts and domains that asked not to be measured, one a line.")
+    opt_out: Path | None = optional(
+        "FILE", "URLs, hosts and domains that asked not to be measured, one a line.", exists=True, dir_okay=False
+    )
     once: bool = flag("--once", "End when each endpoint has been probed, and show the table.")
+
+    def watch_settings(self, settings: IndexSettings) -> WatchSettings:
+        """Return the settings of a run. Nodes of the chains stand in for references."""
+        from bilateral.watchtower.politeness import OptOuts  # noqa: PLC0415  # slow to import
+        from bilateral.watchtower.run import WatchSettings  # noqa: PLC0415
+
+        references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
+        opted_out = OptOuts(self.opt_out)
+        chain_ids = None if self.chains is None else tuple(self.chains)
+        return WatchSettings(self.vantage, self.interval * _MINUTE, tuple(references), opted_out, chain_ids)
 
 
 @command(app, is_local=True, needs=require_extra)
@@ -97,6 +116,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     monitor: MonitorOptions,
     store_url: StoreUrl = None,
     database: Database = None,
+    settings_file: SettingsFile = None,
 ) -> None:
     """Probe the endpoints of all agents in the index, until you stop it. It needs no key, and refuses to have one."""
     if keys := [name for name in _KEYS if os.environ.get(name)]:
@@ -105,19 +125,24 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.watching import watch  # noqa: PLC0415
 
+    settings = settings_of(settings_file)
     with ExitStack() as stack:
-        index = stack.enter_context(open_index(database))
+        index = stack.enter_context(open_index(database or settings.database))
         store = open_store(store_url)
-        tower, shared = _built(stack, index, store, probing, options)
+        tower, shared = _built(stack, index, store, probing, options.watch_settings(settings))
         if monitor.metrics_port is not None:
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
         invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
         if not tower.vantage.references:
-            invocation.output.note("no --reference: trouble of your own line will look like theirs")
+            invocation.output.note("no --reference: trouble of your own line would look like theirs")
+
+        seconds = count(1)
 
         def report() -> None:
-            invocation.output.note(_progress(tower))
-            if options.once and tower.is_complete:
+            is_over = options.once and tower.is_complete
+            if is_over or next(seconds) % _REPORT_SECONDS == 0:
+                invocation.output.note(_progress(tower))
+            if is_over:
                 stop.set()
 
         watch(tower, shared, stop, report)
@@ -174,22 +199,19 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
 
 
 def _built(
-    stack: ExitStack, index: Engine, store: Store, probing: ProbeOptions, options: WatchOptions
+    stack: ExitStack, index: Engine, store: Store, probing: ProbeOptions, settings: WatchSettings
 ) -> tuple[Watchtower, Any]:
     """Return a watchtower with the endpoints of the index, and what exchanges results with that."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-    from bilateral.watchtower.politeness import OptOuts  # noqa: PLC0415
-    from bilateral.watchtower.requests import Requests  # noqa: PLC0415
-    from bilateral.watchtower.run import WatchSettings, Watchtower  # noqa: PLC0415
+    from bilateral.watchtower.requests import Requests  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower.run import Watchtower  # noqa: PLC0415
     from bilateral.watchtower.watching import ALL_THREADS, Shared  # noqa: PLC0415
 
-    shared = Shared(store, index, options.chains, options.vantage)
+    shared = Shared(store, index, settings.chain_ids, settings.vantage)
     shared.take_targets()
     executor = ThreadPoolExecutor(ALL_THREADS)
     stack.callback(executor.shutdown, wait=False, cancel_futures=True)
-    seconds, references = options.interval * _MINUTE, tuple(options.references or ())
-    settings = WatchSettings(options.vantage, seconds, references, OptOuts(options.opt_out))
     return Watchtower(store, settings, Requests(probing.settings()), executor), shared
 
 
@@ -226,11 +248,11 @@ def _show(invocation: Invocation, store: Store) -> None:
     rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
     invocation.output.results(rows, _COLUMNS, none="no agent of the index lists an endpoint")
 
-    def count(name: str, *, only_alive: bool) -> int:
-        return len({row[name] for row in rows if row["alive"] or not only_alive})
-
-    alive = [f"{count(name, only_alive=True)} of {count(name, only_alive=False)} {name}s" for name in ("agent", "host")]
-    invocation.output.note(f"alive now: {', on '.join(alive)}")
+    counts = []
+    for name in ("agent", "host"):
+        alive = {row[name] for row in rows if row["alive"]}
+        counts.append(f"{len(alive)} of {len({row[name] for row in rows})} {name}s")
+    invocation.output.note(f"alive now: {', on '.join(counts)}")
 
 
 _NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "probed_at", "milliseconds")
@@ -253,3 +275,7 @@ _COLUMNS: Final = columns(
     probed=_time("probed_at"),
     ms="milliseconds",
 )
+
+watchtower_publishing.add_commands(app)
+
+add_commands(app)

@@ -92,6 +92,7 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
         session.open(method, url, headers=headers, content=body) as response,
     ):
         encoding = response.headers.get("content-encoding", "").strip().lower().replace("identity", "")
+        ends = _certificate_ends(response)  # the connection may be closed after the body
         content, event = b"", None
         chunks = _bounded(() if encoding else response.iter_raw(), limits.bytes, is_cut=is_cut)
         if is_last is not None and response.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
@@ -105,7 +106,7 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
             content,
             str(response.url),
             round(1000 * session.first_byte_seconds),
-            _certificate_ends(response),
+            ends,
             None if event is None else event.kind,
             encoding,
         )

@@ -340,15 +340,14 @@ _HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose hea
 
 def _unreachable(url: str, error: Exception, phase: errors.Phase) -> errors.UnreachableDocumentError:
     """Return the error that says why a document cannot be read."""
-    cause: BaseException = error
-    while cause.__cause__ is not None and not isinstance(cause, HostUnreachableError):
-        cause = cause.__cause__
+    cause = error.__cause__
     if isinstance(cause, HostUnreachableError):
         return _OF_HOST[cause.cause](str(cause))
+    reason = cause.args[0] if cause is not None and cause.args else None  # httpcore's pool cuts the chain of causes
     kind: type[errors.UnreachableDocumentError] = errors.BrokenAnswerError
     if phase == "tls":
-        kind = _OF_CERTIFICATE.get(getattr(cause, "verify_code", 0), errors.TlsError)
-    elif getattr(cause, "error_status_hint", 0) == _HEADERS_TOO_LARGE:
+        kind = _OF_CERTIFICATE.get(getattr(reason, "verify_code", 0), errors.TlsError)
+    elif getattr(reason, "error_status_hint", 0) == _HEADERS_TOO_LARGE:
         kind = errors.HeadersTooLargeError
     return kind(f"{quoted_url(url)} cannot be read: {quoted(str(error))}")
 

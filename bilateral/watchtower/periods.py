@@ -6,8 +6,9 @@ trouble near one vantage is no failure of the endpoint. Their latencies are neve
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 from math import sqrt
 from statistics import NormalDist, median_low
 from typing import Any, Final, Self
@@ -18,11 +19,11 @@ from bilateral.index.files.reading import secure_host
 from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code
 from bilateral.watchtower.store import Store
-from bilateral.watchtower.totals import DAY, Totals, add_histograms, quantile
+from bilateral.watchtower.totals import DAY, Histogram, Totals, add_histograms, quantile
 
 ROUND_SECONDS: Final = 900
 
-LEAST_KNOWN: Final = 90
+LEAST_MEASURED: Final = 90
 """Probes below which a share means nothing: of 96 successes of 96, the uptime is 96.2 to 100 %."""
 
 LEAST_COVERAGE: Final = 80
@@ -89,11 +90,11 @@ def join_states(states: Collection[VantageState], end: int) -> VantageState | No
 
     It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
     """
-    known = [state for state in states if state.state in REACHABLE or state.state is Outcome.DOWN]
-    if not known:
+    measured = [state for state in states if state.state in REACHABLE or state.state is Outcome.DOWN]
+    if not measured:
         return None
-    best = min(known, key=lambda state: (_RANKS.index(state.state), state.since, state.code or ""))
-    disagreeing_since = max((state.since for state in known if state.state is Outcome.DOWN), default=end)
+    best = min(measured, key=lambda state: (_RANKS.index(state.state), state.since, state.code or ""))
+    disagreeing_since = max((state.since for state in measured if state.state is Outcome.DOWN), default=end)
     since = max(disagreeing_since, best.since)
     if best.state is not Outcome.DOWN and end - since >= _PARTIAL_SECONDS:
         return VantageState(Outcome.DEGRADED, PARTIAL, since)
@@ -109,9 +110,14 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
     Args:
         owned: The agents, by their short ids, and the hosts that name them as theirs.
     """
-    hours: dict[bytes, list[Totals]] = defaultdict(list)
-    for totals in store.hours(period.first, period.end):
-        hours[totals.endpoint_id].append(totals)
+    joined: dict[bytes, _Sum] = defaultdict(_Sum)
+    by_vantage: dict[bytes, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    hours = store.hours(period.first, period.end)  # millions, and those of an endpoint's hour are neighbours
+    for (_, key), some in groupby(hours, key=lambda totals: (totals.start, totals.endpoint_id)):
+        vantages = list(some)
+        joined[key].add(max(vantages, key=_order))
+        for totals in vantages:
+            by_vantage[key][totals.vantage].add(totals)
     hidden = {day.endpoint_id for day in store.days(period.first, 1 << 62) if Code.OPTED_OUT in day.codes}
     states: dict[bytes, dict[str, VantageState]] = defaultdict(dict)
     changes: dict[bytes, list[Change]] = defaultdict(list)
@@ -122,13 +128,16 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
             states[change.endpoint_id][vantage] = max(latest, state, key=lambda entry: entry.since)
         elif change.at >= period.first:
             changes[change.endpoint_id].append(change)
+    facts = store.facts()
     leaves = []
     for target in sorted(store.targets(), key=lambda target: target.endpoint_id):
         key = target.endpoint_id
-        if target.agents and key in hours and key not in hidden:
-            measured = _measured(hours[key], states[key], period.end)
+        if target.agents and key in joined and key not in hidden:
+            measured = _measured(joined[key], by_vantage[key], states[key], period.end)
             owners = {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents}
-            leaves.append(_leaf(period, target, owners, changes[key]) | measured)
+            lag = facts.get(key, {}).get("lag")
+            late = {} if lag is None else {"blocktimeFreshness": str(lag)}
+            leaves.append(_leaf(period, target, owners, changes[key]) | measured | late)
     return leaves
 
 
@@ -146,29 +155,46 @@ def _leaf(period: Period, target: Target, owners: Mapping[str, bool], changes: I
     }
 
 
-def _measured(hours: Iterable[Totals], states: Mapping[str, VantageState], end: int) -> dict[str, Any]:
-    by_hour: dict[int, list[Totals]] = defaultdict(list)
-    by_vantage: dict[str, list[Totals]] = defaultdict(list)
-    for totals in hours:
-        by_hour[totals.start].append(totals)
-        by_vantage[totals.vantage].append(totals)
-    joined = [max(some, key=_order) for some in by_hour.values()]
-    counts = _sum(joined)
-    known, reached = _known(counts), _reached(counts)
-    answered, scheduled = sum(totals.answered for totals in joined), sum(totals.scheduled for totals in joined)
-    vantages = {name: _of_vantage(some, states.get(name)) for name, some in sorted(by_vantage.items())}
-    good = [states[name] for name, entry in vantages.items() if entry["known"] and name in states]
-    state = join_states(good, end)
-    is_enough = known >= LEAST_KNOWN and known * 100 >= LEAST_COVERAGE * scheduled
+@dataclass
+class _Sum:
+    scheduled: int = 0
+    answered: int = 0
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    histogram: Histogram = ()
+
+    def add(self, totals: Totals) -> None:
+        self.scheduled += totals.scheduled
+        self.answered += totals.answered
+        self.counts.update(totals.counts)
+        self.histogram = add_histograms(self.histogram, totals.histogram)
+
+
+def _measured(
+    joined: _Sum, by_vantage: Mapping[str, _Sum], states: Mapping[str, VantageState], end: int
+) -> dict[str, Any]:
+    total, reached, answered = _count_measured(joined.counts), _reached(joined.counts), joined.answered
+    vantages: dict[str, dict[str, Any]] = {
+        name: {
+            "scheduled": part.scheduled,
+            "known": _count_measured(part.counts),
+            "reached": _reached(part.counts),
+            "state": str(states[name].state) if name in states else None,
+            "p50": quantile(part.histogram, 0.5),
+            "p95": quantile(part.histogram, 0.95),
+        }
+        for name, part in sorted(by_vantage.items())
+    }
+    state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
+    is_enough = total >= LEAST_MEASURED and total * 100 >= LEAST_COVERAGE * joined.scheduled
     return {
         "state": None if state is None else str(state.state),
         "code": None if state is None else state.code,
         "since": None if state is None else state.since,
-        "scheduled": scheduled,
-        "known": known,
+        "scheduled": joined.scheduled,
+        "known": total,
         "answered": answered,
-        "counts": {str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
-        "uptime": _share(reached, known) if is_enough else None,
+        "counts": {str(outcome): joined.counts[outcome] for outcome in Outcome if joined.counts[outcome]},
+        "uptime": _share(reached, total) if is_enough else None,
         "successRate": _share(min(reached, answered), answered) if is_enough and answered else None,
         "vantages": vantages,
         **{name: _median(entry[name] for entry in vantages.values()) for name in ("p50", "p95")},
@@ -177,30 +203,11 @@ def _measured(hours: Iterable[Totals], states: Mapping[str, VantageState], end: 
 
 def _order(totals: Totals) -> tuple[Any, ...]:
     """Return the order of the vantages of an hour, the one that reached most last."""
-    known = _known(totals.counts)
-    return (_reached(totals.counts) / known if known else -1.0), known, totals.scheduled, totals.vantage
+    count = _count_measured(totals.counts)
+    return (_reached(totals.counts) / count if count else -1.0), count, totals.scheduled, totals.vantage
 
 
-def _of_vantage(hours: Collection[Totals], state: VantageState | None) -> dict[str, Any]:
-    counts, histogram = _sum(hours), add_histograms(*(totals.histogram for totals in hours))
-    return {
-        "scheduled": sum(totals.scheduled for totals in hours),
-        "known": _known(counts),
-        "reached": _reached(counts),
-        "state": None if state is None else str(state.state),
-        "p50": quantile(histogram, 0.5),
-        "p95": quantile(histogram, 0.95),
-    }
-
-
-def _sum(hours: Iterable[Totals]) -> Counter[Outcome]:
-    counts: Counter[Outcome] = Counter()
-    for totals in hours:
-        counts.update(totals.counts)
-    return counts
-
-
-def _known(counts: Mapping[Outcome, int]) -> int:
+def _count_measured(counts: Mapping[Outcome, int]) -> int:
     return _reached(counts) + counts.get(Outcome.DOWN, 0)
 
 
@@ -209,8 +216,8 @@ def _reached(counts: Mapping[Outcome, int]) -> int:
 
 
 def _median(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return median_low(known) if known else None
+    present = [value for value in values if value is not None]
+    return median_low(present) if present else None
 
 
 def _share(part: int, whole: int) -> list[str]:
@@ -234,4 +241,6 @@ def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
         values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
         if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document has no latency of a service
             values["responseTime"] = leaf["p50"]
+        if "blocktimeFreshness" in leaf:
+            values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
     return values

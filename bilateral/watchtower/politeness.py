@@ -1,19 +1,20 @@
 """Manners: few requests to a host and an address, waits as long as they ask for, and no probe of who declines."""
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import EAI_AGAIN, gaierror
-from typing import Any, Final
+from time import monotonic
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
 import httpcore
 
 from bilateral.core.http.connections import Resolver, resolve
+from bilateral.watchtower.clocks import Timekeeper
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.totals import DAY
 
@@ -36,7 +37,7 @@ _MOST_ADDRESSES: Final = 50_000
 class Names:
     """A resolver that asks the system's one for few names at once, and remembers answers for a minute."""
 
-    def __init__(self, resolver: Resolver = resolve, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, resolver: Resolver = resolve, clock: Callable[[], float] = monotonic) -> None:
         self._resolver = resolver
         self._clock = clock
         self._turns = threading.BoundedSemaphore(_NAMES_AT_ONCE)
@@ -110,7 +111,7 @@ class CountingBackend(httpcore.SyncBackend):
         self._counts.value = getattr(self._counts, "value", 0) + 1
         return super().connect_tcp(*arguments, **options)
 
-    def taken(self) -> int:
+    def reset(self) -> int:
         """Return the connections of this thread since the last call."""
         count, self._counts.value = getattr(self._counts, "value", 0), 0
         return count
@@ -140,6 +141,24 @@ class Host:
     robots: str = ""
     robots_at: float | None = None
     rounds: int = 1
+
+    @classmethod
+    def of(cls, name: str, row: Any, time: Timekeeper) -> Self:
+        """Return a host as `values` stored it; a new one without a row."""
+        if row is None:
+            return cls(name)
+        awake = time.now - time.wall  # turns Unix time into that of the run
+        robots_at = None if row.robots_at is None else min(row.robots_at + awake, time.now)
+        closed_until = min(row.closed_until + awake, time.now + DAY)
+        return cls(name, closed_until=closed_until, pauses=row.pauses, robots=row.robots, robots_at=robots_at)
+
+    def values(self, time: Timekeeper) -> dict[str, Any]:
+        """Return the row of the host."""
+        asleep = time.wall - time.now
+        robots_at = None if self.robots_at is None else int(self.robots_at + asleep)
+        until = max(0, int(self.closed_until + asleep))
+        values = {"pauses": self.pauses, "robots": self.robots, "robots_at": robots_at, "closed_until": until}
+        return {"host": self.name, **values}
 
     def needs_robots(self, now: float) -> bool:
         """Return True if its robots.txt has not been read for a day."""
@@ -188,7 +207,9 @@ class OptOuts:
 
     def __call__(self) -> tuple[str, ...]:
         """Return the entries."""
-        if self._path is not None and (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
+        if self._path is None or not self._path.exists():  # who asked once is not measured because a file is missing
+            return self._entries
+        if (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
             lines = (line.partition("#")[0].strip() for line in self._path.read_text().splitlines())
             self._entries, self._read_at = tuple(filter(None, lines)), changed_at
         return self._entries

@@ -36,8 +36,10 @@ _BANDS: Final = tuple(map(Decimal, ("99.5", "99", "95", "90", "50")))
 _SETTLING_SECONDS: Final = 3_600
 """Seconds after the end of a period until failures before its end are confirmed."""
 
+_ROUNDS: Final = 4  # of which the last one finds that nothing is missing, unless somebody lets transactions fail
 _AT_A_TIME: Final = 200  # signals: two requests of estimates
 _FROZEN: Final = "published_leaves"
+_RETAINED: Final = 3  # periods, of which the last ones may still be published on another chain
 _MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
 
 Leaf = Mapping[str, Any]
@@ -62,7 +64,8 @@ class Report:
         uri: The URI of all measurements.
         due: The number of signals that were due.
         sent: The hashes of the transactions that were sent.
-        refused: The signals that the registry refuses, as it does those of an agent whose operator the account is.
+        refused: The signals that the registry refuses, as it does those of an agent whose operator the account is. An
+            owner that approves the account in the block before gets it to fail, too.
     """
 
     root: bytes
@@ -83,18 +86,21 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
         return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]
 
 
-def freeze(store: Store, index: Engine, period: Period) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the measurements of a period and those of the one published before, and keep both for the next run."""
+def freeze(
+    store: Store, index: Engine, period: Period, *, dry_run: bool = False
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the measurements of a period and of the one published before, and keep both, so that each run has them."""
     if time.time() < period.end + _SETTLING_SECONDS:
         raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
     leaves = measurements(store, index, period)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {period.name}")
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
-    before = max((name for name in frozen if name < period.name), default=None)
-    kept = {before: frozen[before]} if before else {}
-    store.set_setting(_FROZEN, {**kept, period.name: leaves})
-    return leaves, kept.get(before or "", [])
+    previous = [frozen[name] for name in sorted(frozen) if name < period.name]
+    if not dry_run:
+        frozen[period.name] = leaves
+        store.set_setting(_FROZEN, {name: frozen[name] for name in sorted(frozen)[-_RETAINED:]})
+    return leaves, previous[-1] if previous else []
 
 
 def due_signals(
@@ -207,13 +213,18 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
 
 def _send(client: Client, period: Period, part: list[tuple[Due, Signal]], report: Report) -> None:
     """Publish signals until the chain has all of them. One that it refuses does not stop the others."""
+    missing = part
     try:
-        while handles := client.publish_signals([signal for _, signal in part], period.name).handles:
-            report.sent += [str(handle.hash) for handle in handles]
+        for _ in range(_ROUNDS):
+            batch = client.publish_signals([signal for _, signal in part], period.name)
+            if not batch.handles:
+                return
+            report.sent += [str(handle.hash) for handle in batch.handles]
+            missing = [entry for entry in part if entry[1] not in batch.already_published]
     except ContractRevertError:
-        if len(part) == 1:
-            report.refused.append(part[0][0])
+        if len(part) > 1:
+            middle = len(part) // 2
+            _send(client, period, part[:middle], report)
+            _send(client, period, part[middle:], report)
             return
-        middle = len(part) // 2
-        _send(client, period, part[:middle], report)
-        _send(client, period, part[middle:], report)
+    report.refused += [due for due, _ in missing]

@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from bilateral.core.errors import DocumentError, RefusedDocumentError
-from bilateral.documents.http import Deadline, HttpSession, Limits
+from bilateral.core.errors import DocumentError
+from bilateral.documents.http import Deadline
 from bilateral.index.measurements.values import Target
 from bilateral.watchtower.outcomes import Probe
 from bilateral.watchtower.politeness import CountingBackend, Names, robots_group
 from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.probes.asking import Asker
 from bilateral.watchtower.vantage import is_reachable
 
-_ROBOTS: Final = Limits(bytes=64 * 1024, seconds=10.0)
-_REFERENCE_SECONDS: Final = 10.0
+_ROBOTS_BYTES: Final = 64 * 1024
+_REFERENCE_SECONDS: Final = 5.0
+"""The time for a reference host: five that are silent are known to be within half a minute."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,19 @@ class Requests:
 
     def probe(self, target: Target, *, is_deep: bool, previous: Mapping[str, Any]) -> tuple[Probe, int]:
         """Probe an endpoint, and return the result with the count of connections."""
-        self._backend.taken()
+        self._backend.reset()
         result = probe(target, self.settings, is_deep=is_deep, previous=previous)
-        return result, self._backend.taken()
+        return result, self._backend.reset()
 
-    def robots(self, url: str) -> str | None:
+    def robots(self, target: Target) -> str | None:
         """Return the group of the host's robots.txt for watchtowers; None if the host does not tell."""
-        parsed = urlsplit(url)
+        parsed = urlsplit(target.url)
         try:
-            with HttpSession(_ROBOTS, self.settings.network) as session:
-                return robots_group(
-                    session.get(f"{parsed.scheme}://{parsed.netloc}/robots.txt").decode(errors="replace")
-                )
-        except RefusedDocumentError:
-            return ""
+            url = f"{parsed.scheme}://{parsed.netloc}/robots.txt"
+            answer = Asker(target, self.settings).ask("GET", url, max_bytes=_ROBOTS_BYTES, is_cut=True)
         except DocumentError:
             return None
+        return robots_group(answer.content.decode(errors="replace")) if answer.status == HTTPStatus.OK else ""
 
     def reaches(self, url: str) -> bool:
         """Return True if a reference host is reached, by a name that is looked up now."""

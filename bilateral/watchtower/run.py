@@ -16,22 +16,24 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from bilateral.index.measurements.values import REACHABLE, Outcome, Target
+from bilateral.index.measurements.values import REACHABLE, Outcome
 from bilateral.watchtower.clocks import SYSTEM, Clocks, Timekeeper
 from bilateral.watchtower.drift import compare, is_unconfirmed
+from bilateral.watchtower.endpoints import Endpoint
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_listed, is_permitted
 from bilateral.watchtower.requests import Requests
 from bilateral.watchtower.states import Condition, next_due, phase, rounds_to_next
 from bilateral.watchtower.store import Result, Store, target_of
-from bilateral.watchtower.totals import DAY, HOUR
+from bilateral.watchtower.totals import HOUR
 from bilateral.watchtower.vantage import Quorum, Vantage
 
 _log = logging.getLogger("bilateral.watchtower")
 
 THREADS: Final = 200
-_START_SECONDS: Final = 0.0513
-"""The time between two starts: a little more than a twentieth of a second."""
+_PER_SECOND: Final = 20
+_SECOND: Final = 1.001
+"""The time within which so many requests begin: a little more than a second, as times are rounded."""
 
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
@@ -57,32 +59,14 @@ class WatchSettings:
         interval: The seconds from one probe of an endpoint to the next.
         references: See `Vantage`.
         opted_out: The operator's list of those who asked not to be measured: URLs, hosts and domains.
+        chain_ids: The chains whose agents are measured; None for all.
     """
 
     vantage: str = "main"
     interval: int = 900
     references: Sequence[str] = ()
     opted_out: Callable[[], Sequence[str]] = tuple
-
-
-@dataclass(eq=False)
-class Endpoint:
-    """An endpoint and its turn, in the time of the run."""
-
-    number: int
-    target: Target
-    host: Host
-    condition: Condition
-    rounds: int
-    round: int | None
-    deep_at: int | None
-    facts: dict[str, Any]
-    memory: dict[str, Any]
-    due: float = 0.0
-    due_wall: float = 0.0
-    failed: Probe | None = None
-    was_retried: bool = False
-    has_turn: bool = False
+    chain_ids: Sequence[int] | None = None
 
 
 class Watchtower:
@@ -115,10 +99,10 @@ class Watchtower:
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._due: list[tuple[float, int, Endpoint]] = []
         self._ready: list[tuple[float, int, Host]] = []
-        self._held: list[tuple[float, Endpoint, Probe]] = []
+        self._failures: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
         self._in_flight = self._stalls = 0
-        self._next_start = 0.0
+        self._starts: deque[float] = deque(maxlen=_PER_SECOND)
         self.refresh()
 
     def refresh(self) -> None:
@@ -127,12 +111,13 @@ class Watchtower:
         rows = self.store.listed()
         per_host: dict[str, float] = {}
         for row in rows:
-            per_host[row.host] = per_host.get(row.host, 0.0) + 1 / row.rounds
+            settled = rounds_to_next(Condition.of(row), int(self.time.wall), self.settings.interval)
+            per_host[row.host] = per_host.get(row.host, 0.0) + 1 / settled
         room = self.settings.interval / (HOST_SECONDS * _REQUESTS_EACH)
         stored = self.store.hosts()
         for name, load in per_host.items():
             if name not in self.hosts:
-                self.hosts[name] = self._host(name, stored.get(name))
+                self.hosts[name] = Host.of(name, stored.get(name), self.time)
             self.hosts[name].rounds = max(1, -int(-load // room))
         unprobed = sum(row.round is None for row in rows)
         current = {row.number for row in rows}
@@ -154,7 +139,7 @@ class Watchtower:
         self._judge()
         self._start()
         soonest = [self._due[0][0]] if self._due else []
-        soonest += [max(self._next_start, self._ready[0][0])] if self._ready else []
+        soonest += [max(self._next_start(), self._ready[0][0])] if self._ready else []
         return min(_LONGEST_WAIT, max(0.0, min(soonest, default=_LONGEST_WAIT) - self.time.now))
 
     @property
@@ -194,7 +179,7 @@ class Watchtower:
     # The vantage
 
     def _check(self) -> None:
-        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._held)):
+        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._failures)):
             return
         self.vantage.is_checking = True
         take = partial(self._checked, self.time.now, self._stalls)
@@ -210,16 +195,15 @@ class Watchtower:
 
     def _judge(self) -> None:
         """Believe failures, unless the place or a shared cause explains them. They wait for a check that is newer."""
-        judged = [entry for entry in self._held if entry[0] <= self.vantage.checked_at]
+        judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
         if not judged:
             return
-        self._held = [entry for entry in self._held if entry[0] > self.vantage.checked_at]
+        self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
         is_shared = self.quorum.is_shared(self.time.now)
+        excuse = Code.SHARED_CAUSE if self.vantage.is_online else Code.VANTAGE
         for _, endpoint, probe in judged:
-            if not self.vantage.is_online:
-                self._conclude(endpoint, _unmeasured(Code.VANTAGE))
-            elif is_shared:
-                self._conclude(endpoint, _unmeasured(Code.SHARED_CAUSE))
+            if is_shared or not self.vantage.is_online:
+                self._conclude(endpoint, _unmeasured(excuse))
             else:
                 self._conclude(endpoint, probe, attempts=1 if endpoint.failed is None else 2)
 
@@ -232,10 +216,13 @@ class Watchtower:
             due, _, endpoint = heapq.heappop(self._due)
             if endpoint.due == due and self.endpoints.get(endpoint.number) is endpoint:
                 self._admit(endpoint)
-        while self._ready and max(self._ready[0][0], self._next_start) <= now and self._has_room():
+        while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
             _, _, host = heapq.heappop(self._ready)
             while host.waiting and not host.is_busy:
                 self._ask(host, host.waiting.popleft())
+
+    def _next_start(self) -> float:
+        return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
 
     def _has_room(self) -> bool:
         return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
@@ -270,10 +257,10 @@ class Watchtower:
             return
         host.is_busy = True
         self._in_flight += 1
-        self._next_start = max(self._next_start, self.time.now) + _START_SECONDS
+        self._starts.append(self.time.now)
         if host.needs_robots(self.time.now):
             take: Callable[..., None] = self._take_robots
-            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target.url)
+            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target)
         else:
             self.late.append(self.time.now - endpoint.due)
             is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
@@ -317,7 +304,7 @@ class Watchtower:
         if robots is not None:
             host.robots = robots
         host.robots_at = None if is_stalled and robots is None else self.time.now
-        self.changed_hosts.append(self._host_values(host))
+        self.changed_hosts.append(host.values(self.time))
         host.waiting.appendleft(endpoint)
         self._release(host, 1)
 
@@ -333,47 +320,43 @@ class Watchtower:
             is_excused = probe.outcome not in REACHABLE
             probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
         if host.note(probe, now):
-            self.changed_hosts.append(self._host_values(host))
+            self.changed_hosts.append(host.values(self.time))
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.quorum.add(now, host.name, has_failed=has_failed)
-        if has_failed and self._may_retry(endpoint):
+        if has_failed and endpoint.may_retry:
             endpoint.failed = probe
             least, more = _RETRY_SECONDS
             self._queue(endpoint, now + least + phase(endpoint.target.endpoint_id, more))
         elif has_failed:
-            self._held.append((now, endpoint, probe))
+            self._failures.append((now, endpoint, probe))
         else:
             self._conclude(endpoint, probe, is_deep=is_deep)
-
-    def _may_retry(self, endpoint: Endpoint) -> bool:
-        """Return True if a failure is tried again in the same round: unless the round before was, or it is down."""
-        condition = endpoint.condition
-        is_open = condition.suspect_at is not None or not endpoint.was_retried
-        return endpoint.failed is None and condition.state is not Outcome.DOWN and is_open
 
     def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
         """End the round of an endpoint: store its result, and give it its next turn."""
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
         change = condition.observe(endpoint.target.endpoint_id, probe.outcome, probe.code, at, attempts)
         turn = int(endpoint.due_wall // interval) * interval
-        passed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
+        elapsed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
         endpoint.was_retried = endpoint.failed is not None
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
         values: dict[str, Any] = {"round": turn, **condition.values}
-        if probe.outcome in REACHABLE:
+        if probe.facts:
             endpoint.facts = {**endpoint.facts, **probe.facts}
+            values["facts"] = endpoint.facts
+        if probe.outcome in REACHABLE:
             if is_deep:
                 memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
                 endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
                 changes += drifts
-            values |= {"facts": endpoint.facts, "drift": endpoint.memory, "milliseconds": probe.milliseconds}
+            values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         values |= {"rounds": endpoint.rounds, "next_at": int(endpoint.due_wall), "deep_at": endpoint.deep_at}
-        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, passed))
+        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
         self.pending.append(Result(endpoint.number, turn, *stored, values, changes))
         key = (str(endpoint.target.protocol), str(probe.outcome))
         self.outcomes[key] = self.outcomes.get(key, 0) + 1
@@ -403,30 +386,13 @@ class Watchtower:
     def _add(self, row: Any, unprobed: int) -> None:
         """Take an endpoint of the database. A turn that was missed is due now, none is later than a period ahead."""
         host, interval, wall = self.hosts[row.host], self.settings.interval, self.time.wall
-        progress = (row.rounds, row.round, row.deep_at, row.facts or {}, row.drift or {})
-        endpoint = Endpoint(row.number, target_of(row), host, Condition.of(row), *progress)
-        self.endpoints[row.number] = endpoint
+        endpoint = self.endpoints[row.number] = Endpoint.of(row, host)
         if row.round is None:
             first = min(interval, unprobed / _FIRST_PER_SECOND) if host.rounds == 1 else host.rounds * interval
             endpoint.due_wall = wall + phase(endpoint.target.endpoint_id, first)
         else:
             endpoint.due_wall = min(max(row.next_at or wall, wall), wall + row.rounds * interval)
         self._queue(endpoint, self.time.now + endpoint.due_wall - wall)
-
-    def _host(self, name: str, row: Any) -> Host:
-        if row is None:
-            return Host(name)
-        awake = self.time.now - self.time.wall  # turns Unix time into that of the run
-        robots_at = None if row.robots_at is None else min(row.robots_at + awake, self.time.now)
-        closed_until = min(row.closed_until + awake, self.time.now + DAY)
-        return Host(name, closed_until=closed_until, pauses=row.pauses, robots=row.robots, robots_at=robots_at)
-
-    def _host_values(self, host: Host) -> dict[str, Any]:
-        asleep = self.time.wall - self.time.now
-        robots_at = None if host.robots_at is None else int(host.robots_at + asleep)
-        until = max(0, int(host.closed_until + asleep))
-        values = {"pauses": host.pauses, "robots": host.robots, "robots_at": robots_at, "closed_until": until}
-        return {"host": host.name, **values}
 
 
 def _unmeasured(code: Code) -> Probe:

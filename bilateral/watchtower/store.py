@@ -95,12 +95,12 @@ class Store:
 
     def prune(self, now: int) -> None:
         """Delete a few of the rows that are too old. A whole day at once would make the writer wait."""
-        kept = (
+        tables = (
             (probe, probe.c.round, 7 * DAY, HOUR // 4),
             (hour, hour.c.start, 35 * DAY, HOUR),
             (day, day.c.start, 730 * DAY, DAY),
         )
-        for table, column, seconds, step in kept:
+        for table, column, seconds, step in tables:
             with self.engine.begin() as connection:
                 oldest = connection.execute(select(sa.func.min(column))).scalar_one()
                 if oldest is not None and oldest < now - seconds:
@@ -109,11 +109,11 @@ class Store:
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """Store the endpoints that are listed now, and mark all others as no longer listed."""
-        wanted = {target.endpoint_id: target for target in targets}
+        listed = {target.endpoint_id: target for target in targets}
         with self.engine.begin() as connection:
             rows = [
                 {"endpoint_id": key, "is_listed": True, "failures": 0, "rounds": 1, **_target_values(target)}
-                for key, target in wanted.items()
+                for key, target in listed.items()
             ]
             insert_new(connection, endpoint, rows)
             numbers: dict[bytes, int] = {
@@ -130,7 +130,7 @@ class Store:
             connection.execute(sa.delete(endpoint_agent))
             agents = [
                 {"endpoint": numbers[key], "agent": str(agent)}
-                for key, target in wanted.items()
+                for key, target in listed.items()
                 for agent in target.agents
             ]
             insert_new(connection, endpoint_agent, agents)
@@ -138,11 +138,11 @@ class Store:
     def agents(self) -> dict[bytes, list[AgentId]]:
         """Return the agents that list each endpoint."""
         query = select(endpoint.c.endpoint_id, endpoint_agent.c.agent).join(endpoint_agent)
-        found: dict[bytes, list[AgentId]] = {}
+        agents: dict[bytes, list[AgentId]] = {}
         with snapshot(self.engine) as connection:
             for row in connection.execute(query.order_by(endpoint_agent.c.agent)):
-                found.setdefault(bytes(row.endpoint_id), []).append(AgentId.parse(row.agent))
-        return found
+                agents.setdefault(bytes(row.endpoint_id), []).append(AgentId.parse(row.agent))
+        return agents
 
     def listed(self) -> list[sa.Row[Any]]:
         """Return the rows of the endpoints that are listed now."""

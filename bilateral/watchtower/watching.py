@@ -5,6 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily
@@ -33,7 +34,10 @@ _PRUNE_SECONDS: Final = 5.0
 _SHARE_SECONDS: Final = 15.0
 _TARGET_SECONDS: Final = 300.0
 _DAY_SECONDS: Final = 600.0
-_REPORT_SECONDS: Final = 10.0
+_REPORT_SECONDS: Final = 1.0
+_OVERLAP_SECONDS: Final = 60
+"""Seconds that are shared twice: results wait for the writer as long at most."""
+
 _RECORDED: Final = "recorded_change"
 
 
@@ -95,14 +99,14 @@ class Shared:
     def share(self, now: int) -> None:
         """Give the index what is new: changes and states, and now and then the days."""
         last = self._store.setting(_RECORDED) or 0
-        changes = self._store.numbered_changes(change.c.number > last)
+        changes = self._store.numbered_changes(change.c.number > last, change.c.vantage == self._vantage)
         currents = self._store.currents(self._vantage, self._currents_at)
         has_days = now - self._days_at >= _DAY_SECONDS
         days = [entry.day for entry in self._store.days(self._days_at // DAY * DAY, now + DAY)] if has_days else []
         record(self._index, changes=[entry for _, _, entry in changes], currents=currents, days=days)
         if changes:
             self._store.set_setting(_RECORDED, changes[-1][0])
-        self._currents_at, self._days_at = now - HOUR // 60, now if has_days else self._days_at
+        self._currents_at, self._days_at = now - _OVERLAP_SECONDS, now if has_days else self._days_at
 
     def run(self, tower: Watchtower, stop: threading.Event) -> None:
         """Exchange endpoints and results with the index until an event is set."""
@@ -112,28 +116,30 @@ class Shared:
             if time.monotonic() - targets_at > _TARGET_SECONDS and _attempt(self.take_targets):
                 targets_at = time.monotonic()
                 tower.is_outdated = True
-        _attempt(lambda: self.share(int(tower.time.wall)))
 
 
 def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, report: Callable[[], None]) -> None:
     """Run until an event is set, and report now and then. What was measured by then is stored."""
-    reported_at = tower.time.now
-    is_over = threading.Event()
-    writing = threading.Thread(target=Writer(tower).run, args=(is_over,), daemon=True)
-    writing.start()
-    sharing = None
+    is_over, reported_at = threading.Event(), tower.time.now
+    with ThreadPoolExecutor(2) as helpers:
+        tasks = [helpers.submit(Writer(tower).run, is_over)]
+        if shared is not None:
+            tasks.append(helpers.submit(shared.run, tower, stop))
+        for task in tasks:  # without either the run is of no use
+            task.add_done_callback(lambda _: stop.set())
+        try:
+            while not stop.is_set():
+                tower.wait(tower.step())
+                if tower.time.now - reported_at > _REPORT_SECONDS:
+                    reported_at = tower.time.now
+                    report()
+        finally:
+            stop.set()
+            is_over.set()
+    for task in tasks:
+        task.result()
     if shared is not None:
-        sharing = threading.Thread(target=shared.run, args=(tower, stop), daemon=True)
-        sharing.start()
-    while not stop.is_set():
-        tower.wait(tower.step())
-        if tower.time.now - reported_at > _REPORT_SECONDS:
-            reported_at = tower.time.now
-            report()
-    is_over.set()
-    writing.join()
-    if sharing is not None:
-        sharing.join()
+        _attempt(lambda: shared.share(int(tower.time.wall)))
 
 
 def _attempt(action: Callable[[], None]) -> bool:

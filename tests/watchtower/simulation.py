@@ -43,6 +43,7 @@ class World(Executor):
     now: float = 0.0
     offset: float = 0.0
     requests: list = field(default_factory=list)
+    reads: list = field(default_factory=list)
     finishing: list = field(default_factory=list)
     order: object = field(default_factory=itertools.count)
 
@@ -62,16 +63,17 @@ class World(Executor):
     def address(self, url, *, is_retry):  # noqa: ARG002  # the interface's
         return self.address_of(url.split("/")[2])
 
-    def probe(self, target, *, is_deep, previous):  # noqa: ARG002  # the interface's
+    def probe(self, target, *, is_deep, previous):
+        self.reads.append((is_deep, dict(previous)))
         self.requests.append((self.now, target.host, target.url))
         probe = self.answer(target, self.now)
         self.taking = self.seconds(probe)
         return probe, 1
 
-    def robots(self, url):
-        self.requests.append((self.now, url.split("/")[2], "robots.txt"))
+    def robots(self, target):
+        self.requests.append((self.now, target.host, "robots.txt"))
         self.taking = 0.1
-        return self.robots_of(url.split("/")[2])
+        return self.robots_of(target.host)
 
     def reaches(self, url):
         self.taking = 0.1

@@ -207,8 +207,8 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
     ]
 
 
-def has_verified_domain() -> sa.ColumnElement[bool]:
-    """Return the condition that a domain of an agent's services names the agent.
+def naming_domains(*columns: Any) -> sa.Select[Any]:
+    """Return the query of columns of agents, and of the domains of their services that name them.
 
     The domain says so by the file at its well-known path, or because the registration file itself is from there.
     """
@@ -220,23 +220,22 @@ def has_verified_domain() -> sa.ColumnElement[bool]:
         # ERC-8004: then the domain's own file is not needed
         sa.and_(served.c.file_id == own.c.file_id, own.c.host == domain.host, own.c.uri.startswith("https://")),
     )
-    return (
-        sa.select(sa.literal(1))
-        .where(
-            *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
-            own.c.file_id == current.file_id,
-            own.c.state == State.LOADED,
-            domain.content_hash == own.c.content_hash,
-            says_so,
-            claim.content_hash == served.c.content_hash,
-            claim.agent_registry == registry,
-            claim.agent_id == agent.c.agent_id,
-        )
-        .correlate(agent)
-        # PostgreSQL would hash the domains of all agents first, which takes seconds. With this it looks each agent up.
-        .offset(0)
-        .exists()
+    return sa.select(*columns).where(
+        *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
+        own.c.file_id == current.file_id,
+        own.c.state == State.LOADED,
+        domain.content_hash == own.c.content_hash,
+        says_so,
+        claim.content_hash == served.c.content_hash,
+        claim.agent_registry == registry,
+        claim.agent_id == agent.c.agent_id,
     )
+
+
+def has_verified_domain() -> sa.ColumnElement[bool]:
+    """Return the condition that a domain of an agent's services names the agent."""
+    # PostgreSQL would hash the domains of all agents first, which takes seconds. The offset makes it look each up.
+    return naming_domains(sa.literal(1)).correlate(agent).offset(0).exists()
 
 
 def _tables_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> sa.FromClause:

@@ -1,7 +1,5 @@
 """Probes of endpoints: one request or a few, which neither act nor pay."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,9 +12,8 @@ from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes.a2a import probe_a2a
 from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result, result_of_error
+from bilateral.watchtower.probes.documents import probe_oasf, probe_web
 from bilateral.watchtower.probes.mcp import probe_mcp
-from bilateral.watchtower.probes.oasf import probe_oasf
-from bilateral.watchtower.probes.web import probe_web
 from bilateral.watchtower.probes.x402 import probe_x402
 
 __all__ = ["ProbeSettings", "probe"]
@@ -62,7 +59,14 @@ def probe(
         answer = replace(answer, outcome=Outcome.DEGRADED, code=Code(previous["deep_code"]))
     if previous.get("challenges") and answer.code is not Code.CHALLENGE:
         answer = replace(answer, facts={**answer.facts, "challenges": 0})
+    if (lag := answer.facts.get("lag")) is not None:
+        before = previous.get("lag", lag)
+        answer = replace(answer, facts={**answer.facts, "lag": round(before + (lag - before) / _LAGS, 2)})
     return answer
+
+
+_LAGS: Final = 16
+"""Probes over which the lag of a service is averaged, the last ones counting more."""
 
 
 def _fault(url: str) -> Code | None:

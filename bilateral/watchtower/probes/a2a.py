@@ -1,10 +1,9 @@
 """Probes of agents that speak A2A: their card, its signature, and whether somebody answers at its first interface."""
 
-from __future__ import annotations
-
 import base64
 import binascii
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import rfc8785
@@ -17,17 +16,8 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import (
-    Asker,
-    digest,
-    is_same_domain,
-    read_document,
-    result_of_error,
-    well_known,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from bilateral.watchtower.probes.asking import Asker, digest, is_same_domain, result_of_error
+from bilateral.watchtower.probes.documents import read_document, well_known
 
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
 
@@ -51,7 +41,9 @@ def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     code = _code_of(card, url, reading.answer.url)
     if is_deep:
         facts["signature"] = _signature(asker, card, reading.answer.url)
-        deep_code = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else _code_of_interface(asker, url)
+        is_foreign = code is Code.OTHER_DOMAIN  # a stranger's card must not make us ask third parties
+        deep_code = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
+        deep_code = deep_code or (None if is_foreign else _code_of_interface(asker, url))
         facts["deep_code"], code = deep_code, deep_code or code
     return reading.result(Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, **facts)
 

@@ -1,33 +1,27 @@
 """The requests of a probe, which neither act nor pay, and the outcomes that all protocols share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from http import HTTPStatus
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import Any, Final
 
+import httpx
 import rfc8785
 
 from bilateral.core import errors
 from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text.encoding import decode_object
-from bilateral.documents import Limits, Network, Validators
-from bilateral.documents.exchanges import Answer, Event, exchange
+from bilateral.documents import Limits, Network
+from bilateral.documents.exchanges import Answer, exchange
+from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import httpx
-
-_MAX_BYTES: Final = 1024 * 1024
+MIB: Final = 1024 * 1024
 
 _HEADERS: Final = frozenset(
     {
@@ -51,26 +45,8 @@ _CHALLENGE: Final = re.compile(
 """The marks of pages that ask whether a robot reads them."""
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-_CHALLENGE_STATUSES: Final = frozenset({200, 403, 429, 503})
 _MOST_CHALLENGES: Final = 3
 """Challenges in a row that count as not measured. An endpoint that always sends them blocks robots, so agents too."""
-
-_EXPLANATIONS: Final = {
-    Code.DNS_NONE: "the host's name does not exist",
-    Code.DNS_TROUBLE: "our resolver of names does not answer",
-    Code.VANTAGE: "our network has no connection to the host",
-    Code.REFUSED: "the host accepts no connection at this port",
-    Code.TLS_CA: "the certificate is of an authority that is not trusted here",
-    Code.FORBIDDEN_ADDRESS: "the host has an address that is not public",
-    Code.URL: "the URL is not one of HTTP without a user",
-    Code.PLACEHOLDER: "the URL is an example or a template",
-    Code.ENCODING: "the answer has an encoding that was not asked for",
-    Code.CHALLENGE: "a page asks whether a robot reads it",
-    Code.REDIRECT_REFUSED: "the redirect is not one to follow",
-    Code.NOT_EXERCISED: "no method that a probe may use is allowed",
-    Code.VALIDATES_FIRST: "the server checks the request before it names its price",
-    Code.FREE: "the server asks for no payment",
-}
 
 
 class ForbiddenRequestError(errors.DocumentError):
@@ -101,25 +77,14 @@ class Asker:
     target: Target
     settings: ProbeSettings
 
-    def ask(  # noqa: PLR0913  # a request, and how much of its answer to read
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        max_bytes: int = _MAX_BYTES,
-        is_last: Callable[[Event], bool] | None = None,
-        is_cut: bool = False,
+    def ask(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MIB, **options: Any
     ) -> Answer:
-        """Send a request. Redirects are followed for GET."""
-        limits = Limits(bytes=max_bytes, seconds=self.settings.seconds)
+        """Send a request, with the options of `exchange`. Redirects are followed for GET."""
         agent = f"bilateral-watchtower/{_version()} (+{self.settings.contact})"
         sent = {"User-Agent": agent, "Accept": "*/*", **(headers or {})}
-        network = self.settings.network
-        return exchange(
-            method, url, limits, network, headers=sent, body=body, check=self.check, is_last=is_last, is_cut=is_cut
-        )
+        limits = Limits(bytes=max_bytes, seconds=self.settings.seconds)
+        return exchange(method, url, limits, self.settings.network, headers=sent, check=self.check, **options)
 
     def check(self, request: httpx.Request) -> None:
         """Refuse a request that could act, pay, or say who asks.
@@ -138,7 +103,7 @@ class Asker:
             return not body and (method in _SAFE_METHODS or is_end_of_session)
         if self.target.protocol is Protocol.X402:
             return self.target.is_paid and body == b"{}"
-        return self.target.protocol is Protocol.MCP and json.loads(body)["method"] in _QUESTIONS
+        return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
 
 
 @cache
@@ -148,21 +113,22 @@ def _version() -> str:
 
 def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: Any) -> Probe:
     """Return the result of a probe."""
-    explanation = _EXPLANATIONS.get(code, code.replace("_", " "))
     if answer is None:
-        return Probe(outcome, code, facts=facts, explanation=explanation)
-    wait = seconds_to_wait(answer.headers.get("retry-after", ""))
-    is_waiting = answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
-    return Probe(outcome, code, answer.milliseconds, answer.status, wait if is_waiting else None, facts, explanation)
+        return Probe(outcome, code, facts=facts)
+    if lags := _LAG.findall(answer.headers.get("index-state", "")):
+        facts["lag"] = max(map(int, lags))
+    wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
+    return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts)
 
 
-_GATED: Final = (Outcome.GATED, Code.AUTHORIZATION)
+_LAG: Final = re.compile(r";lag=(\d{1,9})\b")
+"""The blocks by which an index like ours is late, in its header `Index-State`."""
+
+_BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
-    401: _GATED,
+    **dict.fromkeys((401, 403), (Outcome.GATED, Code.AUTHORIZATION)),
     402: (Outcome.GATED, Code.PAYMENT),
-    403: _GATED,
-    404: (Outcome.DOWN, Code.STATUS_404),
-    410: (Outcome.DOWN, Code.STATUS_404),
+    **dict.fromkeys((404, 410), (Outcome.DOWN, Code.STATUS_404)),
     429: (Outcome.UNKNOWN, Code.RATE_LIMITED),
 }
 _OF_CLASS: Final = {3: Code.REDIRECT_REFUSED, 5: Code.STATUS_5XX}
@@ -181,106 +147,56 @@ def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bo
             return result(Outcome.UNKNOWN, Code.CHALLENGE, answer, challenges=challenges)
         if not is_html or _has_marks(answer):
             return result(Outcome.DEGRADED, Code.CHALLENGE, answer, challenges=challenges)
-    if status == HTTPStatus.SERVICE_UNAVAILABLE and "retry-after" in answer.headers:
-        status = HTTPStatus.TOO_MANY_REQUESTS
-    if status >= HTTPStatus.MULTIPLE_CHOICES:
-        of_class = Outcome.DOWN, _OF_CLASS.get(status // 100, Code.STATUS)
-        return result(*_OF_STATUS.get(status, of_class), answer)
+    if status in _BUSY and "retry-after" in answer.headers:
+        return result(Outcome.UNKNOWN, Code.RATE_LIMITED, answer)
+    default = Outcome.DOWN, _OF_CLASS.get(status // 100, Code.STATUS)
+    if status >= 300:  # noqa: PLR2004  # no success
+        return result(*_OF_STATUS.get(status, default), answer)
     return result(Outcome.DOWN, Code.WRONG_TYPE, answer) if is_html else None
 
 
 def _is_challenge(answer: Answer, *, is_html: bool) -> bool:
     if any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items()):
         return True
-    if not is_html or answer.status not in _CHALLENGE_STATUSES or "retry-after" in answer.headers:
-        return False
-    return answer.status != HTTPStatus.OK or _has_marks(answer)
+    is_refused = answer.status in {403, 429, 503} and "retry-after" not in answer.headers
+    return is_html and (is_refused or (answer.status == 200 and _has_marks(answer)))  # noqa: PLR2004
 
 
 def _has_marks(answer: Answer) -> bool:
     return _CHALLENGE.search(answer.content) is not None
 
 
-_OF_ERROR: Final[tuple[tuple[type[errors.DocumentError], Outcome, Code], ...]] = (
-    (errors.ResolverError, Outcome.UNKNOWN, Code.DNS_TROUBLE),
-    (errors.OwnNetworkError, Outcome.UNKNOWN, Code.VANTAGE),
-    (errors.EncodedAnswerError, Outcome.UNKNOWN, Code.ENCODING),
-    (errors.HostNotFoundError, Outcome.DOWN, Code.DNS_NONE),
-    (errors.ConnectionRefusedDocumentError, Outcome.DOWN, Code.REFUSED),
-    (errors.ExpiredCertificateError, Outcome.DOWN, Code.TLS_EXPIRED),
-    (errors.CertificateNameError, Outcome.DOWN, Code.TLS_NAME),
-    (errors.SelfSignedCertificateError, Outcome.DOWN, Code.TLS_SELF),
-    (errors.UnknownAuthorityError, Outcome.DEGRADED, Code.TLS_CA),
-    (errors.TlsError, Outcome.DOWN, Code.TLS),
-    (errors.DocumentTooLargeError, Outcome.DOWN, Code.TOO_BIG),
-    (errors.HeadersTooLargeError, Outcome.DOWN, Code.TOO_BIG),
-    (errors.TooManyRedirectsError, Outcome.DOWN, Code.REDIRECT_REFUSED),
-    (errors.UnsupportedUriError, Outcome.DOWN, Code.REDIRECT_REFUSED),
-    (ForbiddenRequestError, Outcome.DOWN, Code.REDIRECT_REFUSED),
-    (errors.MalformedDocumentError, Outcome.DOWN, Code.NOT_PROTOCOL),
-)
-"""The outcomes of errors, the most exact class first. A URI that is refused is one of a redirect: others are checked."""
+_OF_ERROR: Final[Mapping[type[errors.DocumentError], Code]] = {
+    errors.ResolverError: Code.DNS_TROUBLE,
+    errors.OwnNetworkError: Code.VANTAGE,
+    errors.EncodedAnswerError: Code.ENCODING,
+    errors.HostNotFoundError: Code.DNS_NONE,
+    errors.ConnectionRefusedDocumentError: Code.REFUSED,
+    errors.ExpiredCertificateError: Code.TLS_EXPIRED,
+    errors.CertificateNameError: Code.TLS_NAME,
+    errors.SelfSignedCertificateError: Code.TLS_SELF,
+    errors.UnknownAuthorityError: Code.TLS_CA,
+    errors.TlsError: Code.TLS,
+    **dict.fromkeys((errors.DocumentTooLargeError, errors.HeadersTooLargeError), Code.TOO_BIG),
+    errors.MalformedDocumentError: Code.NOT_PROTOCOL,
+    errors.UnreachableDocumentError: Code.BROKEN,
+}
+"""The codes of errors, the most exact class first. Of the others, the first URL is checked: a redirect is to blame."""
+
+_NOT_DOWN: Final = {
+    **dict.fromkeys((Code.DNS_TROUBLE, Code.VANTAGE, Code.ENCODING), Outcome.UNKNOWN),
+    Code.TLS_CA: Outcome.DEGRADED,  # our authorities may be outdated
+}
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result of a request without a whole answer."""
-    if isinstance(error, errors.ForbiddenAddressError):
-        if error.host.lower() == target.host.lower():
-            return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
-        return result(Outcome.DOWN, Code.REDIRECT_REFUSED)
-    for kind, outcome, code in _OF_ERROR:
-        if isinstance(error, kind):
-            return result(outcome, code)
-    if isinstance(error, errors.DocumentTimeoutError):
+    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0]:
+        return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
+    if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
         return result(Outcome.DOWN, Code(f"timeout_{error.phase}"))
-    return result(Outcome.DOWN, Code.BROKEN)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A JSON document as a host answered with it.
-
-    Attributes:
-        document: The document; None if it did not change since it was valid.
-        url: The URL that was asked for.
-    """
-
-    answer: Answer
-    document: dict[str, Any] | None
-    url: str
-
-    def result(self, outcome: Outcome, code: Code, **facts: Any) -> Probe:
-        """Return the result of the probe. The next one asks for changes of a valid document only."""
-        if self.document is not None:
-            etag = Validators.of(self.answer.headers).etag if outcome is Outcome.UP else None
-            facts |= {"document_url": self.url, "etag": etag}
-        return result(outcome, code, self.answer, **facts)
-
-
-def read_document(asker: Asker, urls: list[str], previous: Mapping[str, Any], *, is_deep: bool) -> Reading | Probe:
-    """Get a JSON document from the first URL that has one, or from the one that had it last time."""
-    last_url = previous.get("document_url")
-    failures = []
-    for url in sorted(urls, key=lambda url: url != last_url):
-        etag = previous.get("etag") if url == last_url and not is_deep else None
-        answer = asker.ask("GET", url, headers={"Accept": "application/json", **Validators(etag).headers()})
-        if answer.status == HTTPStatus.NOT_MODIFIED and etag:
-            return Reading(answer, None, url)
-        failure = result_of_status(answer, previous)
-        if failure is None:
-            return Reading(answer, decode_object(answer.body), url)
-        failures.append(failure)
-        if failure.code not in {Code.STATUS_404, Code.WRONG_TYPE}:
-            break
-    return failures[-1] if failures[-1].outcome is not Outcome.DOWN else failures[0]
-
-
-def well_known(url: str, *paths: str) -> list[str]:
-    """Return the URLs of a document: the URL itself if it is one of a file, otherwise the paths of its host."""
-    parts = urlsplit(url)
-    if parts.path.endswith(".json"):
-        return [url]
-    return [f"{parts.scheme}://{parts.netloc}/.well-known/{path}" for path in paths]
+    code = next((code for kind, code in _OF_ERROR.items() if isinstance(error, kind)), Code.REDIRECT_REFUSED)
+    return result(_NOT_DOWN.get(code, Outcome.DOWN), code)
 
 
 def digest(value: Any) -> str:

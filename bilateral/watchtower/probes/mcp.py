@@ -1,14 +1,12 @@
 """Probes of MCP servers: first the stateless protocol, then the handshake of earlier versions. No tool is called."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
 import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from bilateral.core import errors
@@ -16,10 +14,7 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.documents.exchanges import EVENT_STREAM, Answer, Event
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from bilateral.watchtower.probes.asking import MIB, Asker, digest, result, result_of_status
 
 STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
@@ -36,17 +31,17 @@ _UNSUPPORTED_VERSION: Final = -32022
 _METHOD_NOT_FOUND: Final = -32601
 
 _MOST_PAGES: Final = 10
-_MAX_LIST_BYTES: Final = 1024 * 1024
 _TOOL_FIELDS: Final = ("name", "description", "inputSchema", "outputSchema")
 
 _REFUSED: Final = 400
+_NOT_ALLOWED: Final = 405
 _STREAM: Final = "sse"
 _VERSION: Final = re.compile(r"[-.0-9a-zA-Z]{1,20}")
 
 _OF_ERA: Final = frozenset({Code.ERA, Code.NOT_PROTOCOL, Code.STATUS, Code.STATUS_404, Code.STATUS_5XX})
 """The codes of answers that a server of another era may give, so that it is asked in the other way, too."""
 
-_KEPT_METHOD: Final = frozenset({HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT})
+_KEPT_METHOD: Final = frozenset({307, 308})
 """Redirects that repeat the method, as frameworks send them for a missing slash."""
 
 
@@ -68,24 +63,19 @@ class _Connection:
     version: str = STATELESS
     session: str | None = None
 
-    def call(self, method: str, params: Mapping[str, Any], max_bytes: int = _MAX_LIST_BYTES) -> _Reply:
+    def call(self, method: str, params: Mapping[str, Any], max_bytes: int = MIB) -> _Reply:
         """Send a request, and read its reply."""
         number = secrets.randbelow(2**31)
         if self.version == STATELESS:
             params = {**params, "_meta": _META}
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         answer = self._post(message, max_bytes, lambda event: _reply_to(number, event.data.encode()) is not None)
-        try:
-            reply = _reply_to(number, answer.body)
-        except errors.EncodedAnswerError:
-            if answer.status == HTTPStatus.OK:
-                raise
-            reply = None
+        reply = _reply_to(number, answer.body if answer.status < _REFUSED else answer.content)
         return _Reply(answer) if reply is None else _Reply(answer, *reply)
 
     def notify(self, method: str) -> Answer:
         """Send a message without a reply."""
-        return self._post({"jsonrpc": "2.0", "method": method}, _MAX_LIST_BYTES, lambda _: True)
+        return self._post({"jsonrpc": "2.0", "method": method}, MIB, lambda _: True)
 
     def close(self) -> None:
         """End the session of an earlier version."""
@@ -96,17 +86,13 @@ class _Connection:
     def _post(self, message: Mapping[str, Any], max_bytes: int, is_last: Callable[[Event], bool]) -> Answer:
         body = json.dumps(message).encode()
         headers = {"Content-Type": "application/json", **self._headers(message["method"])}
-        answer = self.asker.ask("POST", self.url, headers=headers, body=body, max_bytes=max_bytes, is_last=is_last)
-        if answer.status in _KEPT_METHOD and (target := self._redirected(answer)) != self.url:
+        options: dict[str, Any] = {"headers": headers, "body": body, "max_bytes": max_bytes, "is_last": is_last}
+        answer = self.asker.ask("POST", self.url, **options)
+        target = urljoin(self.url, answer.headers.get("location", ""))
+        if answer.status in _KEPT_METHOD and target != self.url and urlsplit(target)[:2] == urlsplit(self.url)[:2]:
             self.url = target
-            answer = self.asker.ask("POST", target, headers=headers, body=body, max_bytes=max_bytes, is_last=is_last)
+            answer = self.asker.ask("POST", target, **options)
         return answer
-
-    def _redirected(self, answer: Answer) -> str:
-        """Return the URL of a redirect to the same host; the present one for any other."""
-        target = urlsplit(urljoin(self.url, answer.headers.get("location", "")))
-        here = urlsplit(self.url)
-        return target.geturl() if (target.scheme, target.netloc) == (here.scheme, here.netloc) else self.url
 
     def _headers(self, method: str | None) -> dict[str, str]:
         headers = {"Accept": f"application/json, {EVENT_STREAM}"}
@@ -139,7 +125,7 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
             failures.append(probe)
     finally:
         connection.close()
-    if failures[-1].status == HTTPStatus.METHOD_NOT_ALLOWED:
+    if failures[-1].status == _NOT_ALLOWED:
         stream = _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
         return stream if stream.outcome is Outcome.DEGRADED else failures[-1]
     return next((failure for failure in failures if failure.code is Code.ERA), failures[-1])
@@ -163,8 +149,7 @@ def _initialize(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
     era = None if reply.result is None else reply.result.get("protocolVersion")
     if not isinstance(era, str) or not _VERSION.fullmatch(era):
         return _failure(reply, previous)
-    session = reply.answer.headers.get("mcp-session-id", "")
-    connection.version, connection.session = era, session if session.isascii() and session.isprintable() else None
+    connection.version, connection.session = era, reply.answer.headers.get("mcp-session-id") or None
     return result(Outcome.UP, Code.OK, reply.answer, era=era)
 
 
@@ -206,7 +191,7 @@ def _with_tools(connection: _Connection, probe: Probe) -> Probe:
 
 def _list_tools(connection: _Connection) -> tuple[Code | None, list[Any]]:
     """Return what is wrong with the list of tools, and those whose hash may be compared."""
-    tools, cursor, remaining = list[Any](), None, _MAX_LIST_BYTES
+    tools, cursor, remaining = list[Any](), None, MIB
     for _ in range(_MOST_PAGES):
         reply = connection.call("tools/list", {} if cursor is None else {"cursor": cursor}, remaining)
         page = None if reply.result is None else reply.result.get("tools")

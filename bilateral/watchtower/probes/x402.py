@@ -1,34 +1,21 @@
 """Probes of paid routes: what a payment would cost, without one."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from bilateral.documents.exchanges import Answer
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_status
 from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_PAYMENT: Final = 402
+_NOT_ALLOWED: Final = 405
+_WRONG_VERB: Final = frozenset({404, 405})
+_VALIDATES: Final = frozenset({400, 401, 415, 422})
 
-    from bilateral.documents.exchanges import Answer
-
-_VALIDATES: Final = frozenset(
-    {
-        *(HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-    }
-)
-_WRONG_VERB: Final = frozenset({HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_FOUND})
-
-_SHARED: Final = frozenset(
-    {
-        *(Code.CHALLENGE, Code.RATE_LIMITED, Code.STATUS_404, Code.STATUS_5XX, Code.REDIRECT_REFUSED),
-    }
-)
+_SHARED: Final = {Code.CHALLENGE, Code.RATE_LIMITED, Code.STATUS_404, Code.STATUS_5XX, Code.REDIRECT_REFUSED}
 """The codes of answers that say the same of a paid route as of any other."""
 
 _REPUTATION: Final = ("8004-reputation", "reputation")
@@ -53,7 +40,7 @@ def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
             others = [name for name in verbs[:2] if name in {"GET", "POST"} - {verb}]
         else:
             others = [name for name in verbs if name != verb and name in allowed.upper().replace(",", " ").split()]
-        is_tried = answer.status == HTTPStatus.METHOD_NOT_ALLOWED or (verb == "GET" and declared is None)
+        is_tried = answer.status == _NOT_ALLOWED or (verb == "GET" and declared is None)
         if others and is_tried and (second := _ask(asker, others[0])).status not in _WRONG_VERB:
             answer, verb = second, others[0]
     return _judged(asker, answer, verb, previous, is_deep=is_deep)
@@ -69,9 +56,9 @@ def _judged(asker: Asker, answer: Answer, verb: str, previous: Mapping[str, Any]
     failure = result_of_status(answer, previous)
     if failure is not None and failure.code in _SHARED:
         return failure
-    if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
+    if answer.status == _NOT_ALLOWED:
         return result(Outcome.UNKNOWN, Code.NOT_EXERCISED, answer)
-    if answer.status == HTTPStatus.PAYMENT_REQUIRED:
+    if answer.status == _PAYMENT:
         return _offered(answer, verb, is_deep=is_deep)
     if answer.status in _VALIDATES:
         return result(Outcome.GATED, Code.VALIDATES_FIRST, answer, method=verb)
