@@ -174,7 +174,10 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
     settings = probing.settings()
     chosen = _targets(place, protocol, database, is_paid=is_paid)
     probes = [(target, probe_once(target, settings, is_deep=True)) for target in chosen]
-    rows = [{"protocol": target.protocol, "url": target.url, **vars(result)} for target, result in probes]
+    rows = [
+        {"protocol": target.protocol, "url": target.url, **vars(result), "explanation": result.explanation}
+        for target, result in probes
+    ]
     names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
     invocation.output.results(rows, columns(*names), none="it lists no endpoint that a watchtower can probe")
 
@@ -255,7 +258,7 @@ def _show(invocation: Invocation, store: Store) -> None:
     invocation.output.note(f"alive now: {', on '.join(counts)}")
 
 
-_NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "probed_at", "milliseconds")
+_NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "failures", "probed_at", "milliseconds")
 
 
 def _time(name: str) -> Callable[[dict[str, Any]], str | None]:
@@ -269,7 +272,7 @@ def _time(name: str) -> Callable[[dict[str, Any]], str | None]:
 
 _COLUMNS: Final = columns(
     *("agent", "protocol", "host"),
-    state=lambda row: row["state"] or "not measured",
+    state=lambda row: row["state"] or ("suspect" if row["failures"] else "not measured"),
     code="code",
     since=_time("since"),
     probed=_time("probed_at"),

@@ -171,8 +171,7 @@ class Watchtower:
         self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
 
     def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
-        problem = future.exception()
-        if problem is not None:  # a fault of ours, which must neither count against an endpoint nor end the run
+        if (problem := future.exception()) is not None:  # a fault of ours counts against nobody, and ends no run
             _log.error("a request failed: %r", problem)
         take(None if problem is not None else future.result())
 
@@ -343,7 +342,7 @@ class Watchtower:
         endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
         changes = [] if change is None else [change]
         values: dict[str, Any] = {"round": turn, **condition.values}
-        if probe.facts:
+        if probe.facts:  # also of an endpoint that is not reached: how many challenges it sent in a row
             endpoint.facts = {**endpoint.facts, **probe.facts}
             values["facts"] = endpoint.facts
         if probe.outcome in REACHABLE:
@@ -351,6 +350,8 @@ class Watchtower:
                 memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
                 endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
                 changes += drifts
+            elif change is not None:
+                endpoint.deep_at = None
             values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
         if probe.outcome is not Outcome.UNKNOWN:
             values["probed_at"] = at
@@ -381,10 +382,8 @@ class Watchtower:
         endpoint.due = due
         heapq.heappush(self._due, (due, next(self._order), endpoint))
 
-    # What is stored
-
     def _add(self, row: Any, unprobed: int) -> None:
-        """Take an endpoint of the database. A turn that was missed is due now, none is later than a period ahead."""
+        """Take an endpoint of the database. Turns that were missed are due now, in their order; none is far ahead."""
         host, interval, wall = self.hosts[row.host], self.settings.interval, self.time.wall
         endpoint = self.endpoints[row.number] = Endpoint.of(row, host)
         if row.round is None:
@@ -392,7 +391,8 @@ class Watchtower:
             endpoint.due_wall = wall + phase(endpoint.target.endpoint_id, first)
         else:
             endpoint.due_wall = min(max(row.next_at or wall, wall), wall + row.rounds * interval)
-        self._queue(endpoint, self.time.now + endpoint.due_wall - wall)
+        missed = max(0.0, wall - (row.next_at or wall))
+        self._queue(endpoint, self.time.now + endpoint.due_wall - wall - interval / 2 * missed / (missed + interval))
 
 
 def _unmeasured(code: Code) -> Probe:

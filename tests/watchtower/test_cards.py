@@ -63,6 +63,13 @@ def _packed(value):
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
+@pytest.mark.parametrize(
+    "signature", [None, 7, {}, {"protected": 7, "signature": 7}, {"protected": "e30", "signature": None}, "x", ["y"]]
+)
+def test_malformed_signature_is_invalid(servers, signature):
+    assert deep(servers, {**VALID, "signatures": [signature]}).facts["signature"] == "invalid"
+
+
 def test_card_without_a_signature_has_none(servers):
     published = {name: value for name, value in VALID.items() if name != "signatures"}
     assert deep(servers, published).facts["signature"] == "none"

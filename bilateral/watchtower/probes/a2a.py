@@ -1,7 +1,6 @@
 """Probes of agents that speak A2A: their card, its signature, and whether somebody answers at its first interface."""
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -22,7 +21,7 @@ from bilateral.watchtower.probes.documents import read_document, well_known
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
 
 _ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "RS256")
-_MOST_SIGNATURES: Final = 4
+_MOST_SIGNATURES: Final = 2
 
 
 def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
@@ -90,15 +89,19 @@ def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signatur
     signatures = card.get("signatures")
     if not isinstance(signatures, list) or not signatures:
         return "none"
-    results = {_verified(asker, card, card_url, signature) for signature in signatures[:_MOST_SIGNATURES]}
+    try:
+        payloads = [base64.urlsafe_b64encode(form).rstrip(b"=").decode() for form in _forms(card)]
+    except rfc8785.CanonicalizationError:
+        return "invalid"
+    results = {_verified(asker, payloads, card_url, signature) for signature in signatures[:_MOST_SIGNATURES]}
     return "valid" if "valid" in results else "invalid" if "invalid" in results else "unverified"
 
 
-def _verified(asker: Asker, card: Mapping[str, Any], card_url: str, signature: Any) -> Signature:
-    protected = signature.get("protected") if isinstance(signature, dict) else None
+def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) -> Signature:
     try:
-        header = decode_object(base64.urlsafe_b64decode(f"{protected}==")) if isinstance(protected, str) else {}
-    except (binascii.Error, ValueError, errors.MalformedDocumentError):
+        protected, signed = signature["protected"], signature["signature"]
+        header = decode_object(base64.urlsafe_b64decode(f"{protected}=="))
+    except (TypeError, KeyError, ValueError):  # of which errors of base 64 and of JSON are
         return "invalid"
     if header.get("alg") not in _ALGORITHMS:
         return "invalid"
@@ -107,15 +110,9 @@ def _verified(asker: Asker, card: Mapping[str, Any], card_url: str, signature: A
         return "unverified"
     try:
         key_set = KeySet.import_key_set({"keys": [key for key in keys if key.get("kid") == header.get("kid")]})
-        for payload in _payloads(card):
-            token = (
-                f"{protected}.{base64.urlsafe_b64encode(payload).rstrip(b'=').decode()}.{signature.get('signature')}"
-            )
-            if _is_valid(token, key_set):
-                return "valid"
-    except (JoseError, ValueError, TypeError, KeyError, rfc8785.CanonicalizationError):
-        pass
-    return "invalid"
+    except (JoseError, ValueError, TypeError, KeyError):
+        return "invalid"
+    return "valid" if any(_is_valid(f"{protected}.{form}.{signed}", key_set) for form in payloads) else "invalid"
 
 
 def _is_valid(token: str, key_set: KeySet) -> bool:
@@ -138,7 +135,7 @@ def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:
     return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else None
 
 
-def _payloads(card: Mapping[str, Any]) -> Iterator[bytes]:
+def _forms(card: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the forms of a card that signers sign: as it is published, and without values that are defaults."""
     unsigned = {name: value for name, value in card.items() if name != "signatures"}
     yield rfc8785.dumps(unsigned)
@@ -149,7 +146,7 @@ def _payloads(card: Mapping[str, Any]) -> Iterator[bytes]:
 def _without(value: Any, defaults: tuple[Any, ...]) -> Any:
     """Return a JSON value without defaults and what is empty without them; None if nothing remains."""
     if isinstance(value, dict):
-        return {name: kept for name, item in value.items() if (kept := _without(item, defaults)) is not None} or None
+        return {name: rest for name, item in value.items() if (rest := _without(item, defaults)) is not None} or None
     if isinstance(value, list):
-        return [kept for item in value if (kept := _without(item, defaults)) is not None] or None
+        return [rest for item in value if (rest := _without(item, defaults)) is not None] or None
     return None if value in defaults else value

@@ -191,7 +191,7 @@ _NOT_DOWN: Final = {
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
     """Return the result of a request without a whole answer."""
-    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0]:
+    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
         return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
     if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
         return result(Outcome.DOWN, Code(f"timeout_{error.phase}"))

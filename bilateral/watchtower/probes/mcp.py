@@ -41,7 +41,7 @@ _VERSION: Final = re.compile(r"[-.0-9a-zA-Z]{1,20}")
 _OF_ERA: Final = frozenset({Code.ERA, Code.NOT_PROTOCOL, Code.STATUS, Code.STATUS_404, Code.STATUS_5XX})
 """The codes of answers that a server of another era may give, so that it is asked in the other way, too."""
 
-_KEPT_METHOD: Final = frozenset({307, 308})
+_SAME_METHOD: Final = frozenset({307, 308})
 """Redirects that repeat the method, as frameworks send them for a missing slash."""
 
 
@@ -89,7 +89,7 @@ class _Connection:
         options: dict[str, Any] = {"headers": headers, "body": body, "max_bytes": max_bytes, "is_last": is_last}
         answer = self.asker.ask("POST", self.url, **options)
         target = urljoin(self.url, answer.headers.get("location", ""))
-        if answer.status in _KEPT_METHOD and target != self.url and urlsplit(target)[:2] == urlsplit(self.url)[:2]:
+        if answer.status in _SAME_METHOD and target != self.url and urlsplit(target)[:2] == urlsplit(self.url)[:2]:
             self.url = target
             answer = self.asker.ask("POST", target, **options)
         return answer

@@ -35,14 +35,11 @@ def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
     verb = next((name for name in (previous.get("method"), declared) if name in verbs), "GET")
     answer = _ask(asker, verb)
     if answer.status in _WRONG_VERB:
-        allowed = answer.headers.get("allow")
-        if allowed is None:
-            others = [name for name in verbs[:2] if name in {"GET", "POST"} - {verb}]
-        else:
-            others = [name for name in verbs if name != verb and name in allowed.upper().replace(",", " ").split()]
+        allowed = answer.headers.get("allow", "GET, POST").upper().replace(",", " ").split()
+        usable = [name for name in verbs if name in allowed and name != verb]
         is_tried = answer.status == _NOT_ALLOWED or (verb == "GET" and declared is None)
-        if others and is_tried and (second := _ask(asker, others[0])).status not in _WRONG_VERB:
-            answer, verb = second, others[0]
+        if usable and is_tried and (second := _ask(asker, usable[0])).status not in _WRONG_VERB:
+            answer, verb = second, usable[0]
     return _judged(asker, answer, verb, previous, is_deep=is_deep)
 
 
