@@ -258,7 +258,7 @@ def _show(invocation: Invocation, store: Store) -> None:
     invocation.output.note(f"alive now: {', on '.join(counts)}")
 
 
-_NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "probed_at", "milliseconds")
+_NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "failures", "probed_at", "milliseconds")
 
 
 def _time(name: str) -> Callable[[dict[str, Any]], str | None]:
@@ -272,7 +272,7 @@ def _time(name: str) -> Callable[[dict[str, Any]], str | None]:
 
 _COLUMNS: Final = columns(
     *("agent", "protocol", "host"),
-    state=lambda row: row["state"] or "not measured",
+    state=lambda row: row["state"] or ("suspect" if row["failures"] else "not measured"),
     code="code",
     since=_time("since"),
     probed=_time("probed_at"),

@@ -185,7 +185,7 @@ def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str |
 _DAYS: Final = 90
 _DAY_WIDTH: Final = 4  # units, of which one is a gap
 _DAY_HEIGHT: Final = 30
-_MOST_NAMED: Final = 10  # days that the text of a chart names
+_MOST_LISTED: Final = 10  # days that the text of a chart names
 
 
 def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
@@ -199,8 +199,10 @@ def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
             height = _DAY_HEIGHT * measured.reachable / measured.measured
             bars.append(("s", place * _DAY_WIDTH, _DAY_HEIGHT - height, height))
     bad = [day(number) for number, measured in sorted(by_day.items()) if measured.reachable < measured.measured]
-    named = ", ".join(bad[-_MOST_NAMED:]) + (f" and {len(bad) - _MOST_NAMED} earlier days" * (len(bad) > _MOST_NAMED))
-    label = f"{_DAYS} days up to {day(last_day)}: measured on {len(by_day)}. Failures: {named or 'none'}"
+    failures = ", ".join(bad[-_MOST_LISTED:]) + (
+        f" and {len(bad) - _MOST_LISTED} earlier days" * (len(bad) > _MOST_LISTED)
+    )
+    label = f"{_DAYS} days up to {day(last_day)}: measured on {len(by_day)}. Failures: {failures or 'none'}"
     return drawn("days", _DAYS * _DAY_WIDTH, _DAY_HEIGHT, _DAY_WIDTH - 1, bars, label)
 
 

@@ -50,6 +50,10 @@ class Endpoint:
 
     @property
     def may_retry(self) -> bool:
-        """True if a failure is tried again in the same round: unless the round before was, or it is down."""
-        is_open = self.condition.suspect_at is not None or not self.was_retried
-        return self.failed is None and self.condition.state is not Outcome.DOWN and is_open
+        """True if a failure is tried again in the same round: of an endpoint that was reachable and is not down yet.
+
+        A round after one with a retry has none, unless it decides: else a bad endpoint gets twice the requests.
+        """
+        condition = self.condition
+        is_open = condition.suspect_at is not None or not self.was_retried
+        return self.failed is None and condition.was_alive and condition.state is not Outcome.DOWN and is_open

@@ -382,10 +382,8 @@ class Watchtower:
         endpoint.due = due
         heapq.heappush(self._due, (due, next(self._order), endpoint))
 
-    # What is stored
-
     def _add(self, row: Any, unprobed: int) -> None:
-        """Take an endpoint of the database. A turn that was missed is due now, none is later than a period ahead."""
+        """Take an endpoint of the database. Turns that were missed are due now, in their order; none is far ahead."""
         host, interval, wall = self.hosts[row.host], self.settings.interval, self.time.wall
         endpoint = self.endpoints[row.number] = Endpoint.of(row, host)
         if row.round is None:
@@ -393,7 +391,8 @@ class Watchtower:
             endpoint.due_wall = wall + phase(endpoint.target.endpoint_id, first)
         else:
             endpoint.due_wall = min(max(row.next_at or wall, wall), wall + row.rounds * interval)
-        self._queue(endpoint, self.time.now + endpoint.due_wall - wall)
+        missed = max(0.0, wall - (row.next_at or wall))
+        self._queue(endpoint, self.time.now + endpoint.due_wall - wall - interval / 2 * missed / (missed + interval))
 
 
 def _unmeasured(code: Code) -> Probe:

@@ -10,6 +10,7 @@ from bilateral.watchtower.totals import DAY, HOUR
 _FLAPPING_CHANGES: Final = 4
 """Changes within a day after which an endpoint flaps: that is told once, not at each change."""
 
+_FIRST_FAILURES: Final = 3
 _LONG_DOWN: Final = 14 * DAY
 
 
@@ -57,17 +58,18 @@ class Condition:
         """Take the result of a round, and return the change that it confirms.
 
         A failed round only raises a suspicion. The second one in a row, each with a retry, means that the endpoint is
-        down since the first failure. A success ends both at once.
+        down since the first failure. So does the third, without retries, if it was never reachable: many endpoints are
+        not, and each retry is a request more. A success ends both at once.
         """
         since = at
         if outcome is Outcome.UNKNOWN and code != Code.OPTED_OUT:
             return None
         if outcome is Outcome.DOWN:
             self.failures += attempts
-            if self.suspect_at is None:
-                self.suspect_at = at
+            since = at if self.suspect_at is None else self.suspect_at
+            is_suspect, self.suspect_at = self.suspect_at is not None, since
+            if not is_suspect or (not self.was_alive and self.failures < _FIRST_FAILURES):
                 return None
-            since = self.suspect_at
         else:
             self.failures, self.suspect_at = 0, None
         self.was_alive = self.was_alive or outcome in REACHABLE

@@ -98,3 +98,15 @@ def test_search_shows_the_facet_with_hosts_and_narrows_by_it(site):
 def test_json_of_the_page_has_the_endpoints(site):
     (mcp, card) = site.get("/31337/1.json").json()["endpoints"]
     assert (mcp["state"], mcp["days"][-1]["reachable"], card["state"]) == ("up", 24, None)
+
+
+def test_api_has_the_endpoints_of_an_agent(site):
+    answer = site.get("/v1/agents/31337:1/endpoints").json()
+    assert (answer["alive"], [entry["state"] for entry in answer["endpoints"]]) == ("now", ["up", None])
+    assert site.get("/v1/agents/31337:3/endpoints").json() == {"alive": "unknown", "endpoints": []}
+    assert site.get("/v1/agents/31337:4/endpoints").status_code == 404
+
+
+def test_change_feed_has_the_changes_of_endpoints(site):
+    (change,) = site.get("/v1/changes", params={"kind": "endpoint", "since": "0"}).json()["items"]
+    assert (change["agents"], change["details"]["change"], change["details"]["new"]) == (["31337:1"], "tools", "b")

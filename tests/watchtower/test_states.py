@@ -38,6 +38,12 @@ def test_two_failed_rounds_are_down_since_the_first_failure():
     assert condition.failures == 4
 
 
+def test_an_endpoint_that_never_answered_is_down_after_three_rounds_without_retries():
+    condition = Condition()
+    outcomes = [condition.observe(KEY, Outcome.DOWN, "refused", number * ROUND) for number in range(3)]
+    assert outcomes == [None, None, Change(KEY, 0, "state", None, "down", "refused")]
+
+
 def test_a_success_between_two_failures_clears_the_suspicion():
     _, changes = observed(Outcome.UP, Outcome.DOWN, Outcome.GATED, Outcome.DOWN, Outcome.UP)
     assert [change.new for change in changes] == ["up", "gated", "up"]

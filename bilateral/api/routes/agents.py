@@ -13,6 +13,7 @@ from bilateral.api.parameters import AgentPath, ListQuery, require_storable
 from bilateral.api.problems import existing
 from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
+from bilateral.index.measurements.queries import Measurements, measurements_of
 from bilateral.index.profiles.queries import Agent, agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
@@ -51,6 +52,15 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
 _NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
 
 shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})"), _agent_json),)
+
+
+@router.get("/endpoints", responses=one_of(Measurements, 404))
+def read_endpoints(request: Request, agent_id: AgentPath) -> Response:
+    """Return the endpoints of an agent's current file, as watchtowers measured them in the last 90 days."""
+    service = service_of(request)
+    key = service.agent_key(agent_id)
+    existing(service.read(agent, key, 0), "agent", key.id)
+    return answer(request, Measurements, service.read(measurements_of, key))
 
 
 def _address(client: str | None) -> str | None:

@@ -157,11 +157,21 @@ class AliveCount:
     measured_at: int
 
 
+_COUNT_SECONDS: Final = 60.0
+_COUNTS: Final[dict[tuple[str, int], tuple[float, AliveCount]]] = {}
+"""The last count, by database and measurement: to count 6,000 among 100,000 agents takes a tenth of a second."""
+
+
 def count_alive(connection: Connection, now: float | None = None) -> AliveCount | None:
     """Return how many agents answer now; None if no watchtower writes into the index."""
-    newest = connection.execute(select(func.max(_ALIVE.probed_at))).scalar_one()
+    newest = connection.execute(select(func.max(_ALIVE.up_at))).scalar_one()
+    newest = newest or connection.execute(select(func.max(_ALIVE.probed_at))).scalar_one()
     if newest is None:
         return None
+    place, seconds = (str(connection.engine.url), newest), time.monotonic()
+    counted_at, stored = _COUNTS.get(place, (0.0, None))
+    if stored is not None and seconds - counted_at < _COUNT_SECONDS:
+        return stored
     is_listed = _LISTED.content_hash == unindexed(_ALIVE.content_hash)
     endpoints = registration_alive.join(registration_endpoint, is_listed)
     is_of_chain = _STATE.chain_id.in_(select(chain.c.chain_id))  # the key begins with it
@@ -171,7 +181,9 @@ def count_alive(connection: Connection, now: float | None = None) -> AliveCount 
     every = select(func.count()).select_from(agent)
     queries = (agents, every, hosts.where(*_is(Alive.NOW, now)))
     count, of, number = (connection.execute(query).scalar_one() for query in queries)
-    return AliveCount(count, of, number, newest)
+    _COUNTS.clear()
+    _COUNTS[place] = seconds, (alive := AliveCount(count, of, number, newest))
+    return alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,3 +292,22 @@ def _day(number: int, rows: Sequence[Any]) -> MeasuredDay:
     medians = [row.median_ms for row in rows if row.median_ms is not None]
     measured, scheduled = reachable + sum(row.down for row in rows), sum(row.scheduled for row in rows)
     return MeasuredDay(number, measured, reachable, scheduled, max(medians, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """The measurements of an agent.
+
+    Attributes:
+        alive: Whether it answers, by its endpoint that answered last.
+    """
+
+    alive: Alive
+    endpoints: tuple[MeasuredEndpoint, ...]
+
+
+def measurements_of(connection: Connection, key: AgentKey) -> Measurements:
+    """Return whether an agent answers, and its endpoints."""
+    place = {name: [getattr(key, name)] for name in _AGENT}
+    row = connection.execute(AGENTS_ALIVE, place).first()
+    return Measurements(alive_of(row), endpoints_of(connection, key))

@@ -54,9 +54,9 @@ def record(
         chains = _chains_of(connection, {*_ids(changes), *_ids(currents), *_ids(days)})
         _store_days(connection, chains, days)
         listed = [(chain_id, change) for change in changes for chain_id in chains[change.endpoint_id]]
-        told = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
+        reported = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
         states = _store_states(connection, chains, currents)
-        first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in told]
+        first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in reported]
         marks = [*_marks(connection, chains, currents)]
         renew_alive(connection, {*_ids(currents), *_ids(change for _, change in marks)})
         _store_changes(connection, [*first, *listed, *marks])

@@ -98,7 +98,7 @@ class EndpointReader(Reader):
     def read(self, content_hash: bytes, rows: ReadRows, file: RegistrationFile) -> ReadRows:
         """See `Reader.read`."""
         services, is_paid = file.all_services, bool(file.x402_support)
-        found: dict[bytes, dict[str, Any]] = {}
+        endpoints: dict[bytes, dict[str, Any]] = {}
         for service in rows[registration_service]:
             protocol, place = _protocol_of(service["name"], is_paid=is_paid), normalized(service["endpoint"] or "")
             if protocol is None or place is None:
@@ -116,8 +116,8 @@ class EndpointReader(Reader):
                 "is_probed": extra.get("probe") is not False,
                 "method": method if method in _METHODS else None,
             }
-            found.setdefault(row["endpoint_id"], row)
-        return {registration_endpoint: list(found.values())[:MOST_ENDPOINTS]}
+            endpoints.setdefault(row["endpoint_id"], row)
+        return {registration_endpoint: list(endpoints.values())[:MOST_ENDPOINTS]}
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:
         """Read the files that were stored before this table existed."""
