@@ -107,6 +107,33 @@ def addresses_module(records: dict[str, str]) -> str:
     )
 
 
+def built_in_module(records: dict[str, str]) -> str:
+    """Return TypeScript with the registries that buyers trust by default: both addresses, and the chains that have them.
+
+    Args:
+        records: As of `addresses_module`. An own deployment comes before the canonical one of its chain.
+    """
+    book = json.loads(records[BOOK])
+    chains: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(records.keys() - {BOOK}):
+        record = json.loads(records[name])
+        _collect(chains, str(record["chainId"]), record["contracts"])
+    for chain in book["chains"]:
+        contracts = {name: entry for group in chain["groups"] for name, entry in book["groups"][group].items()}
+        _collect(chains, str(chain["chainId"]), contracts)
+    groups = [[*addresses, " ".join(ids)] for addresses, ids in chains.items()]
+    return (
+        "/** The identity registry, the reputation registry, and the ids of the chains that have them. */\n"
+        f"export const BUILT_IN: readonly (readonly [string, string, string])[] = {json.dumps(groups, indent=2)};\n"
+    )
+
+
+def _collect(chains: dict[tuple[str, str], list[str]], chain: str, contracts: dict[str, dict[str, str]]) -> None:
+    registries = [contracts[name]["address"] for name in ("IdentityRegistry", "ReputationRegistry") if name in contracts]
+    if len(registries) == 2:
+        chains.setdefault((registries[0], registries[1]), []).append(chain)
+
+
 def outcomes_module(table: str) -> str:
     """Return TypeScript with the action for each outcome of a payment and each kind of answer, as Python has it.
 
@@ -212,6 +239,7 @@ def generate(folder: Path) -> None:
     records = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "bilateral/deployments").glob("*.json")}
     (folder / "abi.ts").write_text(abi_module(abis), encoding="utf-8")
     (folder / "addresses.ts").write_text(addresses_module(records), encoding="utf-8")
+    (folder / "x402/proof/built-in.ts").write_text(built_in_module(records), encoding="utf-8")
     outcomes = (ROOT / "bilateral/x402/clients/payment_outcomes.json").read_text(encoding="utf-8")
     (folder / "x402/buyer/outcomes.ts").write_text(outcomes_module(outcomes), encoding="utf-8")
     typed_data = typed_data_module((AgentWalletSet, Feedback, FeedbackAuth))
