@@ -3,7 +3,7 @@ import type { PaymentRequired } from "@x402/core/types";
 import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll, unlessAborted } from "../limits.js";
 import { hex, joined, utf8 } from "../proof/bytes.js";
-import { decodeHeader, encodeHeader, MAX_HEADER } from "../proof/headers.js";
+import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
 import { sha256 } from "@noble/hashes/sha2";
 
@@ -88,6 +88,18 @@ function canSkipCaches(): boolean {
   return canSkip;
 }
 
+const PAYMENTS = new WeakMap<Call, JsonObject | null>();
+
+/** Return the payment of a call, decoded once; null without one that can be read. */
+export function paymentOf(call: Call): JsonObject | null {
+  let payment = PAYMENTS.get(call);
+  if (payment === undefined) {
+    payment = decodeHeader(call.payment);
+    PAYMENTS.set(call, payment);
+  }
+  return payment;
+}
+
 /** Return the request of a call as it was sent. */
 export function sentRequest(call: Call): SentRequest {
   const { method, url, headers, body, payment } = call;
@@ -138,7 +150,7 @@ export function priceOf(response: Response): PaymentRequired {
   }
   if (extensions === null) delete message["extensions"];
   try {
-    encodeHeader(message);
+    JSON.stringify(message);
   } catch {
     // The payment echoes the price. Rounded, a number would not be the server's any more.
     throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has a whole number beyond 2^53");

@@ -8,7 +8,7 @@ import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
 import { AnswerLimitError, InvalidArgumentError, LostAnswerError, quoted, TrustError } from "../errors.js";
 import { MAX_BODY, metered, withUrl, type AnswerLimits } from "../limits.js";
 import { chainsOf, type Chains } from "../proof/chains.js";
-import { decodeHeader, encodeHeader } from "../proof/headers.js";
+import { encodeHeader } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
 import { unsupportedKind } from "../proof/kinds.js";
 import type { Verification } from "../proof/verdicts.js";
@@ -196,7 +196,7 @@ class Buyer {
       let isExpired = false;
       try {
         await loadJudgment();
-        ({ isExpired } = await this.chains.findSettlement(decodeHeader(call.payment) ?? {}, 0));
+        ({ isExpired } = await this.chains.findSettlement(http.paymentOf(call) ?? {}, 0));
       } catch (error) {
         this.payments.add(call, false); // it is not forgotten because a look at it failed
         throw error;
@@ -300,7 +300,7 @@ function delivered(call: http.Call, reply: http.Reply, verification: Verificatio
 
 /** Return the identifier by which a lost answer can be fetched again; empty without one. */
 function identifierOf(call: http.Call): string {
-  let value: unknown = decodeHeader(call.payment);
+  let value: unknown = http.paymentOf(call);
   for (const name of ["extensions", "payment-identifier", "info", "id"]) {
     value = isObject(value) ? (value as JsonObject)[name] : undefined;
   }

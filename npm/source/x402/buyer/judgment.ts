@@ -32,7 +32,7 @@ export async function judged(
   reply: http.Reply | Error,
   isAgain: boolean,
 ): Promise<Judgment> {
-  const payment = decodeHeader(call.payment) ?? {};
+  const payment = http.paymentOf(call) ?? {};
   if (!(reply instanceof Error) && http.isDelivery(reply)) {
     const exchange = paidExchange(call, reply, isAgain);
     const verification = exchange === null ? null : await verifyOn(chains, exchange);
@@ -68,7 +68,7 @@ export function lostAnswer(
   const { isPaid, signed } = settlement;
   const request = http.sentRequest(call);
   const isReply = !(reply instanceof Error);
-  const accepted = (decodeHeader(call.payment) ?? {})["accepted"];
+  const accepted = (http.paymentOf(call) ?? {})["accepted"];
   const network = isObject(accepted) ? asText(accepted["network"]) : "";
   const transaction = settlement.transaction ?? (isReply ? reportedTransaction(reply, network) : null);
   const lost = {
@@ -125,7 +125,7 @@ function reportedTransaction({ settlement }: http.Reply, network: string): strin
 /** Return the paid exchange for the verifier; null if the server refused the payment. */
 function paidExchange(call: http.Call, reply: http.Reply, isAgain: boolean): PaidExchange | null {
   const { status, headers, body, settlement } = reply;
-  const payment = decodeHeader(call.payment);
+  const payment = http.paymentOf(call);
   const hasHeader = headers.has("payment-response");
   if (payment === null || (!hasHeader && headers.has("payment-required"))) return null;
   const isBodyLost = isAgain && status === 410 && isLostBody(body);
