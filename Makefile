@@ -87,7 +87,7 @@ test-npm: compile ## Check types, tests, sizes and the archive of the npm packag
 	@cd npm && node_modules/.bin/publint $$(../$(BIN)/python -m scripts.npm_package ../.cache/npm-archive)
 	@cd npm && node_modules/.bin/attw --profile esm-only --format ascii --quiet ../.cache/npm-archive/*.tgz
 	@$(if $(NIGHTLY),mkdir -p .cache/runtimes && cp interop/runtimes/package*.json .npmrc .cache/runtimes && npm ci --prefix .cache/runtimes --ignore-scripts)
-	@NPM=1 RUNTIMES=$(CURDIR)/.cache/runtimes $(BIN)/ape test tests/npm/sellers --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
+	@NPM=1 $(if $(NIGHTLY),RUNTIMES=$(CURDIR)/.cache/runtimes) $(BIN)/ape test tests/npm --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
 
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s
