@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import ChainMap, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -39,6 +40,8 @@ GATES: Final = ("reputation/ReputationGated.sol", "buyers/BuyerTierGated.sol", "
 
 _LEFT_OUT: Final = ("node_modules", "tests", "tsconfig.tests.json", "vitest.config.ts", "coverage")
 """Files of npm/ that the package is not built from."""
+
+_TRUSTED: Final = ("IdentityRegistry", "ReputationRegistry")
 
 _IMPORT: Final = re.compile(r'^import .*?"(\.[^"]+)";', re.MULTILINE | re.DOTALL)
 
@@ -108,30 +111,24 @@ def addresses_module(records: dict[str, str]) -> str:
 
 
 def built_in_module(records: dict[str, str]) -> str:
-    """Return TypeScript with the registries that buyers trust by default: both addresses, and the chains that have them.
+    """Return TypeScript with the registries that buyers trust by default, and the chains that have them.
 
     Args:
         records: As of `addresses_module`. An own deployment comes before the canonical one of its chain.
     """
-    book = json.loads(records[BOOK])
-    chains: dict[tuple[str, str], list[str]] = {}
-    for name in sorted(records.keys() - {BOOK}):
-        record = json.loads(records[name])
-        _collect(chains, str(record["chainId"]), record["contracts"])
-    for chain in book["chains"]:
-        contracts = {name: entry for group in chain["groups"] for name, entry in book["groups"][group].items()}
-        _collect(chains, str(chain["chainId"]), contracts)
-    groups = [[*addresses, " ".join(ids)] for addresses, ids in chains.items()]
+    book, chains = json.loads(records[BOOK]), defaultdict[tuple[str, ...], list[str]](list)
+    listed = [json.loads(text) for name, text in sorted(records.items()) if name != BOOK]
+    groups = book["groups"]
+    listed += [{**chain, "contracts": ChainMap(*map(groups.get, chain["groups"]))} for chain in book["chains"]]
+    for record in listed:
+        addresses = [record["contracts"].get(name, {}).get("address") for name in _TRUSTED]
+        if all(addresses):
+            chains[tuple(addresses)].append(str(record["chainId"]))
+    lines = [[*addresses, " ".join(ids)] for addresses, ids in chains.items()]
     return (
         "/** The identity registry, the reputation registry, and the ids of the chains that have them. */\n"
-        f"export const BUILT_IN: readonly (readonly [string, string, string])[] = {json.dumps(groups, indent=2)};\n"
+        f"export const BUILT_IN: readonly (readonly [string, string, string])[] = {json.dumps(lines, indent=2)};\n"
     )
-
-
-def _collect(chains: dict[tuple[str, str], list[str]], chain: str, contracts: dict[str, dict[str, str]]) -> None:
-    registries = [contracts[name]["address"] for name in ("IdentityRegistry", "ReputationRegistry") if name in contracts]
-    if len(registries) == 2:
-        chains.setdefault((registries[0], registries[1]), []).append(chain)
 
 
 def outcomes_module(table: str) -> str:

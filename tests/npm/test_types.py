@@ -22,7 +22,8 @@ pytestmark = [
 
 OPTIONS = [
     *("--noEmit", "--strict", "--exactOptionalPropertyTypes", "--verbatimModuleSyntax", "--skipLibCheck"),
-    *("--module", "NodeNext", "--target", "ES2022", "--lib", "ES2022,DOM,DOM.Iterable,DOM.AsyncIterable,ESNext.Disposable"),
+    *("--module", "NodeNext", "--target", "ES2022"),
+    *("--lib", "ES2022,DOM,DOM.Iterable,DOM.AsyncIterable,ESNext.Disposable"),
 ]
 BLOCK = re.compile(r"^```ts\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
