@@ -31,7 +31,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm npm-types npm-vitest npm-archive npm-sellers prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm npm-types npm-vitest npm-archive npm-sellers prove-quickly abi bytecode-lock sync-client openapi index-tables addresses install-lines bench audit prove mutate mutate-npm compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -155,6 +155,10 @@ prove: compile ## Prove the statements of tests/proofs/, play long sequences of 
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
 	@./assurance/setup.sh
 	@$(ASSURANCE)/python assurance/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
+
+mutate-npm: compile ## Change the verification and the strict reader of JSON of the npm package, and fail if tests notice less than 90 %.
+	@$(BIN)/python -m scripts.npm_package --tests
+	@cd npm && node tests/mutate.mjs $(MUTANTS) $(SEED)
 
 compare-searches: compile ## Compare SEARCHES made-up gated searches with a plain filter in Python, on both engines.
 	@BILATERAL_SEARCHES=$(SEARCHES) $(BIN)/ape test tests/index/search/test_brute_force.py --numprocesses 0 -s

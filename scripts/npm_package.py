@@ -38,7 +38,7 @@ REPOSITORY: Final = "BILATERAL_REPOSITORY"
 GATES: Final = ("reputation/ReputationGated.sol", "buyers/BuyerTierGated.sol", "base/IdentityBound.sol")
 """The abstract contracts that contracts of others inherit. Interfaces and examples are shipped whole."""
 
-_LEFT_OUT: Final = ("node_modules", "tests", "tsconfig.tests.json", "vitest.config.ts", "coverage")
+_LEFT_OUT: Final = ("node_modules", "tests", "tsconfig.tests.json", "vitest.*", "coverage")
 """Files of npm/ that the package is not built from."""
 
 _TRUSTED: Final = ("IdentityRegistry", "ReputationRegistry")
