@@ -22,7 +22,7 @@ export default defineConfig({
     },
   ],
   test: {
-    include: ["tests/vectors/vectors.test.ts", "tests/x402/strict.test.ts"],
+    include: ["tests/vectors/vectors.test.ts", "tests/x402/payments.test.ts", "tests/x402/strict.test.ts"],
     testTimeout: 30_000,
     bail: 1,
     maxWorkers: 1,

@@ -21,7 +21,7 @@ import {
   validSigners,
   type RegistrationFile,
 } from "./registration.js";
-import { findPayment, findSettlement } from "./settlements.js";
+import { findSettlement } from "./settlements.js";
 import {
   hashesOf,
   isOfNothing,
@@ -30,6 +30,7 @@ import {
   type InteractionData,
   type SettlementReceipt,
 } from "./statements.js";
+import { findPayment } from "./transfers.js";
 import {
   acceptedOf,
   CHECKS,
