@@ -9,9 +9,9 @@ import * as node from "./node.js";
 import { PaymentProblemError, type Payment, type SignedPayment } from "./payments.js";
 
 /** The topic of a transfer of a token. */
-export const TRANSFER = topicOf("Transfer(address,address,uint256)");
+export const TRANSFER: string = topicOf("Transfer(address,address,uint256)");
 /** The topic of a used authorization (EIP-3009). */
-export const AUTHORIZATION_USED = topicOf("AuthorizationUsed(address,bytes32)");
+export const AUTHORIZATION_USED: string = topicOf("AuthorizationUsed(address,bytes32)");
 const SETTLED = [topicOf("Settled()"), topicOf("SettledWithPermit()")];
 
 /** The calls of the proxies, by address and selector, with the words before the payment. */
