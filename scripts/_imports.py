@@ -19,6 +19,7 @@ LEVELS = (
     {"client", "index", "solana"},
     {"checks", "buyers"},
     {"x402"},
+    {"watchtower"},
     {"migrations"},
     {"api", "explorer"},
     {"dev"},

@@ -13,6 +13,7 @@ from bilateral.index.changes import tables as changes
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import WideInteger
 from bilateral.index.log.database import open_database
+from bilateral.index.measurements import tables as measurements
 from bilateral.index.payments import tables as payments
 from bilateral.index.projections import DERIVED_TABLES
 from scripts._build import ROOT
@@ -78,6 +79,8 @@ def page() -> str:
             *_rows("columns", ((table.name, _columns(table.c)) for table in _STATE)),
             "\n## Payments and buyers\n",
             *_rows("columns", ((table.name, _columns(table.c)) for table in paid)),
+            "\n## Measurements\n",
+            *_rows("columns", ((table.name, _columns(table.c)) for table in measurements.metadata.sorted_tables)),
             "\n## Change feed\n",
             *_rows("columns", ((table.name, _columns(table.c)) for table in changes.TABLES)),
             "\n## Webhooks\n",

@@ -28,6 +28,10 @@ FRAMED_KINDS: Final = 40
 _NEEDS: Final = 200_000
 """The needs that are drawn to measure the revenue, so that of six sellers whom few rated is exact to some percent."""
 
+_DAYS: Final = 20
+"""The days over which they are spread. Each draws the order of near offers anew, so that a tenth of a point between
+two sellers is worth no more than it is to buyers."""
+
 _GREATEST: Final = 20.0
 """The greatest of these needs. A greater one of a seller without raters would outweigh its others."""
 
@@ -126,12 +130,18 @@ def demand(market: Market, policy: Policy, heard: Array, needs: int = _NEEDS) ->
     """
     score, limit = policy.answer(market).of(len(market.log.agents))
     market.random = np.random.default_rng(17)
+    heard = np.concatenate([heard, np.zeros(len(score) - len(heard))])
+    days = [_revenue(market, score, limit, heard, needs // _DAYS) for _ in range(_DAYS)]
+    return np.asarray(np.sum(days, axis=0))
+
+
+def _revenue(market: Market, score: Array, limit: Array, heard: Array, needs: int) -> Array:
+    """Return the money that each agent gets on a day, on which buyers see one order of the leaders."""
     people = market.people
     place = market.random.choice(len(people.buyers), needs, p=people.needs / people.needs.sum())
     slot = market.random.integers(3, size=needs)
     amount = np.clip(market.settings.price * market.random.lognormal(0, 1.2, needs), 0.01, _GREATEST)
     offers = market.offers(place, slot, np.where(limit > 0, score, -np.inf))
-    heard = np.concatenate([heard, np.zeros(len(score) - len(heard))])
     chosen = market.choices(offers, amount, score, limit, heard)
     served = chosen >= 0
     return np.bincount(chosen[served], amount[served], len(score))

@@ -16,7 +16,7 @@ from x402.http import decode_payment_required_header, encode_payment_signature_h
 from bench.report import options
 from bench.x402.shop import KEY, Shop, open_shop
 from bilateral.x402 import InteractionData, SettlementReceipt, interaction_hash
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.keys import is_signature_of
 from scripts._anvil import running_anvil
 

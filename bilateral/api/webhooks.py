@@ -27,7 +27,8 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.api.answers import adapter
 from bilateral.core.errors import BilateralError, InvalidArgumentError, RefusedDocumentError
 from bilateral.core.text import quoted
-from bilateral.documents.http import HttpSession, Limits, Network, host_of, is_public
+from bilateral.documents.addresses import is_public
+from bilateral.documents.http import HttpSession, Limits, Network, host_of
 from bilateral.index.changes.answers import FeedChange
 from bilateral.index.changes.queries import FeedFilter, FeedPrunedError, last_cursor, last_step, parse_filter, read_feed
 from bilateral.index.changes.webhooks import add_webhook, due_webhooks, give_lease_back, note_webhook, take_lease

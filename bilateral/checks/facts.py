@@ -10,6 +10,7 @@ from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from bilateral.checks.endpoint_facts import MeasurementFacts
 from bilateral.checks.verdicts import AsOf, BuyerRecord, Code, EventEvidence, FoundFindings, ProvenTier
 from bilateral.core.values.bounds import SHARES, lower_bound
 from bilateral.core.values.failures import FailureCount
@@ -46,11 +47,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment that a server asks for.
-
-    Attributes:
-        chain_id: Its chain; None for the agent's chain.
-    """
+    """A payment that a server asks for, on the agent's chain if `chain_id` is None."""
 
     pay_to: str
     chain_id: int | None = None
@@ -372,6 +369,7 @@ class Facts:
         amount: The money asked for, in units of the payment token; None if it is not known.
         approvals: The accounts that the owner approved, the newest first.
         standing: The standing by a trust analysis; None without one that counts.
+        measurements: What watchtowers measured; None if no watchtower is asked.
         analysis_lack: Why no current analysis stands behind the decision; None if one does, or none is asked for.
         details: Figures of one source that decide nothing.
         unknown: The facts that the source does not know, for the reader.
@@ -395,6 +393,7 @@ class Facts:
     standing: Standing | None = None
     analysis_lack: str | None = None
     validations: ValidationFacts | Unknown = ValidationFacts()
+    measurements: MeasurementFacts | None = None
     client: ClientFacts | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()

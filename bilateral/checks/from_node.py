@@ -54,7 +54,7 @@ _PROOFS = "proofs of domains, and payments by raters"
 
 _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
-    *("require_domain", "trust.own_experience", "trust.minimum_lower_bound"),
+    *("require_domain", "trust.own_experience", "trust.minimum_lower_bound", "watchtowers"),
 )
 """Fields of a policy that a node alone cannot answer, unless they have their defaults."""
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.checks import rating_rules, rules
+from bilateral.checks import endpoint_rules, rating_rules, rules
 from bilateral.checks.facts import (
     ClientFacts,
     Counted,
@@ -31,8 +31,8 @@ _RULES: Final[Mapping[tuple[Source, Side], tuple[rules.Rule, ...]]] = {
     (Source.INDEX, Side.SERVER): (
         *(rules.wallet, rules.payment_chain, rules.age, rules.wallet_change, rules.owner_change, rules.file_state),
         *(rules.confirmation, rules.protection, rules.activity, rules.other_registrations, rules.offer, rules.domains),
-        *(rules.approvals, rating_rules.findings, rating_rules.ratings, rating_rules.validations),
-        rating_rules.standing,
+        *(rules.approvals, endpoint_rules.endpoints, rating_rules.findings, rating_rules.ratings),
+        *(rating_rules.validations, rating_rules.standing),
     ),
     (Source.INDEX, Side.CLIENT): (
         *(rating_rules.findings, rules.missing_agent, rules.age, rules.wallet_change, rules.owner_change),
@@ -110,6 +110,7 @@ class Check:
         files: The number of the newest sight of a file that was used, to repeat an answer to the letter.
         payments: The block of the newest payment that was used, to the same end.
         analysis: The number of the newest trust analysis that was used, to the same end.
+        measurements: The number of the newest measurement of an endpoint that was used, to the same end.
         reasons: The reasons, the gravest first.
         figures: The figures behind the reasons. None of their texts is a stranger's.
         untrusted: Texts of strangers: the agent's name, its description, files and domains by number. Show them, and
@@ -127,6 +128,7 @@ class Check:
     files: int
     payments: int
     analysis: int
+    measurements: int
     reasons: tuple[Reason, ...]
     figures: dict[str, Any]
     untrusted: dict[str, Any]
@@ -205,6 +207,7 @@ def check(facts: Facts, policy: Policy) -> Check:
         files=as_of.files,
         payments=as_of.payments,
         analysis=as_of.analysis,
+        measurements=as_of.measurements,
         reasons=judgement.reasons,
         figures=figures,
         untrusted=untrusted,
@@ -223,6 +226,7 @@ def _of_server(facts: Facts, tag: str, standard: list[Line], free: list[Line]) -
         "standing": _standing(facts),
         "lines": standard,
         "validations": _fields(_unless_unknown(facts.validations), "count", "validators", "mean"),
+        **({} if facts.measurements is None else facts.measurements.figures()),
     }
     untrusted = {
         **({} if file is None else _fields(file, "name", "description")),

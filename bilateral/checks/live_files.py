@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bilateral.checks.facts import FileState, Observation, OtherRegistration, RegistrationFacts, Unknown
-from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError
+from bilateral.core.errors import BilateralError, DocumentError, MalformedDocumentError, OwnNetworkError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,8 @@ def load_registration(
         file = document.registration()
     except MalformedDocumentError as error:
         return RegistrationFacts(Observation(0, uri, FileState.MALFORMED, problem=error.reason))
+    except OwnNetworkError:
+        return RegistrationFacts(Observation(0, uri, FileState.WAITING))
     except DocumentError as error:
         return RegistrationFacts(Observation(0, uri, FileState.FAILED, problem=error.reason))
     observation = Observation(0, uri, FileState.LOADED, document.hash, document.integrity)

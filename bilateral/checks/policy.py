@@ -43,7 +43,7 @@ class PolicyName(StrEnum):
 _STRICT: Final = (
     *(Code.FEW_RATERS, Code.LOW_RATING, Code.OWN_RATINGS, Code.FILE_UNCONFIRMED, Code.FILE_UNREACHABLE),
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
-    *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE),
+    *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE, Code.UNREACHABLE, Code.NEVER_ALIVE),
 )
 """The reasons that only ask for caution by default, and decline under the strict policy."""
 
@@ -223,6 +223,8 @@ class Policy(_Few):
         minimum_age_days: The least age of an agent.
         recent_days: The days for which a change of wallet or owner is recent.
         minimum_buyer_score: The lowest acceptable score of a buyer's record, 0 to 100; None to ask for none.
+        watchtowers: The accounts whose published `reachable` counts, beside the measurements of the index.
+        maximum_measurement_age_hours: The age beyond which the measurements of the index do not count.
         severities: The severity of reasons that shall weigh more or less than by default.
     """
 
@@ -247,6 +249,8 @@ class Policy(_Few):
     minimum_age_days: Days = 0
     recent_days: Days = 7
     minimum_buyer_score: Share | None = None
+    watchtowers: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
+    maximum_measurement_age_hours: Annotated[int, Field(ge=1, le=8_760)] = 24
     severities: Annotated[dict[Code, Severity], pydantic.BeforeValidator(_few)] = {}
 
     preset = model_validator(mode="before")(with_preset)

@@ -51,6 +51,9 @@ class OfServer(BaseModel):
         Text | None, Field(alias="client", description="The client that asks: an account or an agent.")
     ] = None
     files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
+    measurements: Annotated[
+        _Block | None, Field(description="The `measurements` of an earlier answer, to repeat it.")
+    ] = None
 
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
         """Answer the question."""
@@ -63,6 +66,7 @@ class OfServer(BaseModel):
             amount=self.amount,
             for_client=self.for_client,
             files=self.files,
+            measurements=self.measurements,
             **options,
         )
 

@@ -22,6 +22,17 @@ _FEW_FEEDBACKS: Final = 5
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
+_CAUSES: Final = {
+    "host_not_found": "its host does not exist",
+    "connection_refused": "its host accepts no connection",
+    "document_timeout": "it did not arrive in time",
+    "certificate_expired": "the certificate of its host has expired",
+    "certificate_name": "the certificate of its host is for another one",
+    "certificate_self_signed": "the certificate of its host is signed by itself",
+    "certificate_authority": "the certificate of its host is of an unknown authority",
+}
+"""Why a file could not be fetched, by the reason of the failure. Others need the words of a server."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -130,6 +141,8 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
     file, evidence = facts.registration.file, _file_evidence(facts)
     if file.state is FileState.WAITING:
         sentence = "The index had not fetched the registration file by the block."
+        if facts.source is not Source.INDEX:
+            sentence = "This machine could not look for the registration file, for no fault of its host."
         yield Draft(Code.FILE_NOT_LOADED, sentence, (facts.uri_event,))
     elif file.problem in _HASH_PROBLEMS:
         sentence = "The registration file has another hash than it must have."
@@ -138,7 +151,8 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
         yield Draft(Code.FILE_MALFORMED, "The registration file is not a registration file.", evidence)
     elif file.problem is not None:
         when = " last time" if facts.source is Source.INDEX else ""
-        yield Draft(Code.FILE_UNREACHABLE, f"The registration file could not be fetched{when}.", evidence)
+        cause = f": {_CAUSES[file.problem]}" if file.problem in _CAUSES else ""
+        yield Draft(Code.FILE_UNREACHABLE, f"The registration file could not be fetched{when}{cause}.", evidence)
 
 
 def _file_evidence(facts: Facts) -> tuple[Observation, ...]:

@@ -88,6 +88,16 @@ class Code(StrEnum):
     TIER_PROVEN = "tier_proven", Severity.NOTE
     FAILED_SETTLEMENTS = "failed_settlements", Severity.CAUTION
 
+    NOT_MEASURED = "not_measured", Severity.NOTE
+    NEVER_ALIVE = "never_alive", Severity.CAUTION
+    UNREACHABLE = "unreachable", Severity.CAUTION
+    UNSTABLE = "unstable", Severity.CAUTION
+    PRICE_CHANGED = "price_changed", Severity.NOTE
+    PAY_TO_CHANGED = "pay_to_changed", Severity.CAUTION
+    PAY_TO_ROTATES = "pay_to_rotates", Severity.NOTE
+    KEYS_CHANGED = "keys_changed", Severity.CAUTION
+    FREE_OF_CHARGE = "free_of_charge", Severity.NOTE
+
     NOT_ANALYSED = "not_analysed", Severity.CAUTION
     FINDING = "finding", Severity.CAUTION
     HELD_BACK = "held_back", Severity.DECLINE
@@ -166,6 +176,7 @@ class AsOf:
         files: The newest observation of a file that was used; 0 without any.
         payments: The block of the newest payment that was used.
         analysis: The newest trust analysis that was used.
+        measurements: The newest measurement of an endpoint that was used; 0 without any.
     """
 
     chain: int | str
@@ -175,6 +186,7 @@ class AsOf:
     files: int = 0
     payments: int = 0
     analysis: int = 0
+    measurements: int = 0
 
 
 @dataclass(frozen=True)

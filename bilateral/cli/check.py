@@ -45,8 +45,8 @@ _TERMS: Final = ("scheme", "network", "asset")
 _SECONDS: Final = 30.0
 """Seconds that a check may take: fifteen times the limit of a service, as nobody else waits."""
 
-_SOURCES: Final = {"server": "files", "client": "payments"}
-"""The field of a question that names what was known of a side when an earlier answer was given."""
+_SOURCES: Final = {"server": ("files", "measurements"), "client": ("payments",)}
+"""The fields of a question that name what was known of a side when an earlier answer was given."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ def _answer(
 
 def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> tuple[OfServer | OfClient, Snapshot]:
     side = "server" if isinstance(question, OfServer) else "client"
-    source = _SOURCES[side]
-    if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", source}:
+    sources = _SOURCES[side]
+    if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", *sources}:
         raise UsageProblemError("--repeat names the block, the history and the sources: give it alone")
     try:
         answer = json.loads(repeat.read_bytes())
@@ -213,7 +213,7 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
             raise UsageProblemError(f"{quoted(str(repeat))} is an answer about a {answer['side']}, not a {side}")
         fields = {"at_block": answer["block"], "history": answer["history"], "analysis": answer["analysis"]}
         earlier = Snapshot(**fields, findings=as_of.findings)
-        return question.model_copy(update={source: int(answer[source])}), earlier
+        return question.model_copy(update={source: int(answer[source]) for source in sources}), earlier
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageProblemError(f"{quoted(str(repeat))} is not an answer of a check: write one with --json") from None
 

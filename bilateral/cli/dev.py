@@ -90,8 +90,9 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
 
     def show(url: str) -> None:
         _await_agents(world, url)
-        write_environment(folder / ENVIRONMENT, {**world.variables, "SERVICE_URL": url})
-        _show(invocation, world, url, folder / ENVIRONMENT)
+        variables = {**world.variables, "SERVICE_URL": url, "SERVICE_DATABASE": database}
+        write_environment(folder / ENVIRONMENT, variables)
+        _show(invocation, world, variables, folder / ENVIRONMENT)
 
     def report(url: str) -> None:  # the service answers only after this returns
         threading.Thread(target=show, args=(url,), daemon=True).start()
@@ -123,8 +124,8 @@ def _await_agents(world: World, url: str) -> None:
             time.sleep(_POLL_SECONDS)
 
 
-def _show(invocation: Invocation, world: World, url: str, environment: Path) -> None:
-    deployment = world.deployment
+def _show(invocation: Invocation, world: World, variables: dict[str, str], environment: Path) -> None:
+    deployment, url = world.deployment, variables["SERVICE_URL"]
     agents = {account: f"agent {world.agents[role]}" for role, account in world.keys.items() if role in world.agents}
     view = {
         "chain": f"{world.rpc_url} (id {deployment.chain_id})",
@@ -144,8 +145,7 @@ def _show(invocation: Invocation, world: World, url: str, environment: Path) -> 
         "variables": f". {environment}",
         "end": "Ctrl-C",
     }
-    value = {**world.variables, "SERVICE_URL": url}
-    invocation.output.result(value, title="A market on this machine", view=view)
+    invocation.output.result(variables, title="A market on this machine", view=view)
 
 
 def _clean(folder: Path, *, is_new: bool) -> None:

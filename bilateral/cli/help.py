@@ -107,6 +107,7 @@ GROUPS: Final = {
     "validation": "Request validations of an agent's work, answer them, read the answers.",
     "auth": "Authorise feedback as an agent's owner, give it as a client, read it.",
     "signals": "Publish what a watchtower measures.",
+    "watchtower": "Measure which agents are alive, without acting or paying; publish what was measured.",
     "transaction": "Speed up or cancel a pending transaction.",
     "deployment": "Show the registries in use and who can change their code; list the address book.",
     "check": "Ask before money moves: should I pay this server, should I serve this client?",

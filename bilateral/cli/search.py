@@ -38,7 +38,7 @@ class SearchOptions(AgentQuestion):
     }
     panels: ClassVar[dict[str, tuple[str, ...]]] = {
         "Ratings": (*GateFilters.model_fields, "gates", "rated"),
-        "Registration file": ("capabilities", "services", "active", "x402", "verified_domain"),
+        "Registration file": ("capabilities", "services", "active", "x402", "verified_domain", "alive"),
         "On chain": (
             *("chains", "owner", "wallet", "metadata"),
             *("registered_from", "registered_to", "updated_from", "updated_to"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bilateral.cli.help import argument, optional
 from bilateral.cli.invocation import NOT_SENT, Invocation
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 app = make_group("signals")
 
+_REQUIRED: Final = ("agent", "tag", "value")
+_OPTIONAL: Final = ("endpoint", "feedback_uri", "feedback_hash")
+
 
 @command(app, writes=True)
 def publish(
@@ -27,7 +30,8 @@ def publish(
         Path,
         argument(
             "FILE",
-            "A JSON list of objects with agent, tag, value and, if it has one, endpoint; - is the standard input.",
+            "A JSON list of objects with agent, tag, value and perhaps endpoint, feedback_uri and feedback_hash;"
+            " - is the standard input.",
         ),
     ],
     period: str | None = optional("PERIOD", "The name of the period; this ISO week if left out."),
@@ -70,9 +74,11 @@ def _signals(content: bytes) -> Sequence[Signal]:
         raise InvalidArgumentError("the measurements are not a list of objects")
     signals = []
     for entry in entries:
-        unknown = entry.keys() - {"agent", "tag", "value", "endpoint"}
-        if unknown or not entry.keys() >= {"agent", "tag", "value"}:
-            raise InvalidArgumentError("a measurement has agent, tag, value and perhaps endpoint, and nothing else")
+        unknown = entry.keys() - {*_REQUIRED, *_OPTIONAL}
+        if unknown or not entry.keys() >= {*_REQUIRED}:
+            raise InvalidArgumentError(
+                f"a measurement has {', '.join(_REQUIRED)} and perhaps {', '.join(_OPTIONAL)}, and nothing else"
+            )
         if not all(isinstance(value, str | bool) for value in entry.values()):
             raise InvalidArgumentError("a measurement's fields are text, numbers or true and false")
         agent_id = entry.pop("agent")

@@ -122,15 +122,19 @@ class Signal:
 
     Attributes:
         agent_id: The agent that was watched.
-        tag: `reachable`, `uptime`, `successRate` or `responseTime`.
+        tag: `reachable`, `ownerVerified`, `uptime`, `successRate`, `responseTime`, `blocktimeFreshness` or `revenues`.
         value: The measured value, in the terms of the tag.
         endpoint: The endpoint that was probed; may be empty.
+        feedback_uri: The URI of a file with the evidence; may be empty.
+        feedback_hash: The keccak-256 hash of that file; None if there is none.
     """
 
     agent_id: AgentLike
     tag: str
     value: HumanValue | FeedbackValue
     endpoint: str = ""
+    feedback_uri: str = ""
+    feedback_hash: bytes | str | None = None
 
 
 @checked

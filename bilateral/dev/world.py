@@ -167,8 +167,10 @@ def _files(weather_url: str, key: Secp256k1Key) -> dict[str, RegistrationFile]:
         "Weather agent",
         "It forecasts the weather of a city",
         image,
-        services=[{"name": "web", "endpoint": weather_url}],
+        services=[{"name": "x402", "endpoint": weather_url}],
         x402Support=True,
         signers=[{**signer, "validUntil": None}],
     )
-    return {"seller": weather, "buyer": RegistrationFile.new("Traveller", "It buys forecasts", image)}
+    closed = [{"name": "web", "endpoint": "http://127.0.0.1:9/"}]  # so that a watchtower finds one that is down
+    traveller = RegistrationFile.new("Traveller", "It buys forecasts", image, services=closed)
+    return {"seller": weather, "buyer": traveller}

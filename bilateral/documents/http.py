@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, Final, Self, TypeAlias
 
 import httpcore
 import httpx
 
 from bilateral.core import errors
-from bilateral.core.http.connections import DeadlineBackend, HostUnreachableError, Resolver, resolve
+from bilateral.core.http.connections import Cause, DeadlineBackend, HostUnreachableError, Resolver, resolve
 from bilateral.core.http.waits import seconds_to_wait
 from bilateral.core.text import quoted
 from bilateral.core.values.arguments import checked_class
+from bilateral.documents.addresses import is_public
 from bilateral.documents.data_uri import unpacked
 
 Host: TypeAlias = tuple[str, int]
@@ -134,13 +134,14 @@ class HttpSession:
     Args:
         limits: The limits for the document.
         network: The settings of connections.
+        check: Raises an error for a request that must not be sent. It gets each one as it is sent.
     """
 
-    def __init__(self, limits: Limits, network: Network) -> None:
+    def __init__(self, limits: Limits, network: Network, check: Callable[[httpx.Request], None] | None = None) -> None:
         self._limits = limits
         self._deadline = Deadline(limits.seconds)
         self._client = httpx.Client(
-            transport=_GuardedTransport(self._deadline, network),
+            transport=_GuardedTransport(self._deadline, network, check),
             trust_env=False,  # a proxy would resolve names behind the guard's back; `transport` excludes one too
             timeout=None,  # noqa: S113  # the deadline bounds every operation
             headers={"Accept-Encoding": "identity", "User-Agent": "bilateral"},
@@ -160,30 +161,38 @@ class HttpSession:
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes | None, Validators]:
         """Get a resource, following redirects: None if it did not change, and the marks of its version."""
-        with _document_errors(url, self._limits):
-            request = self._request("GET", url, headers={**(headers or {}), **cached.headers()})
-            for _ in range(1 + self._limits.redirects):
+        with self.open("GET", url, headers={**(headers or {}), **cached.headers()}) as response:
+            if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
+                return None, cached
+            return self._content(url, response, limit), Validators.of(response.headers)
+
+    @contextmanager
+    def open(self, method: str, url: str, **options: Any) -> Iterator[httpx.Response]:
+        """Send a request, and yield the answer before its body is read. Redirects are followed if the method is GET."""
+        redirects = self._limits.redirects if method == "GET" else 0
+        with _document_errors(url, self._deadline):
+            request = self._request(method, url, **options)
+            for _ in range(1 + redirects):
                 with closing(self._client.send(request, stream=True)) as response:
-                    if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
-                        return None, cached
-                    if response.next_request is None:
-                        return self._content(url, response, limit), Validators.of(response.headers)
+                    if response.next_request is None or not redirects:
+                        yield response
+                        return
                 # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
                 _check_redirect(url, request.url, response.next_request.url)
                 request = response.next_request
-            raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects more than {self._limits.redirects} times")
+                request.headers.pop("Cookie", None)  # which `httpx` keeps from the redirect
+            raise errors.TooManyRedirectsError(f"{quoted_url(url)} redirects more than {redirects} times")
 
-    def ask(self, url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
-        """Send one request, follow no redirect, and return status and headers. The body of the answer is not read."""
-        request = self._request(method, url, content=content)
-        with _document_errors(url, self._limits), closing(self._client.send(request, stream=True)) as response:
-            return response.status_code, response.headers
+    @property
+    def first_byte_seconds(self) -> float:
+        """The seconds from the beginning to the last answer's headers."""
+        return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
         """Send a request to a URL of the program's user once, follow no redirect, and return the answer."""
         visible = without_query(url)
         with (
-            _document_errors(visible, self._limits),
+            _document_errors(visible, self._deadline),
             closing(self._client.send(self._request(method, url, **options), stream=True)) as response,
         ):
             return self._content(visible, response, limit, _WRITTEN)
@@ -192,8 +201,9 @@ class HttpSession:
         """Build a request. `httpx` logs its URL, so the user and password go into a header."""
         parsed = _parse(url)
         # The query of a presigned URL is a secret: httpcore sends it, httpx does not log it.
-        extensions = {"target": parsed.raw_path} if method == "PUT" else {}
-        visible = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
+        is_secret = method == "PUT"
+        extensions = {"trace": self._deadline.trace} | ({"target": parsed.raw_path} if is_secret else {})
+        visible = parsed.copy_with(userinfo=b"", query=None) if is_secret else parsed.copy_with(userinfo=b"")
         request = self._client.build_request(method, visible, extensions=extensions, **options)
         if parsed.userinfo:
             request = next(httpx.BasicAuth(parsed.username, parsed.password).auth_flow(request))
@@ -218,43 +228,41 @@ _MIN_SECONDS: Final = 0.001
 """The least timeout to give to a socket, for which 0 means that it shall not block."""
 
 
+_PHASES: Final[Mapping[str, errors.Phase]] = {
+    "connection.connect_tcp.started": "resolve",
+    "connection.start_tls.started": "tls",
+    "http11.send_request_headers.started": "first_byte",
+    "http11.receive_response_headers.complete": "body",
+}
+"""The phase of a request that begins with an event of httpcore. `connect` begins when the addresses are there."""
+
+
 class Deadline:
-    """The end of the time for one document."""
+    """The end of the time for one document, and the phase that would miss it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._end = time.monotonic() + seconds
+        self.began_at = self.answered_at = time.monotonic()
+        self.phase: errors.Phase = "resolve"
 
     def remaining(self, at_most: float | None = None, /) -> float:
         """Return the seconds that remain."""
-        left = self._end - time.monotonic()
+        left = self.began_at + self._seconds - time.monotonic()
         if left <= 0:
-            raise errors.DocumentTimeoutError(self._seconds)
+            raise self.error()
         return max(_MIN_SECONDS, left if at_most is None else min(left, at_most))
 
+    def error(self) -> errors.DocumentTimeoutError:
+        """Return the error for a document that is too late."""
+        if self.phase == "resolve":
+            return errors.ResolverTimeoutError(self._seconds)
+        return errors.DocumentTimeoutError(self._seconds, self.phase)
 
-_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
-# Special by IANA's registries, but not to every release of Python.
-_PROTOCOL_ASSIGNMENTS: Final = IPv4Network("192.0.0.0/24")
-_DOCUMENTATION: Final = IPv6Network("3fff::/20")
-_NAT64: Final = IPv6Network("64:ff9b::/96")
-
-
-def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public Internet. No other may be reached through a stranger's URI."""
-    ip = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv4Address):
-        return ip.is_global and not ip.is_multicast and ip not in _PROTOCOL_ASSIGNMENTS
-    if ip.ipv4_mapped is not None:
-        return is_public(str(ip.ipv4_mapped))
-    if ip in _NAT64:
-        return is_public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
-    is_unicast = ip in _GLOBAL_UNICAST and ip not in _DOCUMENTATION
-    return is_unicast and ip.is_global and all(map(is_public, _embedded(ip)))
-
-
-def _embedded(ip: IPv6Address) -> list[str]:
-    return [str(inner) for inner in (ip.sixtofour, *(ip.teredo or ())) if inner is not None]
+    def trace(self, event: str, _: object) -> None:
+        """Note an event of httpcore."""
+        self.phase = _PHASES.get(event, self.phase)
+        if event == "http11.receive_response_headers.complete":
+            self.answered_at = time.monotonic()
 
 
 class _GuardedBackend(DeadlineBackend):
@@ -262,10 +270,11 @@ class _GuardedBackend(DeadlineBackend):
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
         super().__init__(deadline.remaining, resolver=network.resolver, inner=network.backend)
-        self._network = network
+        self._deadline, self._network = deadline, network
 
     def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
         """Check that all addresses of a host are public."""
+        self._deadline.phase = "connect"
         if self._network.allow_private or (host, port) in self._network.trusted:
             return
         for address in addresses:
@@ -280,19 +289,27 @@ _usual_context = cache(ssl.create_default_context)
 class _GuardedTransport(httpx.HTTPTransport):
     """The transport by which `httpx` uses guarded connections."""
 
-    def __init__(self, deadline: Deadline, network: Network) -> None:  # the pool is all that the base class has
+    def __init__(
+        self, deadline: Deadline, network: Network, check: Callable[[httpx.Request], None] | None
+    ) -> None:  # the pool is all that the base class has
         context, backend = network.ssl_context or _usual_context(), _GuardedBackend(deadline, network)
         self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=backend)
+        self._check = check
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self._check is not None:
+            self._check(request)
+        return super().handle_request(request)
 
 
 @contextmanager
-def _document_errors(url: str, limits: Limits) -> Iterator[None]:
+def _document_errors(url: str, deadline: Deadline) -> Iterator[None]:
     try:
         yield
     except errors.DocumentError:
         raise
     except httpx.TimeoutException:
-        raise errors.DocumentTimeoutError(limits.seconds) from None
+        raise deadline.error() from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise errors.UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
     except httpx.LocalProtocolError:  # which quotes the header
@@ -300,9 +317,39 @@ def _document_errors(url: str, limits: Limits) -> Iterator[None]:
             f"{quoted_url(url)} cannot be asked: the request is malformed, such as by a line break in a header"
         ) from None
     except (httpx.HTTPError, OSError) as error:
-        if isinstance(error.__cause__, HostUnreachableError):
-            raise errors.UnreachableDocumentError(str(error)) from None
-        raise errors.UnreachableDocumentError(f"{quoted_url(url)} cannot be read: {quoted(str(error))}") from None
+        raise _unreachable(url, error, deadline.phase) from None
+
+
+_OF_HOST: Final[Mapping[Cause, type[errors.UnreachableDocumentError]]] = {
+    "no_name": errors.HostNotFoundError,
+    "resolver": errors.ResolverError,
+    "no_route": errors.OwnNetworkError,
+    "refused": errors.ConnectionRefusedDocumentError,
+}
+
+_OF_CERTIFICATE: Final = {
+    **dict.fromkeys((2, 19, 20, 21), errors.UnknownAuthorityError),
+    **dict.fromkeys((9, 10), errors.ExpiredCertificateError),
+    18: errors.SelfSignedCertificateError,
+    **dict.fromkeys((62, 64), errors.CertificateNameError),
+}
+"""The errors by OpenSSL's codes of verification (x509_vfy.h), which the module `ssl` does not name."""
+
+_HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
+
+
+def _unreachable(url: str, error: Exception, phase: errors.Phase) -> errors.UnreachableDocumentError:
+    """Return the error that says why a document cannot be read."""
+    cause = error.__cause__
+    if isinstance(cause, HostUnreachableError):
+        return _OF_HOST[cause.cause](str(cause))
+    reason = cause.args[0] if cause is not None and cause.args else None  # httpcore's pool cuts the chain of causes
+    kind: type[errors.UnreachableDocumentError] = errors.BrokenAnswerError
+    if phase == "tls":
+        kind = _OF_CERTIFICATE.get(getattr(reason, "verify_code", 0), errors.TlsError)
+    elif getattr(reason, "error_status_hint", 0) == _HEADERS_TOO_LARGE:
+        kind = errors.HeadersTooLargeError
+    return kind(f"{quoted_url(url)} cannot be read: {quoted(str(error))}")
 
 
 def _parse(url: str) -> httpx.URL:

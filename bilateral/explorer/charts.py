@@ -13,6 +13,7 @@ from markupsafe import Markup
 from bilateral.explorer.agent_figures import Neighbour, Point
 from bilateral.explorer.drawing import drawn
 from bilateral.explorer.text import day, figure, plain, rounded, timestamp
+from bilateral.index.measurements.queries import MeasuredDay
 
 _WIDTH: Final = 470  # half of a page, in pixels
 _ROW: Final = 23  # pixels: a line of text and the space below
@@ -179,6 +180,28 @@ def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str |
     days = [(place * step, day(last_day - len(up) + 1 + place)) for place in range(0, len(up), 28)]
     label = label or f"Ratings a day over {len(up)} days: {sum(up)} as a server above, {sum(down)} as a client below"
     return drawn("timeline", width, height, middle, bars, days, label)
+
+
+_DAYS: Final = 90
+_DAY_WIDTH: Final = 4  # units, of which one is a gap
+_DAY_HEIGHT: Final = 30
+_MOST_NAMED: Final = 10  # days that the text of a chart names
+
+
+def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
+    """Return a strip of 90 days: blue as far as an endpoint answered, red for the rest, grey if it was not measured."""
+    by_day = {measured.day: measured for measured in days if measured.measured}
+    bars = []
+    for place in range(_DAYS):
+        measured = by_day.get(last_day - _DAYS + 1 + place)
+        bars.append(("track" if measured is None else "x", place * _DAY_WIDTH, 0.0, float(_DAY_HEIGHT)))
+        if measured is not None and measured.reachable:
+            height = _DAY_HEIGHT * measured.reachable / measured.measured
+            bars.append(("s", place * _DAY_WIDTH, _DAY_HEIGHT - height, height))
+    bad = [day(number) for number, measured in sorted(by_day.items()) if measured.reachable < measured.measured]
+    named = ", ".join(bad[-_MOST_NAMED:]) + (f" and {len(bad) - _MOST_NAMED} earlier days" * (len(bad) > _MOST_NAMED))
+    label = f"{_DAYS} days up to {day(last_day)}: measured on {len(by_day)}. Failures: {named or 'none'}"
+    return drawn("days", _DAYS * _DAY_WIDTH, _DAY_HEIGHT, _DAY_WIDTH - 1, bars, label)
 
 
 _CELLS: Final = 6

@@ -1,5 +1,6 @@
 """Renders the content of pages as HTML by Jinja2, with every text of a stranger escaped."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,7 @@ from bilateral.explorer.networks import (
 )
 from bilateral.explorer.searching import ENDS, GATE, SearchPage, evidence_path, narrowed
 from bilateral.explorer.views import AgentPage, HomePage
+from bilateral.explorer.words import words_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.ratings.recent import LatestRating
 from bilateral.index.standing.queries import Doubt
@@ -67,7 +69,7 @@ _PAGES: Final = (
 _FUNCTIONS: Final = (
     *(agent_path, account_path, rating_path, ratings_path, summary_path, transaction_link),
     *(text.figure, text.iso, text.mixes_alphabets, text.plain, text.rounded, text.short, text.visible, text.web_link),
-    *(charts.bar, charts.identicon, charts.interval, charts.strip),
+    *(charts.alive_days, charts.bar, charts.identicon, charts.interval, charts.strip),
     *(dollars, readings, reasons_of, scale_of_tag, verdict_of),
 )
 """The functions that templates call by their names."""
@@ -85,6 +87,7 @@ def _environment() -> Environment:
         "gate_fields": lambda end: [f"{name}{end}" for name in GATE],
         "share_anchor": _SHARE_ANCHORS.__getitem__,
         "moments": charts.time_marks,
+        "alive_words": words_of("method")["states"],
         "asset": lambda name: (file := asset(name)) and file.path,
         "version": version("bilateral"),
     }
@@ -157,6 +160,7 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
         curve=_curve(page),
         money=_money(page.money),
         chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
+        today=int(time.time()) // 86_400,
         graph=charts.neighbourhood(page.agent.id, clients, servers) if clients or servers else None,
     )
 

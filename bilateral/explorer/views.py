@@ -19,6 +19,7 @@ from bilateral.explorer.named import FindingRow, findings_of
 from bilateral.explorer.records import Evidence, evidence_of
 from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.queries import ForeignIdentity, OtherIdentity, foreign_identities, names_of, other_identities
+from bilateral.index.measurements.queries import AliveCount, MeasuredEndpoint, count_alive, endpoints_of
 from bilateral.index.operating.chains import ChainProgress, chains
 from bilateral.index.payments.metered import MeteredSales, metered_sales
 from bilateral.index.payments.queries import Payment, payment_states, payments_of
@@ -76,6 +77,7 @@ class HomePage:
         names: The names of the agents in the latest ratings, by short id.
         doubts: The agents of the page that are held back or contested, by short id.
         side: The side of the rated agents in the latest ratings; `""` for both.
+        alive: The agents that answer now; None if no watchtower writes into the index.
     """
 
     chains: tuple[ChainProgress, ...]
@@ -85,6 +87,7 @@ class HomePage:
     names: dict[str, str]
     doubts: dict[str, Doubt]
     side: str
+    alive: AliveCount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class AgentPage:
         raters: The raters behind it by their weight.
         money: The cents that it received and its accounts paid on each day, by their newest payments; None without any.
         metered: What it charged of the amounts that buyers of its metered service signed for; None without any.
+        endpoints: The endpoints of its file, as watchtowers measured them.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file names as the same one.
         on_solana: Those on Solana, each proven or claimed.
@@ -169,6 +173,7 @@ class AgentPage:
     raters: tuple[agent_figures.RaterGroup, ...]
     money: agent_figures.Activity | None
     metered: MeteredSales | None
+    endpoints: tuple[MeasuredEndpoint, ...]
     changes: tuple[Change, ...]
     others: tuple[OtherIdentity, ...]
     on_solana: tuple[ForeignIdentity, ...]
@@ -196,7 +201,8 @@ def home_page(connection: Connection, side: str | None = None) -> HomePage:
     withheld = leaderboard(connection, _BOARDS[0][1], board=Board.HELD_BACK, limit=_LEADERS).items
     listed = {leader.id for leaders in (withheld, *(board.leaders for board in boards)) for leader in leaders}
     caveats = doubts_of(connection, registries, ids | listed)
-    return HomePage(progresses, latest, boards, withheld, names_of(connection, registries, ids), caveats, side or "")
+    names, alive = names_of(connection, registries, ids), count_alive(connection)
+    return HomePage(progresses, latest, boards, withheld, names, caveats, side or "", alive)
 
 
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
@@ -269,6 +275,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         raters=agent_figures.rater_groups(recent, payments, flagged, as_server.summary),
         money=_money(connection, key, accounts),
         metered=metered_sales(connection, key, accounts),
+        endpoints=endpoints_of(connection, key),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),
         on_solana=foreign_identities(connection, key),

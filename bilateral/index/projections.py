@@ -15,14 +15,24 @@ from bilateral.index.files.projection import Files
 from bilateral.index.files.reading import Reader
 from bilateral.index.log.projection import Projection
 from bilateral.index.log.tables import LOG_TABLES, is_partitioned
+from bilateral.index.measurements.projection import Measurements
+from bilateral.index.measurements.targets import EndpointReader
 from bilateral.index.payments.projection import Payments
 from bilateral.index.ratings.projection import Ratings
 from bilateral.index.search.reader import SearchReader
 from bilateral.index.standing.projection import Standing
 
-PROJECTIONS: Final[Sequence[Projection]] = (Changes(), Agents(), Files(), Ratings(), Payments(), Standing())
+PROJECTIONS: Final[Sequence[Projection]] = (
+    Changes(),
+    Agents(),
+    Files(),
+    Ratings(),
+    Payments(),
+    Standing(),
+    Measurements(),
+)
 
-READERS: Final[Sequence[Reader]] = (SearchReader(),)
+READERS: Final[Sequence[Reader]] = (SearchReader(), EndpointReader())
 """The readers of the contents of files, in their order."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)

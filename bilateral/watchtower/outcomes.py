@@ -3,59 +3,68 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from bilateral.index.measurements.values import Outcome
 
 
 class Code(StrEnum):
-    """The reasons of outcomes. They are stored and published, so none is renamed."""
+    """The reasons of outcomes, each with its explanation. They are stored and published, so none is renamed."""
 
-    OK = "ok"
-    FREE = "free"
-    VALIDATES_FIRST = "validates_first"
-    NOT_EXERCISED = "not_exercised"
-    AUTHORIZATION = "authorization"
-    PAYMENT = "payment"
-    DNS_NONE = "dns_none"
-    DNS_TROUBLE = "dns_trouble"
-    REFUSED = "refused"
-    TIMEOUT_CONNECT = "timeout_connect"
-    TIMEOUT_TLS = "timeout_tls"
-    TIMEOUT_FIRST_BYTE = "timeout_first_byte"
-    TIMEOUT_BODY = "timeout_body"
-    TLS_EXPIRED = "tls_expired"
-    TLS_NAME = "tls_name"
-    TLS_SELF = "tls_self"
-    TLS_CA = "tls_ca"
-    TLS = "tls"
-    BROKEN = "broken"
-    STATUS_404 = "status_404"
-    STATUS_5XX = "status_5xx"
-    STATUS = "status"
-    WRONG_TYPE = "wrong_type"
-    NOT_PROTOCOL = "not_protocol"
-    TOO_BIG = "too_big"
-    CHALLENGE = "challenge"
-    RATE_LIMITED = "rate_limited"
-    REDIRECT_REFUSED = "redirect_refused"
-    FORBIDDEN_ADDRESS = "forbidden_address"
-    ENCODING = "encoding"
-    STALLED = "stalled"
-    VANTAGE = "vantage"
-    SHARED_CAUSE = "shared_cause"
-    SAMPLED_OUT = "sampled_out"
-    OPTED_OUT = "opted_out"
-    PLACEHOLDER = "placeholder"
-    URL = "url"
-    OTHER_DOMAIN = "other_domain"
-    CERTIFICATE_ENDS = "certificate_ends"
-    ERA = "era"
-    EMPTY = "empty"
-    OLD_VERSION = "old_version"
-    SIGNATURE_INVALID = "signature_invalid"
-    TERMS_MISSING = "terms_missing"
-    TERMS_DIFFER = "terms_differ"
+    explanation: str
+
+    def __new__(cls, code: str, explanation: str = "") -> Self:
+        """Return the code of a reason."""
+        member = str.__new__(cls, code)
+        member._value_, member.explanation = code, explanation
+        return member
+
+    OK = "ok", "it answers as its protocol says"
+    FREE = "free", "it asks for no payment"
+    VALIDATES_FIRST = "validates_first", "it checks the request before it names its price"
+    NOT_EXERCISED = "not_exercised", "it allows no method that a probe may use"
+    AUTHORIZATION = "authorization", "it asks for authorization"
+    PAYMENT = "payment", "it asks for payment"
+    DNS_NONE = "dns_none", "the host's name does not exist"
+    DNS_TROUBLE = "dns_trouble", "our resolver does not answer"
+    REFUSED = "refused", "the host accepts no connection at this port"
+    TIMEOUT_CONNECT = "timeout_connect", "the host does not answer"
+    TIMEOUT_TLS = "timeout_tls", "TLS is not established in time"
+    TIMEOUT_FIRST_BYTE = "timeout_first_byte", "no answer begins in time"
+    TIMEOUT_BODY = "timeout_body", "the answer does not end in time"
+    TLS_EXPIRED = "tls_expired", "the certificate has expired"
+    TLS_NAME = "tls_name", "the certificate is for another host"
+    TLS_SELF = "tls_self", "the certificate is signed by itself"
+    TLS_CA = "tls_ca", "the certificate is of an authority that is not trusted here"
+    TLS = "tls", "TLS fails"
+    BROKEN = "broken", "the answer is not HTTP, or breaks off"
+    STATUS_404 = "status_404", "nothing is there"
+    STATUS_5XX = "status_5xx", "the server fails"
+    STATUS = "status", "the server refuses the request"
+    WRONG_TYPE = "wrong_type", "the answer has another media type"
+    NOT_PROTOCOL = "not_protocol", "the answer is not of the protocol"
+    TOO_BIG = "too_big", "the answer is too large"
+    CHALLENGE = "challenge", "a page asks whether a robot reads it"
+    RATE_LIMITED = "rate_limited", "it asks to come back later"
+    REDIRECT_REFUSED = "redirect_refused", "it redirects to where a probe does not go"
+    FORBIDDEN_ADDRESS = "forbidden_address", "the host has an address that is not public"
+    ENCODING = "encoding", "the answer has an encoding that was not asked for"
+    STALLED = "stalled", "this program was stopped meanwhile"
+    FLAPPING = "flapping", "it goes up and down"
+    VANTAGE = "vantage", "our network has no connection"
+    SHARED_CAUSE = "shared_cause", "too many hosts fail at once"
+    SAMPLED_OUT = "sampled_out", "its host has too many endpoints"
+    OPTED_OUT = "opted_out", "it asks not to be measured"
+    PLACEHOLDER = "placeholder", "the URL is an example or a template"
+    URL = "url", "the URL is not one of HTTP without a user"
+    OTHER_DOMAIN = "other_domain", "it leads to another domain"
+    CERTIFICATE_ENDS = "certificate_ends", "the certificate ends within a week"
+    ERA = "era", "it speaks only a version that clients have left"
+    EMPTY = "empty", "it offers nothing"
+    OLD_VERSION = "old_version", "it has an old version alone"
+    SIGNATURE_INVALID = "signature_invalid", "its signature is invalid"
+    TERMS_MISSING = "terms_missing", "it asks for payment without whole terms"
+    TERMS_DIFFER = "terms_differ", "header and body have other terms"
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,6 @@ class Probe:
         retry_after: The seconds that the server asks to wait; None if it asks nothing.
         facts: What a deep probe compares with the last one: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`,
             `signature`, `certificate_ends`, `era`; JSON, hashes in place of strangers' words.
-        explanation: One sentence for the operator.
     """
 
     outcome: Outcome
@@ -77,4 +85,8 @@ class Probe:
     status: int | None = None
     retry_after: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    explanation: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """One sentence for the operator."""
+        return f"{self.outcome}: {self.code.explanation}"

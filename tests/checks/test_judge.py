@@ -115,6 +115,20 @@ def test_each_fact_makes_its_reason_and_no_other(facts, code):
     assert [reason.code for reason in judge(facts, Policy()).reasons] == [code]
 
 
+@pytest.mark.parametrize(
+    ("state", "source", "problem", "sentence"),
+    [
+        (FileState.FAILED, Source.INDEX, "host_not_found", "could not be fetched last time: its host does not exist."),
+        (FileState.FAILED, Source.NODE, "certificate_expired", "the certificate of its host has expired."),
+        (FileState.FAILED, Source.NODE, "unreachable_document", "The registration file could not be fetched."),
+        (FileState.WAITING, Source.NODE, None, "This machine could not look for the registration file"),
+    ],
+)
+def test_file_that_was_not_fetched_says_why(state, source, problem, sentence):
+    facts = replace(of_file(file=replace(FILE, state=state, problem=problem)), source=source)
+    assert any(sentence in reason.sentence for reason in judge(facts, Policy()).reasons)
+
+
 def test_gravest_reason_comes_first_and_decides():
     facts = of_file(active=False, is_confirmed=False)
     judgement = judge(facts, Policy())

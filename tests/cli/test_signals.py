@@ -26,6 +26,16 @@ def test_signals_are_published_once_a_period(done, reputation, client):
     assert reputation.getLastIndex(1, client) == 2
 
 
+def test_a_signal_names_its_evidence(done, client):
+    evidence = {"feedback_uri": "ipfs://bafy", "feedback_hash": "0x" + "07" * 32}
+    measured = [{"agent": 1, "tag": "ownerVerified", "value": True} | evidence]
+    (published,) = done("signals", "publish", "-", key=client, stdin=json.dumps(measured))["results"]
+    assert {name: published["event"][name] for name in ("uri", "hash")} == {
+        "uri": evidence["feedback_uri"],
+        "hash": evidence["feedback_hash"],
+    }
+
+
 def test_signals_name_all_transactions_before_the_first_wait(bilateral, client):
     ran = bilateral("signals", "publish", "-", key=client, stdin=json.dumps(MEASURED))
     assert re.fullmatch("(sent 0x[0-9a-f]{64}\n){2}", ran.err)

@@ -15,6 +15,7 @@ from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine
 from bilateral.index.log.revisions import upgrade_within
+from bilateral.index.measurements import tables as measurements
 from bilateral.index.payments import tables as payments
 from bilateral.index.ratings import tables as ratings
 from bilateral.index.search import tables as search
@@ -29,6 +30,7 @@ MODULES = (
     aggregator,
     search,
     payments,
+    measurements,
     buyers,
     agents,
     ratings,

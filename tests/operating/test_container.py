@@ -49,7 +49,7 @@ def test_wrong_words_are_refused(words):
 
 def test_containers_of_bilateral_write_only_their_volumes_and_may_do_nothing_special():
     services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
-    for name in ("follower", "service"):
+    for name in ("follower", "service", "watchtower"):
         assert services[name]["read_only"] is True
         assert services[name]["cap_drop"] == ["ALL"]
         assert services[name]["security_opt"] == ["no-new-privileges:true"]

@@ -8,6 +8,7 @@ import re
 import httpx
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bilateral.api.metrics import Metrics
@@ -15,7 +16,9 @@ from bilateral.index.log.database import open_database
 from bilateral.index.operating.monitoring import monitored
 from bilateral.index.reading.copies import Copies
 from bilateral.index.reading.readers import Reader
+from bilateral.watchtower.watching import Figures
 from scripts._build import ROOT
+from tests.watchtower.simulation import World, targets, tower_of
 
 FOLDER = ROOT / "operating" / "monitoring"
 RULES = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"][0]["rules"]
@@ -41,7 +44,7 @@ def names(text):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """The names of all figures of the service and of the follower."""
+    """The names of all figures of the service, of the follower and of a watchtower."""
     url = f"sqlite:///{tmp_path_factory.mktemp('monitors') / 'index.sqlite'}"
     engine = open_database(url)
     reader = Reader(url)
@@ -49,7 +52,11 @@ def shown(tmp_path_factory):
     metrics.observe("GET", "/v1/chains", 200, 0.01)
     with monitored(engine, "127.0.0.1", 0) as port:
         follower = httpx.get(f"http://127.0.0.1:{port}/metrics").text
-    yield names(metrics.text().decode()) | names(follower)
+    registry = CollectorRegistry()
+    tower = tower_of(World(), tmp_path_factory.mktemp("tower") / "watchtower.sqlite", targets(1))
+    tower.outcomes["web", "up"] = 1
+    registry.register(Figures(tower))
+    yield names(metrics.text().decode()) | names(follower) | names(generate_latest(registry).decode())
     reader.close()
     engine.dispose()
 
@@ -74,7 +81,9 @@ def test_a_panel_of_the_board_asks_for_figures_that_exist(panel, shown):
 
 def test_the_manual_says_what_to_do_for_each_alert_and_what_each_figure_means(shown):
     manual = (ROOT / "docs" / "operating.md").read_text()
-    assert {rule["alert"] for rule in RULES} == set(re.findall(r"^### `(Bilateral\w+)`", manual, re.MULTILINE))
+    assert {rule["alert"] for rule in RULES} == set(
+        re.findall(r"^### `((?:Bilateral|Watchtower)\w+)`", manual, re.MULTILINE)
+    )
     figures_named = {re.sub(r"_(total|bucket|count|sum)$", "", name) for name in shown}
     assert not {name for name in figures_named if f"`{name}`" not in manual and f"`{name}_total`" not in manual}
 
@@ -94,3 +103,18 @@ def test_compose_runs_each_target_of_prometheus_and_alerts_have_a_receiver():
     assert [hook["url_file"] for receiver in notified["receivers"] for hook in receiver["webhook_configs"]] == urls
     routes = [notified["route"], *notified["route"]["routes"]]
     assert {route["receiver"] for route in routes} == {receiver["name"] for receiver in notified["receivers"]}
+
+
+def test_a_watchtower_without_a_line_is_reported_within_ninety_seconds(tmp_path):
+    """It checks each 30 seconds, five silent hosts take 25, Prometheus asks and evaluates each 15."""
+    world = World(references=lambda now: 0 if now > 60 else 5)
+    tower = tower_of(world, tmp_path / "watchtower.sqlite", targets(3))
+    world.run(tower, 60)
+    world.run(tower, 30 + 25 + 1)
+    (figure,) = [family for family in Figures(tower).collect() if family.name == "bilateral_watchtower_vantage_up"]
+    (rule,) = [rule for rule in RULES if rule["alert"] == "WatchtowerBlind"]
+    assert figure.samples[0].value == 0
+    assert rule["expr"].endswith("== 0")
+    assert "for" not in rule
+    timing = yaml.safe_load((FOLDER / "prometheus.yml").read_text())["global"]
+    assert (timing["scrape_interval"], timing["evaluation_interval"]) == ("15s", "15s")

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from bilateral.dev.anvil import AnvilMissingError, find_anvil
 from bilateral.dev.world import write_environment
 from scripts._anvil import ANVIL
 from scripts._build import ROOT
-from tests.packaging.fixtures import market_of
+from tests.packaging.fixtures import market_of, seconds_of
 
 
 def is_listening(url):
@@ -46,6 +47,22 @@ def test_market_has_agents_token_and_a_paid_route_and_ends_clean(installed, tmp_
     urls = ("BILATERAL_RPC_URL", "FACILITATOR_URL", "SERVICE_URL", "WEATHER_URL")
     assert not [name for name in urls if is_listening(market.variables[name])]
     assert not (tmp_path / "bilateral-dev").exists()
+
+
+@pytest.mark.nightly
+def test_new_user_sees_who_is_alive_within_two_minutes_by_two_commands(installed, tmp_path):
+    programs = installed("all")
+    with market_of(programs, tmp_path) as market:
+        began = time.monotonic()
+        command = (
+            "bilateral watchtower run --once --allow-private --contact https://a.example --store sqlite:///t.sqlite"
+        )
+        rows = json.loads(market.run(f'{command} --database "$SERVICE_DATABASE" --json'))
+        seconds = seconds_of(programs) + market.seconds + time.monotonic() - began
+        assert {row["protocol"]: row["state"] for row in rows} == {"x402": "up", "web": None}
+        page = httpx.get(market.variables["SERVICE_URL"], headers={"Accept": "text/html"}).text
+    assert "of 2 agents, on 1 host" in page
+    assert seconds <= 120
 
 
 @pytest.mark.nightly

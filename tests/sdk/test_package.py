@@ -23,6 +23,7 @@ import bilateral
 assert importlib.util.find_spec("ape") is None
 of_extras = ("bilateral.trust", "bilateral.index", "bilateral.migrations.", "bilateral.x402")
 of_extras += ("bilateral.checks", "bilateral.api", "bilateral.explorer", "bilateral.cli.")
+of_extras += ("bilateral.watchtower",)
 of_extras += ("bilateral.dev.",)  # a market on one machine needs all extras
 of_extras += ("bilateral.buyers.",)  # the service; what needs no extra is imported below
 for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):

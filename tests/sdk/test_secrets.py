@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from bilateral.core.errors import (
+    BrokenAnswerError,
     DocumentError,
     RefusedDocumentError,
     TooManyRedirectsError,
@@ -64,7 +65,7 @@ def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_
     ("answer", "error", "problem"),
     [
         (lambda handler: handler.send_error(401), RefusedDocumentError, "answers with status 401"),
-        (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), UnreachableDocumentError, "cannot be read: "),
+        (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), BrokenAnswerError, "cannot be read: "),
         (redirect("/"), TooManyRedirectsError, "redirects more than 3 times"),
         (redirect("ftp://u:s3cret@elsewhere/"), UnsupportedUriError, 'redirects to "ftp://elsewhere/", which is not'),
         (redirect("http://xn--/"), UnsupportedUriError, "leads to a malformed URL: "),

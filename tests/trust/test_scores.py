@@ -81,6 +81,17 @@ def test_the_next_paid_opinions_do_not_undo_those_without_a_payment(market, shar
     assert later.mean() > before.mean() - 1
 
 
+def test_a_flood_by_a_few_accounts_does_not_pass_for_a_market_without_payments(market):
+    for number, client, agent, *_ in market.rows["feedback"]:
+        market.payment(client, f"owner{agent - 1}", agent, 1.0, number)
+    before = market.context()
+    for number in range(2000):
+        market.feedback(f"flood{number % 10}", 1 + number % 20, 50, 90000.0 + number)
+    after = market.context()
+    assert after.paid_share < 0.5
+    assert after.payer_share > before.payer_share - 0.15
+
+
 def test_honest_raters_who_look_odd_still_make_a_score(market):
     paid(market, 30)
     engine = Engine().fit(market.tables())

@@ -10,7 +10,7 @@ import pytest
 from bilateral.core.errors import DocumentError, UnreachableDocumentError
 from bilateral.documents.ipfs import read_file
 from bilateral.documents.loader import parse_ipfs_uri
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.keys import is_signature_of
 from tests.vectors import exchanges, headers, ipfs, signatures
 from tests.vectors.__main__ import FOLDER, MODULES, text_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bilateral.core.identifiers import ChainId
 from bilateral.x402 import InteractionData, declare_8004_reputation, interaction_hash
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.offers import decode_header
 from tests.sdk.servers import HttpServer, respond
 from tests.x402.world import SIGNING_KEY, encoded
 

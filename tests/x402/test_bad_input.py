@@ -31,8 +31,8 @@ from bilateral.x402 import (
 from bilateral.x402.aggregator import evidence
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.answers import payment_of
-from bilateral.x402.proof.fields import decode_header
 from tests.x402 import examples
 from tests.x402.aggregator.world import Review
 from tests.x402.test_draft_messages import STATEMENT as DRAFT_STATEMENT

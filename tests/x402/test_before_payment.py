@@ -17,7 +17,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, Verifier, declare_8004_reputation, protect_client
 from bilateral.x402.clients.httpx import verifying_sync_transport
 from bilateral.x402.clients.transports import price_problem
-from bilateral.x402.proof.fields import MAX_HEADER
+from bilateral.x402.offers import MAX_HEADER
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples

@@ -37,7 +37,8 @@ from bilateral.x402 import (
     declare_8004_reputation,
     declare_reputation_draft,
 )
-from bilateral.x402.clients.transports import decode_header, paid_request
+from bilateral.x402.clients.transports import paid_request
+from bilateral.x402.offers import decode_header
 from bilateral.x402.server.exchange import CURRENT, Exchange
 from tests.x402.buying import buy, signed_anew
 from tests.x402.examples import SINGLE_CHAIN, changed

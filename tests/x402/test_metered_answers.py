@@ -24,9 +24,9 @@ from bilateral.x402 import (
     paid_feedback,
 )
 from bilateral.x402.clients.transports import paid_request
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.blind import BlindSealer
 from bilateral.x402.proof.errors import InvalidMessageError
-from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import unsupported_kind
 from tests.permit2 import FACILITATOR, MULTICALL
 from tests.x402.buying import assert_only, with_payment, with_settlement

@@ -42,7 +42,7 @@ from bilateral.x402 import (
 )
 from bilateral.x402.clients.httpx import verification_of, verifying_sync_transport, verifying_transport
 from bilateral.x402.clients.purchase import OUTCOMES, AnswerKind, PaymentOutcome
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.offers import decode_header
 from bilateral.x402.server.asgi import ReputationMiddleware
 from tests.sdk.client.helpers import transact
 from tests.sdk.servers import HttpServer, respond

@@ -11,7 +11,8 @@ import pytest
 from x402.http import decode_payment_required_header
 
 from bilateral.x402 import AsyncVerifier, CheckName, Outcome, Verifier, declare_8004_reputation
-from bilateral.x402.clients.transports import MAX_HEADER, decode_header, paid_request
+from bilateral.x402.clients.transports import paid_request
+from bilateral.x402.offers import MAX_HEADER, decode_header
 from tests.sdk.client.helpers import deploy, transact
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement
 from tests.x402.examples import changed

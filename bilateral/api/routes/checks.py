@@ -33,6 +33,8 @@ _OF_SERVERS: Final = (
     "minimum_validations",
     "minimum_validation",
     "require_domain",
+    "watchtowers",
+    "maximum_measurement_age_hours",
 )
 _OF_CLIENTS: Final = ("anonymous", "minimum_buyer_score")
 """The fields of a policy that are about one side alone."""
@@ -51,6 +53,7 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "blind": (Annotated[Blind | None, Field(description="`only` counts ratings that were sealed before.")], None)
     },
     "validators": {"validators": _texts("A validator whose answers count; may be repeated.", "validator")},
+    "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
 """The fields of a policy that a query writes in another way. All others are parameters as they are."""

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, exists, false, select, union_all
 from bilateral.checks import facts
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.from_index import as_of_block as chains
+from bilateral.checks.from_index.endpoints import measurements_of
 from bilateral.checks.from_index.entries import feedback_by, first_feedback, newest_about
 from bilateral.checks.from_index.files import registered_domain, registration_of
 from bilateral.checks.from_index.raters import Question, counted_ratings
@@ -56,6 +57,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     history: bytes | None = None,
     files: int | None = None,
     analysis: int | None = None,
+    measurements: int | None = None,
     findings: chains.Findings | None = None,
 ) -> Check:
     """Answer the question: should I pay this server?
@@ -71,6 +73,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         history: The `history` of an earlier answer, to refuse another fork.
         files: The `files` of an earlier answer, to repeat it to the letter.
         analysis: The `analysis` of an earlier answer, to the same end.
+        measurements: The `measurements` of an earlier answer, to the same end.
         findings: A source of findings of trust analysis.
 
     Raises:
@@ -88,9 +91,9 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     if amount is not None and not (amount.is_finite() and amount >= 0):
         raise InvalidArgumentError(f"amount {amount} is not 0 or more: give units of the payment token, such as 0.5")
     policy = policy or Policy()
+    sources = {"files": files, "analysis": analysis, "measurements": measurements}
     subject = find_agent(
-        agent_id,
-        lambda chain: chains.as_of_block(connection, chain, at_block, history=history, files=files, analysis=analysis),
+        agent_id, lambda chain: chains.as_of_block(connection, chain, at_block, history=history, **sources)
     )
     if payment is not None:
         payment = replace(payment, pay_to=checksummed(payment.pay_to))
@@ -106,10 +109,12 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     stored, standing, lack = analysed(findings, as_of, subject, Side.SERVER, agent.holders)
     used = [None if registration is None else registration.file, *(domain.file for domain in domains.domains)]
     newest_file = max(proof, *(0 if file is None else file.number for file in used))
+    measured = measurements_of(subject, registration, policy.watchtowers)
+    newest_measurement = 0 if measured is None else measured.newest
     server_facts = facts.Facts(
         source=facts.Source.INDEX,
         side=Side.SERVER,
-        as_of=as_of.stamp(files=newest_file, analysis=stored.analysis),
+        as_of=as_of.stamp(files=newest_file, analysis=stored.analysis, measurements=newest_measurement),
         name=subject.name,
         account=agent.wallet,
         agent=agent.facts(as_of),
@@ -124,6 +129,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         standing=standing,
         analysis_lack=lack,
         validations=validations(subject, policy.validators),
+        measurements=measured,
     )
     return check(server_facts, policy)
 

@@ -47,6 +47,7 @@ class AsOfBlock:
         files: The newest sight of a file that counts; None for all up to the block.
         payments: The last block whose payments count; None for all that were known at the block.
         analysis: The newest trust analysis that counts; None for the one of the block.
+        measurements: The newest measurement that counts; None for all up to the block.
         registries: The chain's registries, the oldest first: address, kind, and address of the identity registry.
     """
 
@@ -59,6 +60,7 @@ class AsOfBlock:
     files: int | None = None
     payments: int | None = None
     analysis: int | None = None
+    measurements: int | None = None
     registries: tuple[tuple[str, str, str | None], ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -71,6 +73,11 @@ class AsOfBlock:
         """The newest sight of a file that counts: `files`, or the largest number."""
         return _ANY if self.files is None else self.files
 
+    @property
+    def newest_measurement(self) -> int:
+        """The newest measurement that counts: `measurements`, or the largest number."""
+        return _ANY if self.measurements is None else self.measurements
+
     def seconds_since(self, time: int) -> int:
         """Return the seconds from a time to that of the block."""
         return (self.time or time) - time
@@ -79,10 +86,10 @@ class AsOfBlock:
         """Return the whole days from a time to that of the block."""
         return max(0, self.seconds_since(time)) // DAY
 
-    def stamp(self, *, files: int = 0, payments: int = 0, analysis: int = 0) -> AsOf:
+    def stamp(self, **newest: int) -> AsOf:
         """Return the place of an answer, with the newest of each kind that it used."""
         history = None if self.history is None else "0x" + self.history.hex()
-        return AsOf(self.chain_id, self.block, history, self.time, files, payments, analysis)
+        return AsOf(self.chain_id, self.block, history, self.time, **newest)
 
 
 class Findings(Protocol):
@@ -111,6 +118,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
     files: int | None = None,
     payments: int | None = None,
     analysis: int | None = None,
+    measurements: int | None = None,
 ) -> AsOfBlock:
     """Return the as_of of a check."""
     records = [] if chain_id is None else _CHAIN.records(connection, {"chain_id": chain_id})
@@ -136,6 +144,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
         files=files,
         payments=payments,
         analysis=analysis,
+        measurements=measurements,
         registries=tuple(
             (record.address, record.kind, record.identity_registry)
             for record in records

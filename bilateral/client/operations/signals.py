@@ -1,7 +1,8 @@
 """A watchtower's measurements, each published once a period (best practices, "Watchtower Monitoring").
 
 The period is `tag2`, which the registry keeps in its state. So the chain itself says, to one call for each agent,
-which signals of a period there are already. A run that was cut off is completed by running it again.
+which signals of a period there are already; the endpoints of those are in their events. A run that was cut off is
+completed by running it again.
 """
 
 import time
@@ -10,18 +11,24 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from bilateral.client.inputs import Signal
-from bilateral.client.operations import confirmations, feedback, reading, registries, transactions
+from bilateral.client.operations import confirmations, feedback, fees, reading, registries, transactions
 from bilateral.client.results import FeedbackEntry
 from bilateral.client.state import ClientState, Sent
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
-from bilateral.core.identifiers import AgentId
-from bilateral.core.values import FeedbackValue, value_for_tag
-from bilateral.node.steps import Exclusive, Operation, Pause
+from bilateral.core.events import NewFeedback
+from bilateral.core.events.decoder import topic_of
+from bilateral.core.identifiers import AgentId, FeedbackId
+from bilateral.core.text import quoted
+from bilateral.core.values import MEASURED_TAGS, FeedbackValue, value_for_tag
+from bilateral.node.logs import LogFilter, read_logs
+from bilateral.node.steps import Exclusive, Operation, Pause, together
 
-SIGNAL_TAGS: Final = ("reachable", "uptime", "successRate", "responseTime")
+_Key: TypeAlias = "tuple[AgentId, str, str]"
+"""The agent, the tag and the endpoint of a signal."""
 
-_Key: TypeAlias = "tuple[AgentId, str]"
+_FIRST_BLOCKS: Final = 10_000
+"""Blocks in which events are looked up first, from the last one back: a run that was cut off is hours old at most."""
 
 _ROUNDS: Final = 5
 """Attempts while another run with the same key sends, too: each looks again which signals are missing."""
@@ -76,13 +83,14 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
         raise InvalidArgumentError("name the period, such as 2026-W47: signals are published once a period")
     requested: dict[_Key, Signal] = {}
     for signal in signals:
-        if signal.tag not in SIGNAL_TAGS:
-            raise InvalidArgumentError(f"a signal measures {', '.join(SIGNAL_TAGS)}, not {signal.tag!r}")
+        if signal.tag not in MEASURED_TAGS:
+            raise InvalidArgumentError(f"a signal measures {', '.join(MEASURED_TAGS)}, not {signal.tag!r}")
         value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
         value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
-        key = registries.agent_of(deployment, signal.agent_id), signal.tag
+        key = registries.agent_of(deployment, signal.agent_id), signal.tag, signal.endpoint
         if key in requested:
-            raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
+            place = f" at {quoted(signal.endpoint)}" if signal.endpoint else ""
+            raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}{place}")
         requested[key] = signal
     batch = _Batch(requested)
     try:
@@ -107,9 +115,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
     for _ in range(_ROUNDS):
         nonce = yield from _settled(state, batch, period)
         absent = {key: signal for key, signal in batch.requested.items() if key not in batch.present}
-        prepared = []
-        for key, signal in absent.items():
-            prepared.append((yield from _prepare(state, key, signal, period)))
+        prepared = yield from together([_prepare(state, key, signal, period) for key, signal in absent.items()])
         already = tuple(
             signal for key, signal in batch.requested.items() if key in batch.present and key not in batch.sent
         )
@@ -119,6 +125,8 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
                 for number, write in enumerate(prepared)
             ]
             return Published(tuple(tried), already)
+        if prepared:
+            yield from transactions.require_balance(state, sum(fees.most(write.transaction) for write in prepared))
         try:
             for number, (key, write) in enumerate(zip(absent, prepared, strict=True)):
                 batch.sent[key] = yield from transactions.send_with_nonce(state, write, nonce + number)
@@ -154,17 +162,42 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
 
 
 def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
+    """Return the signals of the period that the chain has by the end of a block, all agents read together."""
     me = [registries.require_address(state)]
-    present: set[_Key] = set()
-    for agent in dict.fromkeys(agent for agent, _ in batch.requested):
-        entries = yield from reading.read_all(state, agent, me, reading.Selection(tag2=period, block=block))
-        present |= {(agent, str(entry.tag1)) for entry in entries}
-    return present
+    selection = reading.Selection(tag2=period, block=block)
+    agents = dict.fromkeys(agent for agent, *_ in batch.requested)
+    by_agent = yield from together([reading.read_all(state, agent, me, selection) for agent in agents])
+    tags = {entry.id: str(entry.tag1) for entries in by_agent for entry in entries}
+    endpoints = yield from _endpoints(state, set(tags), int(block, 16))
+    return {(id_.agent, tag, endpoints[id_]) for id_, tag in tags.items()}
+
+
+def _endpoints(state: ClientState, unread: set[FeedbackId], last: int) -> Operation[dict[FeedbackId, str]]:
+    """Return the endpoint of each feedback of the signer's, from the events up to a block, the latest first."""
+    deployment = yield from registries.connect(state)
+    reputation = deployment.address_of(Registry.REPUTATION)
+    topics = ["0x" + topic_of(Registry.REPUTATION, NewFeedback).hex(), None]
+    query = LogFilter((reputation,), [*topics, registries.topic(registries.require_address(state))])
+    endpoints: dict[FeedbackId, str] = {}
+    span = _FIRST_BLOCKS
+    while unread - endpoints.keys():
+        first = max(deployment.first_block, last - span + 1)
+        if first > last:
+            raise MalformedNodeAnswerError("the node lacks the events of signals that the registry has")
+        for raw in (yield from read_logs(query, first, last, limit=state.log_range)):
+            event = registries.decode(Registry.REPUTATION, raw)
+            if isinstance(event, NewFeedback):
+                entry = feedback.read_feedback(deployment.chain_id, event)
+                endpoints[entry.id] = str(event.endpoint)
+        last, span = first - 1, span * 4
+    return endpoints
 
 
 def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Operation[Sent[FeedbackEntry]]:
-    agent, _ = key
-    draft = feedback.Draft(signal.value, signal.tag, period, signal.endpoint)
-    arguments = yield from feedback.arguments_of(state, agent, draft)
+    agent, *_ = key
+    link = signal.feedback_uri, signal.feedback_hash
+    arguments = yield from feedback.arguments_of(
+        state, agent, feedback.Draft(signal.value, signal.tag, period, signal.endpoint, link=link)
+    )
     decode = feedback.feedback_decoder(agent, registries.require_address(state))
     return (yield from transactions.prepare(state, Registry.REPUTATION, feedback.GIVE, arguments, decode))

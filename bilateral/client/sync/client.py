@@ -172,12 +172,12 @@ class Client(Methods, BlindMethods):
         """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
 
         Each becomes a feedback of the signer's with `tag1` as the signal's tag and `tag2` as the period. A
-        signal of an agent, tag and period that the chain already holds from the signer is not published again, so a
-        run that was cut off is completed by running it again. A revoked signal counts as not published. All signals
-        are checked before the first is sent. The signer's pending transactions are waited for.
+        signal of an agent, tag, endpoint and period that the chain already holds from the signer is not published
+        again, so a run that was cut off is completed by running it again. A revoked signal counts as not published.
+        All signals are checked before the first is sent. The signer's pending transactions are waited for.
 
         Args:
-            signals_of_period: The measurements, at most one for each agent and tag.
+            signals_of_period: The measurements, at most one for each agent, tag and endpoint.
             period: The name of the period, such as `2026-W47` (see `week_of`); not empty.
 
         Returns:

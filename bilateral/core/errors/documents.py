@@ -1,6 +1,7 @@
 """Errors of registration and feedback files."""
 
 from dataclasses import InitVar
+from typing import Literal, TypeAlias
 
 from bilateral.core.errors.base import BilateralError, FormattedError
 from bilateral.core.text import quoted
@@ -52,16 +53,22 @@ class DocumentTooLargeError(FormattedError, DocumentError):
     limit: int
 
 
+Phase: TypeAlias = Literal["resolve", "connect", "tls", "first_byte", "body"]
+"""The phases of a request, in order."""
+
+
 class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
     """A document did not arrive in time.
 
     Attributes:
         seconds: The time limit for everything: names, connections, redirects, blocks and content.
+        phase: The phase of the request that did not end.
     """
 
     reason = "document_timeout"
     template = "the document did not arrive within {seconds:g} seconds"
     seconds: float
+    phase: Phase = "body"
 
 
 class TooManyRedirectsError(DocumentError):
@@ -74,6 +81,87 @@ class UnreachableDocumentError(DocumentError):
     """No server delivers the document: unknown name, no connection, untrusted certificate, or error status."""
 
     reason = "unreachable_document"
+
+
+class HostNotFoundError(UnreachableDocumentError):
+    """The name of a host does not exist, or has no address."""
+
+    reason = "host_not_found"
+
+
+class ConnectionRefusedDocumentError(UnreachableDocumentError):
+    """A host has addresses, but no server accepts connections at its port."""
+
+    reason = "connection_refused"
+
+
+class OwnNetworkError(UnreachableDocumentError):
+    """This machine's network cannot reach anything of the kind, which says nothing about the server."""
+
+    reason = "own_network"
+
+
+class ResolverError(OwnNetworkError):
+    """The resolver of names fails, or is too busy to answer."""
+
+    reason = "resolver_failed"
+
+
+class ResolverTimeoutError(DocumentTimeoutError, ResolverError):
+    """The resolver of names does not answer in time."""
+
+    reason = "resolver_failed"
+    phase: Phase = "resolve"
+
+
+class TlsError(UnreachableDocumentError):
+    """No TLS connection is established."""
+
+    reason = "tls"
+
+
+class UnknownAuthorityError(TlsError):
+    """A certificate is of an authority that is not trusted here."""
+
+    reason = "certificate_authority"
+
+
+class ExpiredCertificateError(TlsError):
+    """A certificate has expired, or is not valid yet."""
+
+    reason = "certificate_expired"
+
+
+class CertificateNameError(TlsError):
+    """A certificate is for another host."""
+
+    reason = "certificate_name"
+
+
+class SelfSignedCertificateError(TlsError):
+    """A certificate is signed by itself."""
+
+    reason = "certificate_self_signed"
+
+
+class EncodedAnswerError(FormattedError, UnreachableDocumentError):
+    """An answer has a content encoding that was not asked for."""
+
+    reason = "unasked_encoding"
+    template = "the answer has the content encoding {encoding_text}, which was not asked for"
+    encoding_text: InitVar[str]
+
+
+class BrokenAnswerError(UnreachableDocumentError):
+    """A server answers with something else than HTTP, or hangs up before the end of its answer."""
+
+    reason = "broken_answer"
+
+
+class HeadersTooLargeError(BrokenAnswerError):
+    """The headers of an answer are too large."""
+
+    reason = "headers_too_large"
 
 
 class RefusedDocumentError(FormattedError, UnreachableDocumentError):

@@ -4,12 +4,13 @@ The timeouts of HTTP libraries begin again with each piece that arrives, so a se
 hold a request for ever. The system's resolver takes no timeout at all.
 """
 
+import errno
 import queue
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import httpcore
 
@@ -30,8 +31,28 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
+Cause: TypeAlias = Literal["no_name", "resolver", "no_route", "refused"]
+
+_NO_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+"""The resolver's answers that a name does not exist. All others say that the resolver could not find out."""
+
+_OWN_FAULTS: Final = {
+    *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM, errno.EACCES),
+}
+"""Failures of `connect` on this machine: no route, no socket left, or a firewall of its own."""
+
+
 class HostUnreachableError(httpcore.ConnectError):
-    """A host has no address, or none of its addresses answers."""
+    """A host has no address, or none of its addresses answers.
+
+    Attributes:
+        cause: `no_name` and `refused` are the host's fault, `resolver` and `no_route` this machine's.
+    """
+
+    def __init__(self, message: str, cause: Cause) -> None:
+        super().__init__(message)
+        self.cause: Cause = cause
 
 
 class DeadlineBackend(httpcore.NetworkBackend):
@@ -64,6 +85,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         """Connect to the first of a host's addresses that answers."""
         addresses = self._look_up(host, port)
         self.check_addresses(host, port, addresses)
+        faults = []
         for untried, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             left = self._remaining(timeout)
             try:
@@ -74,31 +96,38 @@ class DeadlineBackend(httpcore.NetworkBackend):
                     local_address=local_address,
                     socket_options=socket_options,
                 )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                faults.append(getattr(error.__cause__, "errno", None))
                 continue
             return _DeadlineStream(stream, self._remaining)
         self._remaining()
-        raise HostUnreachableError(f"{quoted(host)} does not answer at port {port}")
+        if _OWN_FAULTS.issuperset(faults):
+            raise HostUnreachableError(f"this machine has no connection to {quoted(host)}", "no_route")
+        raise HostUnreachableError(f"{quoted(host)} does not answer at port {port}", "refused")
 
     def _look_up(self, host: str, port: int) -> list[str]:
         """Resolve a host in a thread, because the system's resolver takes no deadline."""
-        answers: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
         def look_up() -> None:
             try:
                 answers.put(list(dict.fromkeys(self._resolver(host, port))))
-            except (OSError, UnicodeError, OverflowError):
+            except OSError as error:
+                answers.put(error)
+            except (UnicodeError, OverflowError):
                 answers.put([])
 
         threading.Thread(target=look_up, daemon=True).start()
         try:
-            addresses = answers.get(timeout=self._remaining())
+            answer = answers.get(timeout=self._remaining())
         except queue.Empty:
-            addresses = []
+            answer = TimeoutError()
             self._remaining()
-        if not addresses:
-            raise HostUnreachableError(f"the host {quoted(host)} is not found")
-        return addresses
+        if not answer or (isinstance(answer, socket.gaierror) and answer.errno in _NO_NAME):
+            raise HostUnreachableError(f"the host {quoted(host)} is not found", "no_name")
+        if isinstance(answer, OSError):
+            raise HostUnreachableError(f"the resolver does not say where the host {quoted(host)} is", "resolver")
+        return answer
 
 
 class _DeadlineStream(httpcore.NetworkStream):

@@ -81,6 +81,9 @@ class ChangeKind(StrEnum):
     FILE = "file"
     """An agent names another file or domain, or the index saw another content of one of its files."""
 
+    ENDPOINT = "endpoint"
+    """A watchtower saw an endpoint of an agent come up or go down, or change its price, keys or tools."""
+
     VERDICT = "verdict"
     """The standing of an agent got another status."""
 

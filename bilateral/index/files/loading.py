@@ -65,6 +65,7 @@ class Failed:
         problem: A sentence, for people.
         is_final: True if trying again cannot help.
         is_of_host: True if the host does not answer at all.
+        is_own: True if this machine's resolver or network failed, which says nothing about the file.
         wait_seconds: The seconds that the host asks to wait; None if it does not.
     """
 
@@ -72,6 +73,7 @@ class Failed:
     problem: str
     is_final: bool = False
     is_of_host: bool = False
+    is_own: bool = False
     wait_seconds: int | None = None
 
 
@@ -147,6 +149,7 @@ def failure_of(uri: str, problem: errors.BilateralError) -> Failed:
         problem=_sentence(problem),
         is_final=is_fixed or isinstance(problem, errors.UnsupportedUriError),
         is_of_host=scheme != "ipfs" and (is_silent or status in _BUSY),
+        is_own=isinstance(problem, errors.OwnNetworkError),
         wait_seconds=problem.wait_seconds if isinstance(problem, errors.RefusedDocumentError) else None,
     )
 

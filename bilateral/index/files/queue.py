@@ -230,6 +230,8 @@ class FileQueue:
 
 
 def _changes(lease: Lease, existing: Row[Any], outcome: Outcome, now: float) -> dict[str, Any]:
+    if isinstance(outcome, Failed) and outcome.is_own:  # the pause of the host grows, and the file's record stays
+        return {"next_at": now + spread(lease.file_id, retry_seconds(1))}
     if isinstance(outcome, Failed):
         failures = existing.failures + 1
         seconds = max(retry_seconds(failures), waited(outcome.wait_seconds))

@@ -38,7 +38,7 @@ class Reader:
 
     tables: Sequence[Table] = ()
 
-    def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:  # noqa: ARG002
+    def read(self, content_hash: bytes, rows: ReadRows, file: documents.RegistrationFile) -> ReadRows:  # noqa: ARG002
         """Return further rows that a registration file makes."""
         return {}
 
@@ -118,18 +118,18 @@ _IGNORED: Final = re.compile("[\x00-\x20]+")
 def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
     """Return the rows that a file's content makes."""
     if kind in (Kind.REGISTRATION, Kind.DOMAIN):
-        rows = _registration(content_hash, decode_object(content))
+        file = documents.RegistrationFile.read(decode_object(content), is_strict=False)
+        rows = _registration(content_hash, file)
         for reader in readers:
-            rows |= reader.read(content_hash, rows)
+            rows |= reader.read(content_hash, rows, file)
         return rows
     if kind is Kind.FEEDBACK:
         return _feedback(content_hash, decode_object(content))
     return {}
 
 
-def _registration(content_hash: bytes, value: dict[str, Any]) -> dict[Table, list[dict[str, Any]]]:
-    file, key = documents.RegistrationFile.read(value, is_strict=False), {"content_hash": content_hash}
-    problems = list(file.faults)
+def _registration(content_hash: bytes, file: documents.RegistrationFile) -> dict[Table, list[dict[str, Any]]]:
+    key, problems = {"content_hash": content_hash}, list(file.faults)
     services, names = _services(key, file.all_services, problems)
     names += [("trust", trust[:_MAX_NAME]) for trust in file.supported_trust or () if trust]
     capabilities = [

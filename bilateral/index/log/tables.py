@@ -26,7 +26,7 @@ from bilateral.index.log.columns import (
     required,
 )
 
-REVISIONS: Final = ("1.0", "1.1")
+REVISIONS: Final = ("1.0", "1.1", "1.2")
 """The versions of the tables that this package can migrate, the oldest first. Each has a migration.
 
 They have a dot, as no version before the first release had: those were 0001 to 0028, and 1 to 4.

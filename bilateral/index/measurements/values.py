@@ -38,8 +38,27 @@ class Outcome(StrEnum):
 REACHABLE = frozenset({Outcome.UP, Outcome.GATED, Outcome.DEGRADED})
 
 
+class Alive(StrEnum):
+    """Whether an agent answers, by its endpoint that answered last."""
+
+    NOW = "now"
+    """An endpoint answers, measured within a day."""
+
+    RECENTLY = "recently"
+    """One answered within seven days."""
+
+    FORMERLY = "formerly"
+    """One answered before, and none within seven days."""
+
+    NEVER = "never"
+    """No probe was ever answered."""
+
+    UNKNOWN = "unknown"
+    """No endpoint was measured within seven days. This is no failure of the agent."""
+
+
 def endpoint_id(protocol: Protocol, url: str) -> bytes:
-    """Return the 32 bytes that identify an endpoint for all watchtowers: the hash of its protocol and normalized URL."""
+    """Return the 32 bytes that identify an endpoint for all watchtowers, by its protocol and normalized URL."""
     return hashlib.sha256(f"{protocol}\n{url}".encode()).digest()
 
 

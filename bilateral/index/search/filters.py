@@ -21,6 +21,7 @@ from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
 from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.log.text import key_text
+from bilateral.index.measurements.values import Alive
 
 MAX_TEXT: Final = 1_000
 """Characters of a query's text."""
@@ -224,6 +225,7 @@ class AgentSearch:
         x402: Only files that say so; None for all.
         verified_domain: True for agents that the domain of one of their services names, False for all others; None for
             all.
+        alive: Only agents that answer now, answered before, or never did, by a watchtower's measurements; None for all.
         registered_from: Registered at this time or later, in Unix seconds.
         registered_to: Registered at this time or earlier.
         updated_from: Changed last at this time or later.
@@ -246,6 +248,7 @@ class AgentSearch:
     active: bool | None = None
     x402: bool | None = None
     verified_domain: bool | None = None
+    alive: Alive | None = None
     registered_from: int | None = None
     registered_to: int | None = None
     updated_from: int | None = None

@@ -10,6 +10,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.core.text import quoted
 from bilateral.core.values.blind import Blind
+from bilateral.index.measurements.values import Alive
 from bilateral.index.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Capability, Gate, Order, Payment, Side
 
 EXAMPLE: Final = "tag=starred,minimum=80,count=5"
@@ -140,6 +141,9 @@ class AgentFilters(BaseModel):
     x402: Annotated[bool | None, Field(description="The file says that it takes payments by x402, or not.")] = None
     verified_domain: Annotated[
         bool | None, Field(description="Named by the domain of one of its services, or not.")
+    ] = None
+    alive: Annotated[
+        Alive | None, Field(description="Whether an endpoint answers, by the measurements of a watchtower.")
     ] = None
     rated: Annotated[bool | None, Field(description="With feedback, or without.")] = None
     registered_from: Annotated[_Time, Field(description="Registered at this time or later, in Unix seconds.")] = None

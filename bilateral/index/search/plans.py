@@ -25,6 +25,8 @@ from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.tables import chain, registry
 from bilateral.index.log.unindexed import unindexed
+from bilateral.index.measurements.queries import agents_with, is_alive
+from bilateral.index.measurements.values import Alive
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, plan_by_values
 from bilateral.index.search.filters import AgentSearch, Order
@@ -80,6 +82,9 @@ _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document
 MOST_CLAIMS: Final = 1_000
 """The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
 domains are in use, so a walk down all agents soon finds a page of them."""
+
+MOST_MEASURED: Final = 1_000
+"""The agents with measurements up to which a search for those that answer begins with them, as with `MOST_CLAIMS`."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -147,8 +152,7 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
     few, sure, most = (0, 0, 0) if is_by_meaning else _sizes(connection)
     is_of_account = search.owner is not None or search.wallet is not None
-    begins_with_domains = search.verified_domain and not (is_of_account or is_by_meaning)
-    claimed = claimed_agents(connection) if begins_with_domains else None
+    claimed = None if is_of_account or is_by_meaning else _few_agents(connection, search)
     begins_with_agents = is_of_account or claimed is not None
     words = words_of_search(connection, search, most=None if begins_with_agents else most)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
@@ -181,6 +185,14 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
     return Plan(connection, search, words, chains, few, most, tables, where, gates, begin, bounds, closest, stood)
 
 
+def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tuple[int, str, int]] | None:
+    """Return agents among which are all that the search can find; None if they are many."""
+    agents = claimed_agents(connection) if search.verified_domain else None
+    if agents is None and search.alive not in {None, Alive.UNKNOWN}:
+        return agents_with(connection, search.alive, MOST_MEASURED)
+    return agents
+
+
 def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
     """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many."""
     rows = connection.execute(_CLAIMS).all()
@@ -195,8 +207,8 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
     ]
 
 
-def has_verified_domain() -> sa.ColumnElement[bool]:
-    """Return the condition that a domain of an agent's services names the agent.
+def naming_domains(*columns: Any) -> sa.Select[Any]:
+    """Return the query of columns of agents, and of the domains of their services that name them.
 
     The domain says so by the file at its well-known path, or because the registration file itself is from there.
     """
@@ -208,23 +220,22 @@ def has_verified_domain() -> sa.ColumnElement[bool]:
         # ERC-8004: then the domain's own file is not needed
         sa.and_(served.c.file_id == own.c.file_id, own.c.host == domain.host, own.c.uri.startswith("https://")),
     )
-    return (
-        sa.select(sa.literal(1))
-        .where(
-            *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
-            own.c.file_id == current.file_id,
-            own.c.state == State.LOADED,
-            domain.content_hash == own.c.content_hash,
-            says_so,
-            claim.content_hash == served.c.content_hash,
-            claim.agent_registry == registry,
-            claim.agent_id == agent.c.agent_id,
-        )
-        .correlate(agent)
-        # PostgreSQL would hash the domains of all agents first, which takes seconds. With this it looks each agent up.
-        .offset(0)
-        .exists()
+    return sa.select(*columns).where(
+        *(current[name] == agent.c[name] for name in ("chain_id", "identity_registry", "agent_id")),
+        own.c.file_id == current.file_id,
+        own.c.state == State.LOADED,
+        domain.content_hash == own.c.content_hash,
+        says_so,
+        claim.content_hash == served.c.content_hash,
+        claim.agent_registry == registry,
+        claim.agent_id == agent.c.agent_id,
     )
+
+
+def has_verified_domain() -> sa.ColumnElement[bool]:
+    """Return the condition that a domain of an agent's services names the agent."""
+    # PostgreSQL would hash the domains of all agents first, which takes seconds. The offset makes it look each up.
+    return naming_domains(sa.literal(1)).correlate(agent).offset(0).exists()
 
 
 def _tables_of(search: AgentSearch, *, has_words: bool, closest: sa.Subquery | None = None) -> sa.FromClause:
@@ -267,6 +278,8 @@ def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
         yield _is_rated() if search.rated else ~_is_rated()
     if search.verified_domain is not None:
         yield has_verified_domain() if search.verified_domain else ~has_verified_domain()
+    if search.alive is not None:
+        yield is_alive(search.alive)
 
 
 def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:

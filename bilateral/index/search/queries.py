@@ -4,7 +4,7 @@ An agent that strangers praise is found like any other: words and capabilities a
 Gates are the way to ask for agents that accounts one trusts have rated.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -17,6 +17,8 @@ from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import READ_FILES, agent_file
 from bilateral.index.log.tables import registry
+from bilateral.index.measurements.queries import AGENTS_ALIVE, alive_of
+from bilateral.index.measurements.values import Alive
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading import pages
 from bilateral.index.reading.registries import read_registries
@@ -45,13 +47,15 @@ class Facet:
     """A property by which agents of a search differ.
 
     Attributes:
-        name: `chain`, `service`, `tag`, `x402` or `verified_domain`: the condition of a search.
+        name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`: the condition of a search.
         values: Its values with the number of agents, the most frequent first. Those of `service` are the words of
             strangers.
+        hosts: For each value of `alive` the number of hosts: one operator may have thousands of agents.
     """
 
     name: str
     values: tuple[tuple[str, int], ...]
+    hosts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +197,25 @@ def _count_facets(connection: Connection, agents: Sequence[Key], side: str, *, h
         counts["tag"] = Counter(row.tag for row in rated)
         counts["x402"] = Counter({"yes": sum(row.x402_support is True for row in rows)})
         counts["verified_domain"] = Counter({"yes": len(rows_about(connection, _VERIFIED, agents))})
-    facets = (
+    facets = [
         Facet(name, tuple(sorted(values.items(), key=lambda value: (-value[1], value[0]))[:_MOST_VALUES]))
         for name, values in ((name, +values) for name, values in counts.items())
         if values
-    )
+    ]
+    if agents and (measured := rows_about(connection, AGENTS_ALIVE, agents)):
+        facets.append(_alive_facet(agents, measured))
     return Facets(len(agents), has_more, tuple(facets))
+
+
+def _alive_facet(agents: Sequence[Key], measured: Sequence[Any]) -> Facet:
+    rows, hosts = defaultdict[Key, list[Any]](list), defaultdict[str, set[str]](set)
+    for row in measured:
+        rows[row.chain_id, row.identity_registry, int(row.agent_id)].append(row)
+    states = {key: alive_of(next(iter(rows[key]), None)) for key in agents}
+    for key, alive in states.items():
+        hosts[alive].update(row.host for row in rows[key])
+    values = tuple((alive.value, count) for alive in Alive if (count := [*states.values()].count(alive)))
+    return Facet("alive", values, tuple(len(hosts[alive]) for alive, _ in values))
 
 
 # Statements are made once: to make them anew takes as long as to run them.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Connection, Engine, delete, or_, select
 
 from bilateral.core.errors import MissingExtraError
+from bilateral.documents import RegistrationFile
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import Reader, ReadRows
 from bilateral.index.log.dialects import insert_new
@@ -79,16 +80,17 @@ class SearchReader(Reader):
 
     tables = tuple(schema.metadata.tables.values())
 
-    def read(self, content_hash: bytes, rows: ReadRows) -> ReadRows:
-        (file,) = rows[files.registration_file]
-        services = (row["name"] for row in rows[files.registration_service])
-        capabilities = [row["value"] for row in rows[files.registration_capability]]
-        words = words_of([file["name"], *services, file["description"], *capabilities])
-        row = {"content_hash": content_hash, "name_words": words_of([file["name"]]), "words": words}
+    def read(self, content_hash: bytes, rows: ReadRows, file: RegistrationFile) -> ReadRows:  # noqa: ARG002
+        (row,) = rows[files.registration_file]
+        name, description = row["name"], row["description"]
+        services = (service["name"] for service in rows[files.registration_service])
+        capabilities = [entry["value"] for entry in rows[files.registration_capability]]
+        words = words_of([name, *services, description, *capabilities])
+        words_row = {"content_hash": content_hash, "name_words": words_of([name]), "words": words}
         if not has_model():
-            return {registration_words: [row]}
-        vector = vector_row(content_hash, file["name"], file["description"], capabilities, words)
-        return {registration_words: [row], registration_vector: [vector]}
+            return {registration_words: [words_row]}
+        vector = vector_row(content_hash, name, description, capabilities, words)
+        return {registration_words: [words_row], registration_vector: [vector]}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:
         _store_words(connection, (word for row in rows.get(registration_words, ()) for word in row["name_words"]))

@@ -38,9 +38,11 @@ SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
 )
 """Files and what was read in them. Agents of several shards may name one file, which each shard then has."""
 
-NUMBERED: Final = (
-    files.file_sight,
-    *(table for reader in READERS for table in reader.tables if table.autoincrement_column is not None),
+NUMBERED: Final = tuple(
+    table
+    for tables in (*(projection.tables for projection in PROJECTIONS), *(reader.tables for reader in READERS))
+    for table in tables
+    if table.autoincrement_column is not None
 )
 """Tables whose rows a sequence numbers. Each shard has numbers of its own, so that no two rows have the same."""
 

@@ -73,6 +73,8 @@ class Context:
         paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
         freshness: The share of opinions of the same time by raters of at most that age.
         paid_share: The share of feedback whose rater paid.
+        payer_share: Its mean over raters: to write is cheap, so a flood by some accounts must not pass for a market
+            whose payments are not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
         grounded_count, grounded_sum: The number and the sum of the percentages of these, by subject.
@@ -95,6 +97,7 @@ class Context:
     paid: Flags
     freshness: Floats
     paid_share: float
+    payer_share: float
     mean: Floats
     supported: Flags
     supported_count: Floats
@@ -149,6 +152,7 @@ class Context:
             paid=paid,
             freshness=freshness,
             paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
+            payer_share=_mean_of_raters(opinions.rater[feedback], paid[feedback], ledger.accounts),
             mean=_means(ledger),
             supported=supported,
             supported_count=by_subject.sums(supported),
@@ -248,6 +252,11 @@ def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
     extreme = (percent >= 94) | (percent <= 8)  # noqa: PLR2004  # what moves an average most
     out += extreme * -np.log(max(extreme.mean(), 1e-3))
     return out
+
+
+def _mean_of_raters(rater: Ints, paid: Flags, size: int) -> float:
+    by_rater = Groups.by(rater, size)
+    return float(by_rater.mean(paid)[by_rater.count > 0].mean()) if len(rater) else 0.0
 
 
 def unpaid_odds(context: Context, rows: Ints) -> float:

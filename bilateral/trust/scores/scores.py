@@ -182,7 +182,7 @@ class Credence:
         opinions, usual, backed = context.ledger.opinions, _usual(suspicion), backing(context, rows)
         owner = context.ledger.subject_account[opinions.subject[rows]]
         weight = np.maximum(np.maximum(usual[opinions.rater[rows]] ** 2, _LEAST * usual[owner]), backed)
-        recorded = _recorded(context.paid_share)
+        recorded = _recorded(context.payer_share)
         return cls(weight, backed, np.where(opinions.kind[rows] == Kind.FEEDBACK, recorded, 0.0))
 
     def solid(self, unrecorded: Floats | float = 1.0) -> Floats:
@@ -234,7 +234,9 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
     error = spread / np.sqrt(effective + model.prior_subject)
     flagged = suspicion.withheld
     unproven = (
-        (model.quality_ < LEAST_RATING) & (proof < PROVEN * _recorded(context.paid_share)) & (ledger.subject_agent >= 0)
+        (model.quality_ < LEAST_RATING)
+        & (proof < PROVEN * _recorded(context.payer_share))
+        & (ledger.subject_agent >= 0)
     )
     abstain = (effective < minimum) | unproven
     # Without independent raters the prior alone would rank a contested subject, above others with poor evidence.
@@ -320,9 +322,9 @@ def _persistence(  # noqa: PLR0913, PLR0917
     return out
 
 
-def _recorded(paid_share: float) -> float:
+def _recorded(payer_share: float) -> float:
     """Return how far payments are recorded, from 0 to 1."""
-    return min(max((paid_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
+    return min(max((payer_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
 def _lower(context: Context, credence: Credence, trust: Floats, rows: Ints) -> Floats:

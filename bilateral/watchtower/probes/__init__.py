@@ -1,1 +1,80 @@
-"""Probes: one request or a few that tell whether an endpoint speaks its protocol. None acts or pays."""
+"""Probes of endpoints: one request or a few, which neither act nor pay."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from bilateral.core import errors
+from bilateral.documents.http import host_of
+from bilateral.index.measurements.values import Outcome, Protocol, Target
+from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.probes.a2a import probe_a2a
+from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result, result_of_error
+from bilateral.watchtower.probes.documents import probe_oasf, probe_web
+from bilateral.watchtower.probes.mcp import probe_mcp
+from bilateral.watchtower.probes.x402 import probe_x402
+
+__all__ = ["ProbeSettings", "probe"]
+
+_PROBES: Final = {
+    Protocol.WEB: probe_web,
+    Protocol.MCP: probe_mcp,
+    Protocol.A2A: probe_a2a,
+    Protocol.OASF: probe_oasf,
+    Protocol.X402: probe_x402,
+}
+
+_PLACEHOLDER: Final = re.compile(
+    r"[{}<>]|%7b|%3c|\$[A-Z]|//([^/]*\.)?example\.(com|net|org)([:/]|$)|//([^/]*[.-])?(your|my)[-_]?(domain|server|agent)\b",
+    re.IGNORECASE,
+)
+"""The marks of URLs that their authors forgot to fill in."""
+
+_MAX_URL: Final = 2048
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+def probe(
+    target: Target, settings: ProbeSettings, *, is_deep: bool = False, previous: Mapping[str, Any] = _NOTHING
+) -> Probe:
+    """Probe an endpoint once.
+
+    Args:
+        target: The endpoint.
+        settings: The settings of all probes.
+        is_deep: Also read what changes rarely: tools, signatures, terms of payment.
+        previous: The facts of the probes before, where newer ones replace older ones by their names. With them one
+            request suffices, and what only a deep probe sees counts until the next one.
+    """
+    if (code := _fault(target.url)) is not None:
+        return result(Outcome.UNFIT, code)
+    try:
+        answer = _PROBES[target.protocol](Asker(target, settings), previous, is_deep=is_deep)
+    except errors.DocumentError as error:
+        answer = result_of_error(error, target)
+    if not is_deep and answer.outcome is Outcome.UP and previous.get("deep_code"):
+        answer = replace(answer, outcome=Outcome.DEGRADED, code=Code(previous["deep_code"]))
+    if previous.get("challenges") and answer.code is not Code.CHALLENGE:
+        answer = replace(answer, facts={**answer.facts, "challenges": 0})
+    if (lag := answer.facts.get("lag")) is not None:
+        before = previous.get("lag", lag)
+        answer = replace(answer, facts={**answer.facts, "lag": round(before + (lag - before) / _LAGS, 2)})
+    return answer
+
+
+_LAGS: Final = 16
+"""Probes over which the lag of a service is averaged, the last ones counting more."""
+
+
+def _fault(url: str) -> Code | None:
+    """Return the code of a URL that cannot be probed."""
+    if _PLACEHOLDER.search(url):
+        return Code.PLACEHOLDER
+    try:
+        host_of(url)
+    except errors.UnsupportedUriError:
+        return Code.URL
+    return Code.URL if "@" in urlsplit(url).netloc or len(url) > _MAX_URL else None

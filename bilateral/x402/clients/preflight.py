@@ -13,31 +13,29 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Literal
 
-import httpx
 from x402.http.types import PaymentOption, RouteConfig
 from x402.schemas import SchemeNotFoundError
 from x402.schemas.config import ResourceConfig
 
 from bilateral.core.contracts.reverts import ContractRevertError
-from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError, UnreachableDocumentError
+from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.payments.contracts import PERMIT2
 from bilateral.core.text import printable, quoted
 from bilateral.documents import Network
-from bilateral.documents.http import HttpSession, Limits
-from bilateral.x402.clients.answer_limits import AnswerLimits, BoundedTransport
+from bilateral.documents.exchanges import exchange
+from bilateral.documents.http import Limits
+from bilateral.x402.offers import MAX_HEADER, PAYMENT_REQUIRED, read_offer
 from bilateral.x402.proof.checking import UNSUPPORTED
 from bilateral.x402.proof.errors import InvalidMessageError, PaymentRefusedError, PreflightError
-from bilateral.x402.proof.fields import MAX_HEADER, decode_header
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES, Profile
 from bilateral.x402.proof.verifier import Verifier
 
 logger = logging.getLogger("bilateral.x402")
 
-_LIMITS: Final = AnswerLimits(bytes=1024 * 1024, seconds=30.0)
-"""The limits for a price. Servers send it in a header; only those of version 1 use the body."""
-
+_SECONDS: Final = 30.0
+"""The longest time for a price."""
 
 _DEFAULT_SECONDS: Final = 300  # the SDK's own, for an option without a time limit
 
@@ -267,7 +265,7 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
 
     Raises:
         InvalidArgumentError: The server asks for no payment.
-        UnreachableDocumentError: It cannot be reached.
+        DocumentError: It cannot be reached, or its answer cannot be read.
     """
     return findings_of(verifier, url, ask_price(url, method, content=content))
 
@@ -275,25 +273,17 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
 def ask_price(
     url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
-    """Send a request without a payment, and return the price that the server names in its header."""
-    if network is not None:
-        with HttpSession(Limits(), network) as session:
-            status, headers = session.ask(url, method, content)
-    else:
-        status, headers = _ask(url, method, content)
-    if status != HTTPStatus.PAYMENT_REQUIRED:
-        raise InvalidArgumentError(f"{quoted(url)} answers {status}, not 402: it asks for no payment")
-    return decode_header(headers.get("payment-required"))
+    """Send a request without a payment, and return the price that the server names; None if it cannot be read.
 
-
-def _ask(url: str, method: str, content: bytes) -> tuple[int, httpx.Headers]:
-    try:
-        with httpx.Client(transport=BoundedTransport(httpx.HTTPTransport(), _LIMITS)) as http:
-            response = http.request(method, url, content=content)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = printable(str(error)) or type(error).__name__
-        raise UnreachableDocumentError(f"{quoted(url)} cannot be reached: {reason}") from error
-    return response.status_code, response.headers
+    Args:
+        network: The settings of connections. Without any, the URL is of the program's user, and may be private.
+    """
+    limits = Limits(seconds=_SECONDS, redirects=0)
+    answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)
+    if answer.status != HTTPStatus.PAYMENT_REQUIRED:
+        raise InvalidArgumentError(f"{quoted(url)} answers {answer.status}, not 402: it asks for no payment")
+    header = answer.headers.get(PAYMENT_REQUIRED)
+    return read_offer(header, answer.body if header is None else b"").message
 
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:

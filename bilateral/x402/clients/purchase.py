@@ -22,9 +22,9 @@ from bilateral.core.text import printable, quoted
 from bilateral.node.steps import run, run_async
 from bilateral.x402.clients import transports
 from bilateral.x402.clients.transports import PaidCall, outstanding_payments
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.answers import payment_of
 from bilateral.x402.proof.errors import LostAnswerError, PaidNotAnsweredError, RedirectedPaymentError
-from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import expiry_of
 from bilateral.x402.proof.settlements import Settlement
 from bilateral.x402.proof.verdicts import CheckName, Outcome, Verification

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 
 from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
+from bilateral.x402.offers import MAX_HEADER, decode_header
 from bilateral.x402.proof.answers import PROOF_BODY, PROOF_STATUS, SECONDS, request_of
 from bilateral.x402.proof.errors import ReputationExtensionError
-from bilateral.x402.proof.fields import MAX_BODY, MAX_HEADER, decode_body, decode_header
+from bilateral.x402.proof.fields import MAX_BODY, decode_body
 from bilateral.x402.proof.types import REPUTATION_8004, X402_VERSION
 from bilateral.x402.proof.verdicts import PaidRequest
 

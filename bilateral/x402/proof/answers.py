@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.offers import decode_header
 
 MAX_STORED_BODY: Final = 1024 * 1024
 """Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""

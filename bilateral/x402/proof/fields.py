@@ -1,8 +1,5 @@
 """Strict reading of what strangers send: the fields of messages, and bodies without their `Content-Encoding`."""
 
-import base64
-import binascii
-import codecs
 import re
 import zlib
 from collections.abc import Callable, Mapping
@@ -11,10 +8,9 @@ from urllib.parse import urlsplit
 
 import brotli
 
-from bilateral.core.errors import MalformedDocumentError, MalformedIdentifierError
+from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.core.text import quoted
-from bilateral.core.text.encoding import decode_object
 from bilateral.x402.proof.errors import BodyTooLargeError, InvalidMessageError, UnsupportedBodyError
 
 T = TypeVar("T")
@@ -118,22 +114,6 @@ def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable
     except MalformedIdentifierError as error:
         fault = "wrong_case" if "checksum" in error.problem else "malformed"
         raise InvalidMessageError(path + name, fault, str(error)) from None  # type: ignore[arg-type]
-
-
-MAX_HEADER: Final = 64 * 1024
-"""The most characters of a header."""
-
-
-def decode_header(value: str | None) -> dict[str, Any] | None:
-    """Decode a header; None if it is missing, malformed, too long, or not in the one form that its content has."""
-    if value is None or len(value) > MAX_HEADER:
-        return None
-    try:
-        content = base64.b64decode(value, validate=True)
-        is_plain = base64.b64encode(content).decode() == value and not content.startswith(codecs.BOM_UTF8)
-        return decode_object(content) if is_plain else None
-    except (binascii.Error, ValueError, MalformedDocumentError):
-        return None
 
 
 MAX_BODY: Final = 32 * 1024 * 1024

@@ -21,10 +21,11 @@ from x402.schemas import PaymentPayload
 
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.x402.clients.preflight import Preflight, extra_of
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.answers import PaidAnswer, PaidAnswers
 from bilateral.x402.proof.checking import UNSUPPORTED
 from bilateral.x402.proof.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError
-from bilateral.x402.proof.fields import decode_body, decode_header, is_stream
+from bilateral.x402.proof.fields import decode_body, is_stream
 from bilateral.x402.proof.payments import unsupported_kind
 from bilateral.x402.proof.profiles import PROFILES
 from bilateral.x402.server.cors import EVERY_PAGE, CorsPolicy

@@ -33,7 +33,7 @@ from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential
 from bilateral.core.errors import BilateralError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import Domain
-from bilateral.x402.proof.fields import decode_header
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.payments import payer_of
 
 if TYPE_CHECKING:

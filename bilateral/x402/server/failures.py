@@ -24,10 +24,10 @@ from bilateral.core.values import FeedbackValue
 from bilateral.core.values.failures import FailureCount, FailureReason
 from bilateral.documents import prepare_feedback_file
 from bilateral.x402.clients.feedback import Tags
+from bilateral.x402.offers import decode_header
 from bilateral.x402.proof.checking import VerifiedClient
 from bilateral.x402.proof.errors import UnprovenFailureError
 from bilateral.x402.proof.failures import FailedPayment, FailureProof, check_failure
-from bilateral.x402.proof.fields import decode_header
 from bilateral.x402.proof.payments import payer_of
 from bilateral.x402.proof.verifier import Verifier
 from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, is_tool_call

@@ -72,9 +72,9 @@ def test_dear_strategies_alone_count_as_the_best():
     assert page.best_strategy([row], by_campaign=True) == ("ring", [pytest.approx(-0.2)])
 
 
-def test_each_policy_of_ours_has_five_seeds_on_both_chains():
+def test_our_decisions_have_ten_seeds_on_both_chains():
     jobs = [job for job in study.STEPS["attacked"]() if job.name == study.WEIGHED]
-    assert len(jobs) == 5
+    assert len(jobs) == 10
     assert {study.market_of(seed).gas for _, seed in (job.arguments for job in jobs)} == set(GAS)
     assert len(study.STEPS["framed"]()) == len(study.FRAMED) * len(KINDS)
 

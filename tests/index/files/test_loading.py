@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import time
 from dataclasses import replace
 
@@ -148,6 +149,28 @@ def test_a_file_that_appears_later_is_loaded_at_its_next_turn(story, server):
     story.settle()
     row = story.file()
     assert (row["state"], row["reason"], row["problem"], row["failures"]) == ("loaded", None, None, 0)
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_trouble_of_the_resolver_is_not_held_against_a_file(story, server, is_loaded):
+    def look_up(_host, _port):
+        raise socket.gaierror(socket.EAI_AGAIN, "the resolver is gone")
+
+    server.routes["/agent.json"] = FILE
+    story.block(*registered(f"{server.url}/agent.json"))
+    if is_loaded:
+        story.settle()
+        story.clock.pass_(4000)
+    network = story.loader.network
+    story.loader = replace(story.loader, network=replace(network, resolver=look_up))
+    story.settle()
+    row = story.file()
+    assert (row["state"], row["reason"], row["failures"]) == ("loaded" if is_loaded else "waiting", None, 0)
+    assert 0 < row["next_at"] - story.clock.now < 70
+    story.loader = replace(story.loader, network=network)
+    story.clock.pass_(70)
+    story.settle()
+    assert story.file()["state"] == "loaded"
 
 
 def test_a_file_that_vanishes_keeps_its_content_and_says_why_it_is_old(story, server):

@@ -18,7 +18,7 @@ from bilateral.core.errors import (
     NodeError,
     UnrepresentableValueError,
 )
-from bilateral.core.values import FeedbackValue
+from bilateral.core.values import MEASURED_TAGS, FeedbackValue
 from bilateral.documents import RegistrationFile
 from tests.sdk.client.helpers import nonce_of, overtaken_by
 from tests.sdk.client.unreliable import answers, refuses, times
@@ -99,6 +99,42 @@ def test_signals_are_published_once_a_period(connect, newcomer, signals, web3):
     assert again.wait() == []
     assert nonce_of(web3, newcomer) == before
     assert len(connect(newcomer).publish_signals(signals, "2026-W48").handles) == len(signals)
+
+
+def test_signals_of_two_endpoints_of_an_agent_do_not_collide(connect, newcomer, agent):
+    first, second = (Signal(agent, "uptime", value, f"https://{value}.example") for value in (90, 80))
+    client = connect(newcomer)
+    client.publish_signals([first], WEEK).wait()
+    batch = client.publish_signals([second, first], WEEK)
+    assert batch.already_published == (first,)
+    assert [(entry.value, entry.event.endpoint) for entry in batch.wait()] == [(80, "https://80.example")]
+    assert client.publish_signals([first, second], WEEK).handles == ()
+    with pytest.raises(InvalidArgumentError, match=r'two signals uptime for agent .* at "https://80\.example"'):
+        client.publish_signals([second, second], WEEK)
+
+
+def test_all_measured_tags_are_published_with_their_evidence(connect, newcomer, agent):
+    link = {"feedback_uri": "ipfs://bafy", "feedback_hash": b"7" * 32}
+    week = [Signal(agent, tag, 1, **link) for tag in MEASURED_TAGS]
+    entries = connect(newcomer).publish_signals(week, WEEK).wait()
+    assert [(entry.tag1, entry.event.uri, entry.event.hash) for entry in entries] == [
+        (tag, "ipfs://bafy", b"7" * 32) for tag in MEASURED_TAGS
+    ]
+
+
+def test_a_signal_costs_few_requests_beside_its_transaction(connect, node, newcomer, register):
+    week = [Signal(agent, tag, 1) for agent in [register() for _ in range(20)] for tag in ("uptime", "reachable")]
+    client = connect(newcomer, to=node.url)
+    client.get_deployment()
+    node.round_trips = 0
+    batch = client.publish_signals(week, WEEK)
+    sent = node.methods.count("eth_sendRawTransaction")
+    assert sent == len(week)
+    assert (node.round_trips - sent) / sent <= 0.2
+    batch.wait()
+    node.round_trips = 0
+    assert connect(newcomer, to=node.url).publish_signals(week, WEEK).handles == ()
+    assert node.round_trips <= 8
 
 
 def test_another_watchtowers_signals_are_its_own(connect, newcomer, reviewer, signals):
@@ -284,7 +320,7 @@ def test_all_signals_are_checked_before_the_first_is_sent(connect, newcomer, sig
     for bad, error in (
         (Signal(signals[0].agent_id, "responseTime", -1), UnrepresentableValueError),
         (Signal(signals[0].agent_id, "starred", 1), InvalidArgumentError),
-        (Signal(str(signals[0].agent_id), "reachable", False), InvalidArgumentError),
+        (Signal(str(signals[0].agent_id), "reachable", False, "https://a.example"), InvalidArgumentError),
         (Signal(own, "reachable", True), ContractRevertError),
         (Signal(2**200, "reachable", True), ContractRevertError),
     ):

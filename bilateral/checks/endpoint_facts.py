@@ -1,0 +1,87 @@
+"""The facts that watchtowers measured: whether an agent's endpoints answer, and what they changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bilateral.checks.verdicts import EventEvidence
+
+REACHABLE: Final = frozenset({"up", "gated", "degraded"})
+"""The states in which an endpoint answers. It may ask for authorization or payment."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The newest change of what an endpoint says.
+
+    Attributes:
+        kind: `price`, `pay_to`, `keys` or another fact.
+        at: Its Unix time.
+        age_seconds: The seconds from then to the time of the answer.
+        rotates: True if the fact differs at every read.
+    """
+
+    kind: str
+    at: int
+    age_seconds: int
+    old: Any = None
+    new: Any = None
+    rotates: bool = False
+
+
+@dataclass(frozen=True)
+class EndpointFacts:
+    """An endpoint of an agent's registration file.
+
+    Attributes:
+        protocol: `web`, `mcp`, `a2a`, `oasf` or `x402`.
+        state: Its state; None if it was never measured.
+        code: The reason of the state.
+        since: The Unix time from which it has this state.
+        first_at: The Unix time of its first state.
+        was_alive: True if it ever answered.
+        is_probed: False if the file asks not to probe it.
+        drifts: The newest change of each kind.
+    """
+
+    protocol: str
+    state: str | None = None
+    code: str | None = None
+    since: int | None = None
+    first_at: int | None = None
+    was_alive: bool = False
+    is_probed: bool = True
+    drifts: tuple[Drift, ...] = ()
+
+
+@dataclass(frozen=True)
+class Signal:
+    """The newest `reachable` of an endpoint by a watchtower that the policy trusts."""
+
+    is_reachable: bool
+    event: EventEvidence
+
+
+@dataclass(frozen=True)
+class MeasurementFacts:
+    """The measurements of an agent.
+
+    Attributes:
+        measured_at: The Unix time at which the watchtower of the index last said that its states hold; None without it.
+        age_seconds: The seconds from then to the time of the answer; None without a watchtower.
+        endpoints: The endpoints of the registration file that can be probed.
+        signals: What watchtowers published on chain.
+        newest: The number of the newest change that was used.
+    """
+
+    measured_at: int | None = None
+    age_seconds: int | None = None
+    endpoints: tuple[EndpointFacts, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    newest: int = 0
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return what an answer shows of them."""
+        names = ("protocol", "state", "code", "since")
+        endpoints = [{name: getattr(endpoint, name) for name in names} for endpoint in self.endpoints]
+        return {"measured_at": self.measured_at, "endpoints": endpoints}

@@ -1,0 +1,284 @@
+"""`bilateral watchtower …`: measure which agents are alive, without acting or paying."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli import watchtower_publishing
+from bilateral.cli.columns import columns
+from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.help import argument, flag, option, optional
+from bilateral.cli.index_options import (
+    SIGNAL_EXIT,
+    Database,
+    MonitorOptions,
+    SettingsFile,
+    ended_by_signals,
+    open_index,
+    require_extra,
+    settings_of,
+)
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.cli.secrets import KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE
+from bilateral.cli.watchtower_publishing import add_commands
+from bilateral.core.identifiers import AgentId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.measurements.values import Target
+    from bilateral.index.operating.settings import IndexSettings
+    from bilateral.watchtower.probes import ProbeSettings
+    from bilateral.watchtower.run import WatchSettings, Watchtower
+    from bilateral.watchtower.store import Store
+
+app = make_group("watchtower")
+
+StoreUrl = Annotated[
+    str | None,
+    option(
+        "URL",
+        "The watchtower's own database, sqlite:///FILE or postgresql://…; beside the index if left out.",
+        "--store",
+        envvar="BILATERAL_WATCHTOWER",
+    ),
+]
+
+_KEYS: Final = (KEY_VARIABLE, PASSPHRASE_VARIABLE, PASSPHRASE_FILE_VARIABLE)
+_MINUTE: Final = 60
+_REPORT_SECONDS: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeOptions:
+    """Who probes, and whom."""
+
+    contact: str = option(
+        "URL", "A page or mail address of yours, for those who are probed.", envvar="BILATERAL_CONTACT"
+    )
+    allow_private: bool = flag("--allow-private", "Permit private addresses. In your own network only.")
+
+    def settings(self) -> ProbeSettings:
+        """Return the settings of probes."""
+        from bilateral.documents import Network  # noqa: PLC0415  # slow to import
+        from bilateral.watchtower.probes import ProbeSettings  # noqa: PLC0415
+
+        return ProbeSettings(self.contact, Network(allow_private=self.allow_private))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """How a watchtower runs."""
+
+    chains: list[int] | None = optional(
+        None, "Measure agents of this chain; may be repeated. All chains if left out.", "--chain-id"
+    )
+    interval: int = option("MINUTES", "The time from one probe of an endpoint to the next.", default=15, min=1, max=60)
+    vantage: str = option("NAME", "The name of the place that you probe from.", default="main")
+    references: list[str] | None = optional(
+        "URL",
+        "A host that is nearly always up; give five in three networks. The nodes of --settings if left out.",
+        "--reference",
+        envvar="BILATERAL_REFERENCES",
+    )
+    opt_out: Path | None = optional(
+        "FILE", "URLs, hosts and domains that asked not to be measured, one a line.", exists=True, dir_okay=False
+    )
+    once: bool = flag("--once", "End when each endpoint has been probed, and show the table.")
+
+    def watch_settings(self, settings: IndexSettings) -> WatchSettings:
+        """Return the settings of a run. Nodes of the chains stand in for references."""
+        from bilateral.watchtower.politeness import OptOuts  # noqa: PLC0415  # slow to import
+        from bilateral.watchtower.run import WatchSettings  # noqa: PLC0415
+
+        references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
+        opted_out = OptOuts(self.opt_out)
+        chain_ids = None if self.chains is None else tuple(self.chains)
+        return WatchSettings(self.vantage, self.interval * _MINUTE, tuple(references), opted_out, chain_ids)
+
+
+@command(app, is_local=True, needs=require_extra)
+def run(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    probing: ProbeOptions,
+    options: WatchOptions,
+    monitor: MonitorOptions,
+    store_url: StoreUrl = None,
+    database: Database = None,
+    settings_file: SettingsFile = None,
+) -> None:
+    """Probe the endpoints of all agents in the index, until you stop it. It needs no key, and refuses to have one."""
+    if keys := [name for name in _KEYS if os.environ.get(name)]:
+        raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
+    stop, signals = ended_by_signals()
+    from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower.watching import watch  # noqa: PLC0415
+
+    settings = settings_of(settings_file)
+    with ExitStack() as stack:
+        index = stack.enter_context(open_index(database or settings.database))
+        store = open_store(store_url)
+        tower, shared = _built(stack, index, store, probing, options.watch_settings(settings))
+        if monitor.metrics_port is not None:
+            _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
+        invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
+        if not tower.vantage.references:
+            invocation.output.note("no --reference: trouble of your own line would look like theirs")
+
+        seconds = count(1)
+
+        def report() -> None:
+            is_over = options.once and tower.is_complete
+            if is_over or next(seconds) % _REPORT_SECONDS == 0:
+                invocation.output.note(_progress(tower))
+            if is_over:
+                stop.set()
+
+        watch(tower, shared, stop, report)
+    if signals:
+        raise typer.Exit(SIGNAL_EXIT + signals[0])
+    _show(invocation, store)
+
+
+@command(app, is_local=True, needs=require_extra)
+def status(invocation: Invocation, store_url: StoreUrl = None) -> None:
+    """Show which agents are alive, by the last measurements, and on how many hosts."""
+    from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
+
+    _show(invocation, open_store(store_url, creates=False))
+
+
+@command(app, is_local=True, needs=require_extra)
+def probe(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    place: Annotated[str, argument("URL|AGENT", "An endpoint, or an agent of the index: 84532:42.")],
+    probing: ProbeOptions,
+    protocol: str = option("PROTOCOL", "What the URL should speak: web, mcp, a2a, oasf or x402.", default="web"),
+    is_paid: bool = flag("--sells", "The endpoint sells by x402, so that POST {} may ask for its price."),
+    database: Database = None,
+) -> None:
+    """Probe an endpoint once, or those of an agent, and explain what was measured. Nothing is stored."""
+    from bilateral.watchtower.probes import probe as probe_once  # noqa: PLC0415  # slow to import
+
+    settings = probing.settings()
+    chosen = _targets(place, protocol, database, is_paid=is_paid)
+    probes = [(target, probe_once(target, settings, is_deep=True)) for target in chosen]
+    rows = [
+        {"protocol": target.protocol, "url": target.url, **vars(result), "explanation": result.explanation}
+        for target, result in probes
+    ]
+    names = ("protocol", "url", "outcome", "code", "status", "milliseconds", "explanation")
+    invocation.output.results(rows, columns(*names), none="it lists no endpoint that a watchtower can probe")
+
+
+def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) -> Sequence[Target]:
+    from bilateral.index.log.database import snapshot  # noqa: PLC0415  # slow to import
+    from bilateral.index.measurements.targets import normalized, read_targets  # noqa: PLC0415
+    from bilateral.index.measurements.values import Protocol, Target  # noqa: PLC0415
+
+    if "://" in place:
+        names = [entry.value for entry in Protocol]
+        if protocol not in names:
+            raise UsageProblemError(f"--protocol is {', '.join(names)}, not {protocol}")
+        if (endpoint := normalized(place)) is None:
+            raise UsageProblemError("the endpoint is not an http or https URL")
+        return [Target(Protocol(protocol), *endpoint, is_paid=is_paid)]
+    agent = AgentId.parse(place)
+    if agent.chain_id is None:
+        raise UsageProblemError("the agent needs its chain, such as 84532:42")
+    with open_index(database) as engine, snapshot(engine) as connection:
+        return [target for target in read_targets(connection, [agent.chain_id]) if agent in target.agents]
+
+
+def _built(
+    stack: ExitStack, index: Engine, store: Store, probing: ProbeOptions, settings: WatchSettings
+) -> tuple[Watchtower, Any]:
+    """Return a watchtower with the endpoints of the index, and what exchanges results with that."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    from bilateral.watchtower.requests import Requests  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower.run import Watchtower  # noqa: PLC0415
+    from bilateral.watchtower.watching import ALL_THREADS, Shared  # noqa: PLC0415
+
+    shared = Shared(store, index, settings.chain_ids, settings.vantage)
+    shared.take_targets()
+    executor = ThreadPoolExecutor(ALL_THREADS)
+    stack.callback(executor.shutdown, wait=False, cancel_futures=True)
+    return Watchtower(store, settings, Requests(probing.settings()), executor), shared
+
+
+def _answer_monitors(invocation: Invocation, tower: Watchtower, host: str, port: int) -> None:
+    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415  # slow to import
+
+    from bilateral.watchtower.watching import Figures  # noqa: PLC0415
+
+    registry = CollectorRegistry()
+    registry.register(Figures(tower))
+    server, _ = start_http_server(port, host, registry)
+    invocation.output.note(f"metrics=http://{host}:{server.server_port}/metrics")
+
+
+def _progress(tower: Watchtower) -> str:
+    outcomes = Counter[str]()
+    for (_, outcome), number in tower.outcomes.copy().items():
+        outcomes[outcome] += number
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+    place = "" if tower.vantage.is_online else "; this place is offline, so nobody is probed"
+    return f"results: {counts or 'none yet'}; waiting: {tower.waiting}{place}"
+
+
+def _show(invocation: Invocation, store: Store) -> None:
+    """Show the state of each endpoint by agent, and the counts of agents and hosts."""
+    from bilateral.index.measurements.values import REACHABLE  # noqa: PLC0415  # slow to import
+
+    agents = store.agents()
+    rows = [
+        {"agent": str(agent), **{name: getattr(row, name) for name in _NAMES}, "alive": row.state in REACHABLE}
+        for row in store.listed()
+        for agent in agents.get(bytes(row.endpoint_id), ())
+    ]
+    rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
+    invocation.output.results(rows, _COLUMNS, none="no agent of the index lists an endpoint")
+
+    counts = []
+    for name in ("agent", "host"):
+        alive = {row[name] for row in rows if row["alive"]}
+        counts.append(f"{len(alive)} of {len({row[name] for row in rows})} {name}s")
+    invocation.output.note(f"alive now: {', on '.join(counts)}")
+
+
+_NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "probed_at", "milliseconds")
+
+
+def _time(name: str) -> Callable[[dict[str, Any]], str | None]:
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    def read(row: dict[str, Any]) -> str | None:
+        return None if row[name] is None else f"{datetime.fromtimestamp(row[name], UTC):%Y-%m-%d %H:%M}"
+
+    return read
+
+
+_COLUMNS: Final = columns(
+    *("agent", "protocol", "host"),
+    state=lambda row: row["state"] or "not measured",
+    code="code",
+    since=_time("since"),
+    probed=_time("probed_at"),
+    ms="milliseconds",
+)
+
+watchtower_publishing.add_commands(app)
+
+add_commands(app)

@@ -1,0 +1,157 @@
+"""One request and its answer, for programs that judge servers: status, headers, bounded body, time and certificate."""
+
+import re
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+from bilateral.core import errors
+from bilateral.core.text import quoted
+from bilateral.documents.http import HttpSession, Limits, Network
+
+EVENT_STREAM: Final = "text/event-stream"
+
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a CR at the end may be half of a CR LF
+
+
+@dataclass(frozen=True)
+class Event:
+    """A server-sent event."""
+
+    kind: str
+    data: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a server.
+
+    Attributes:
+        content: The bytes of the body, or the data of the event of a stream that was waited for.
+        url: The URL that answered: the last one after redirects.
+        milliseconds: The time from the look-up of the name to the headers of the answer.
+        certificate_ends: The Unix time at which the certificate of the server ends; None without TLS.
+        event: The kind of the event; None if the answer is not a stream, or ended before the event.
+        encoding: The content encoding, although none was asked for. Then no content was read.
+    """
+
+    status: int
+    headers: httpx.Headers
+    content: bytes
+    url: str
+    milliseconds: int
+    certificate_ends: int | None = None
+    event: str | None = None
+    encoding: str = ""
+
+    @property
+    def body(self) -> bytes:
+        """The content.
+
+        Raises:
+            EncodedAnswerError: It is encoded.
+        """
+        if self.encoding:
+            raise errors.EncodedAnswerError(quoted(self.encoding[:20]))
+        return self.content
+
+    @property
+    def media_type(self) -> str:
+        """The media type of the body, in lower case without parameters."""
+        return str(self.headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
+def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the answer to read
+    method: str,
+    url: str,
+    limits: Limits,
+    network: Network,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    check: Callable[[httpx.Request], None] | None = None,
+    is_last: Callable[[Event], bool] | None = None,
+    is_cut: bool = False,
+) -> Answer:
+    """Send one request, and return the answer with whatever status.
+
+    Args:
+        limits: The redirects count for GET only.
+        check: Raises an error for a request that must not be sent; it gets those after redirects, too.
+        is_last: Tells the event for which a stream is read. It is closed after that.
+        is_cut: True to read the first bytes of a larger body; otherwise it is an error.
+
+    Raises:
+        DocumentError: There is no whole answer. The class says why.
+    """
+    with (
+        HttpSession(limits, network, check) as session,
+        session.open(method, url, headers=headers, content=body) as response,
+    ):
+        encoding = response.headers.get("content-encoding", "").strip().lower().replace("identity", "")
+        ends = _certificate_ends(response)  # the connection may be closed after the body
+        content, event = b"", None
+        chunks = _bounded(() if encoding else response.iter_raw(), limits.bytes, is_cut=is_cut)
+        if is_last is not None and response.headers.get("content-type", "").lower().startswith(EVENT_STREAM):
+            event = next(filter(is_last, _events(chunks)), None)
+            content = b"" if event is None else event.data.encode()
+        else:
+            content = b"".join(chunks)
+        return Answer(
+            response.status_code,
+            response.headers,
+            content,
+            str(response.url),
+            round(1000 * session.first_byte_seconds),
+            ends,
+            None if event is None else event.kind,
+            encoding,
+        )
+
+
+def _bounded(chunks: Iterable[bytes], limit: int, *, is_cut: bool) -> Iterator[bytes]:
+    """Yield a body up to the limit."""
+    for chunk in chunks:
+        if len(chunk) > limit:
+            if not is_cut:
+                raise errors.DocumentTooLargeError(limit)
+            yield chunk[:limit]
+            return
+        limit -= len(chunk)
+        yield chunk
+
+
+def _events(chunks: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events of a stream (WHATWG HTML, 9.2.6)."""
+    kind, data = "message", list[str]()
+    for line in _lines(chunks):
+        if not line:
+            if data:
+                yield Event(kind, "\n".join(data))
+            kind, data = "message", []
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            kind = value or "message"
+        elif name == "data":
+            data.append(value)
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the whole lines of a stream. A line ends with CR LF, LF or CR."""
+    rest = bytearray()
+    for chunk in chunks:
+        rest += chunk
+        if b"\n" in chunk or b"\r" in chunk:
+            *lines, tail = _LINE_END.split(bytes(rest))
+            rest = bytearray(tail)
+            yield from (line.decode(errors="replace").removeprefix("\ufeff") for line in lines)
+
+
+def _certificate_ends(response: httpx.Response) -> int | None:
+    tls = response.extensions["network_stream"].get_extra_info("ssl_object")
+    certificate = None if tls is None else tls.getpeercert()
+    return int(ssl.cert_time_to_seconds(certificate["notAfter"])) if certificate else None

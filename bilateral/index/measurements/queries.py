@@ -1,0 +1,282 @@
+"""Which agents answer: conditions of searches, counts, and the measurements of one agent."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, func, select
+
+from bilateral.index.agents.tables import agent
+from bilateral.index.files.tables import READ_FILES, State, agent_file, file, registration_file
+from bilateral.index.log.dialects import insert_into
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.tables import chain
+from bilateral.index.log.unindexed import unindexed
+from bilateral.index.measurements.tables import (
+    endpoint_change,
+    endpoint_day,
+    endpoint_state,
+    registration_alive,
+    registration_endpoint,
+)
+from bilateral.index.measurements.values import REACHABLE, Alive, Outcome
+from bilateral.index.reading.registries import AgentKey
+
+DAY: Final = 86_400
+RECENT_SECONDS: Final = 7 * DAY
+_FRESH_SECONDS: Final = DAY
+"""The age beyond which a state is not one of now: endpoints are probed daily at the least."""
+
+_DAYS: Final = 90
+_MOST_DRIFTS: Final = 5
+_MOST_ROWS: Final = 5_000  # 90 days of five endpoints from eleven vantages
+
+_AGENT: Final = ("chain_id", "identity_registry", "agent_id")
+_STATE: Final = endpoint_state.c
+_LISTED: Final = registration_endpoint.c
+_ALIVE: Final = registration_alive.c
+_IS_LOADED: Final = unindexed(file.c.state) == State.LOADED
+_MEASURED: Final = agent_file.join(file, sa.and_(file.c.file_id == agent_file.c.file_id, _IS_LOADED)).join(
+    registration_alive, _ALIVE.content_hash == file.c.content_hash
+)
+"""Agents, and when their current files were measured."""
+
+_BY_TIME: Final = registration_alive.join(
+    file, sa.and_(file.c.content_hash == unindexed(_ALIVE.content_hash), _IS_LOADED)
+).join(agent_file, agent_file.c.file_id == unindexed(file.c.file_id))
+"""The same. SQLite begins with the measurements, and not with all agents."""
+
+
+def alive_of(row: Any, now: float | None = None) -> Alive:
+    """Return whether an agent answers, by the row of `registration_alive` of its file; None without one."""
+    now = time.time() if now is None else now
+    if row is None or row.probed_at < now - RECENT_SECONDS:
+        return Alive.UNKNOWN
+    if row.up_at is not None and row.up_at >= now - _FRESH_SECONDS:
+        return Alive.NOW
+    if row.alive_at is None:
+        return Alive.NEVER
+    return Alive.RECENTLY if row.alive_at >= now - RECENT_SECONDS else Alive.FORMERLY
+
+
+def is_alive(alive: Alive, now: float | None = None) -> sa.ColumnElement[bool]:
+    """Return the condition of `alive_of` on rows of `agent`."""
+    is_unknown = alive is Alive.UNKNOWN
+    conditions = [_is_measured(now)] if is_unknown else _is(alive, now)
+    has_row = (
+        select(sa.literal(1))
+        .select_from(_MEASURED)
+        .where(*(agent_file.c[name] == agent.c[name] for name in _AGENT))
+        .where(*conditions)
+        .correlate(agent)
+        .offset(0)  # PostgreSQL would hash the files of all agents first; with this it looks each agent up
+        .exists()
+    )
+    return ~has_row if is_unknown else has_row
+
+
+def _is_measured(now: float | None) -> sa.ColumnElement[bool]:
+    return _ALIVE.probed_at >= int(time.time() if now is None else now) - RECENT_SECONDS
+
+
+def _is(alive: Alive, now: float | None = None) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on `registration_alive` of a state but `unknown`."""
+    seconds = int(time.time() if now is None else now)
+    recent, fresh = seconds - RECENT_SECONDS, seconds - _FRESH_SECONDS
+    conditions: dict[Alive, list[sa.ColumnElement[bool]]] = {
+        Alive.NOW: [_ALIVE.up_at >= fresh],
+        Alive.RECENTLY: [_ALIVE.alive_at >= recent, sa.or_(_ALIVE.up_at.is_(None), _ALIVE.up_at < fresh)],
+        Alive.FORMERLY: [_ALIVE.alive_at < recent],
+        Alive.NEVER: [_ALIVE.alive_at.is_(None)],
+    }
+    return [*conditions[alive], _is_measured(now)]
+
+
+AGENTS_ALIVE: Final = (
+    select(
+        *(agent_file.c[name] for name in _AGENT),
+        _LISTED.host,
+        *(_ALIVE[name] for name in ("up_at", "alive_at", "probed_at")),
+    )
+    .select_from(_MEASURED.join(registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
+    .where(*(agent_file.c[name].in_(sa.bindparam(name, expanding=True)) for name in _AGENT))
+)
+"""When agents answered, once for each of their endpoints, by lists of the parts of their keys."""
+
+
+def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[int, str, int]] | None:
+    """Return the agents in a state but `unknown`; None if they are many."""
+    files = connection.execute(select(_ALIVE.probed_at).where(*_is(alive)).limit(most + 1)).all()
+    if len(files) > most:
+        return None
+    keys = select(*(agent_file.c[name] for name in _AGENT)).select_from(_BY_TIME).where(*_is(alive))
+    rows = connection.execute(keys.limit(most + 1)).all()
+    return None if len(rows) > most else [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+
+
+def renew_alive(connection: Connection, endpoints: Collection[bytes]) -> None:
+    """Bring `registration_alive` up to date for the files that list some endpoints."""
+    is_counted, is_up = _STATE.state.in_(sorted({*REACHABLE, Outcome.DOWN})), _STATE.state.in_(sorted(REACHABLE))
+    is_of_chain = _STATE.chain_id.in_(select(chain.c.chain_id))  # the key begins with it
+    state = sa.and_(is_of_chain, _STATE.endpoint_id == _LISTED.endpoint_id)
+    listing, every = registration_endpoint.alias("listing").c, func.max
+    for part in in_parts(sorted(endpoints)):
+        measured = (
+            select(_LISTED.content_hash, every(sa.case((is_up, _STATE.alive_at))), every(_STATE.alive_at))
+            .add_columns(every(_STATE.probed_at))
+            .select_from(registration_endpoint.join(endpoint_state, state))
+            .where(_LISTED.content_hash.in_(select(listing.content_hash).where(listing.endpoint_id.in_(part))))
+            .where(is_counted, _STATE.probed_at.is_not(None))
+            .group_by(_LISTED.content_hash)
+            .order_by(_LISTED.content_hash)  # in one order, so that two transactions do not wait for each other
+        )
+        statement = insert_into(connection, registration_alive).from_select(registration_alive.c.keys(), measured)
+        values = {name: statement.excluded[name] for name in ("up_at", "alive_at", "probed_at")}
+        connection.execute(statement.on_conflict_do_update(index_elements=["content_hash"], set_=values))
+
+
+@dataclass(frozen=True, slots=True)
+class AliveCount:
+    """The agents that answer now.
+
+    Attributes:
+        of: All agents.
+        hosts: The hosts of their endpoints that answer: one operator may have thousands of agents.
+        measured_at: The Unix time of the newest probe.
+    """
+
+    agents: int
+    of: int
+    hosts: int
+    measured_at: int
+
+
+def count_alive(connection: Connection, now: float | None = None) -> AliveCount | None:
+    """Return how many agents answer now; None if no watchtower writes into the index."""
+    newest = connection.execute(select(func.max(_ALIVE.probed_at))).scalar_one()
+    if newest is None:
+        return None
+    is_listed = _LISTED.content_hash == unindexed(_ALIVE.content_hash)
+    endpoints = registration_alive.join(registration_endpoint, is_listed)
+    is_of_chain = _STATE.chain_id.in_(select(chain.c.chain_id))  # the key begins with it
+    state = sa.and_(is_of_chain, _STATE.endpoint_id == _LISTED.endpoint_id, _STATE.state.in_(sorted(REACHABLE)))
+    agents = select(func.count()).select_from(_BY_TIME).where(*_is(Alive.NOW, now))
+    hosts = select(func.count(_LISTED.host.distinct())).select_from(endpoints.join(endpoint_state, state))
+    every = select(func.count()).select_from(agent)
+    queries = (agents, every, hosts.where(*_is(Alive.NOW, now)))
+    count, of, number = (connection.execute(query).scalar_one() for query in queries)
+    return AliveCount(count, of, number, newest)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredDay:
+    """What was measured of an endpoint on one UTC day, from all vantages.
+
+    Attributes:
+        day: Days since 1970.
+        measured: The probes that say something about the endpoint.
+        reachable: Those of them that it answered.
+        scheduled: The probes that were due.
+        median_ms: The median time to the first byte, from the vantage with the longest one.
+    """
+
+    day: int
+    measured: int
+    reachable: int
+    scheduled: int
+    median_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredChange:
+    """A change of what an endpoint says. Both values may hold words of strangers."""
+
+    at: int
+    kind: str
+    old: Any
+    new: Any
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredEndpoint:
+    """An endpoint of an agent's current registration file, with its measurements. The URL is the word of a stranger.
+
+    Attributes:
+        is_probed: False if the file asks not to probe it.
+        state: `up`, `gated`, `degraded`, `down`, `unknown` or `unfit`; None if it was never measured.
+        code: The reason of the state.
+        since: The Unix time from which it has this state.
+        probed_at: The Unix time of the last probe that counts.
+        alive_at: The Unix time at which it last answered.
+        milliseconds: The time to the first byte of the last answer.
+        vantages: The places from which it is measured.
+        days: The days with measurements among the last 90, the oldest first.
+        changes: The last changes of what it says, the newest first.
+    """
+
+    protocol: str
+    url: str
+    host: str
+    is_probed: bool
+    state: str | None = None
+    code: str | None = None
+    since: int | None = None
+    probed_at: int | None = None
+    alive_at: int | None = None
+    milliseconds: int | None = None
+    vantages: tuple[str, ...] = ()
+    days: tuple[MeasuredDay, ...] = ()
+    changes: tuple[MeasuredChange, ...] = ()
+
+
+def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoint, ...]:
+    """Return the endpoints of an agent's current file, in its order."""
+    files = READ_FILES.join(registration_endpoint, _LISTED.content_hash == registration_file.c.content_hash)
+    query = select(*_LISTED).select_from(files).where(*key.of(agent_file.c)).order_by(_LISTED.position)
+    listed = {bytes(row.endpoint_id): row for row in connection.execute(query)}
+
+    def rows_of(table: sa.Table, *conditions: sa.ColumnElement[bool], order: Any, limit: int) -> dict[bytes, list[Any]]:
+        rows: dict[bytes, list[Any]] = defaultdict(list)
+        of_agent = (table.c.chain_id == key.chain_id, table.c.endpoint_id.in_(list(listed)))
+        for row in connection.execute(select(table).where(*of_agent, *conditions).order_by(order).limit(limit)):
+            rows[bytes(row.endpoint_id)].append(row)
+        return rows
+
+    states = rows_of(endpoint_state, order=_STATE.vantage, limit=_MOST_ROWS)
+    first_day, day, change = int(time.time()) // DAY - _DAYS, endpoint_day.c, endpoint_change.c
+    days = rows_of(endpoint_day, day.day > first_day, order=day.day, limit=_MOST_ROWS)
+    drifts = rows_of(endpoint_change, change.kind != "state", order=change.change_id.desc(), limit=_MOST_DRIFTS)
+    return tuple(_endpoint(row, states[name], days[name], drifts[name]) for name, row in listed.items())
+
+
+def _endpoint(listed: Any, states: list[Any], days: list[Any], drifts: list[Any]) -> MeasuredEndpoint:
+    place = {name: getattr(listed, name) for name in ("protocol", "url", "host", "is_probed")}
+    if not states:
+        return MeasuredEndpoint(**place)
+    best = max(states, key=lambda row: (row.state in REACHABLE, row.probed_at or 0))  # one good vantage suffices
+    names = ("state", "code", "since", "probed_at", "alive_at", "milliseconds")
+    return MeasuredEndpoint(
+        **place,
+        **{name: getattr(best, name) for name in names},
+        vantages=tuple(row.vantage for row in states),
+        days=tuple(_day(number, list(rows)) for number, rows in groupby(days, attrgetter("day"))),
+        changes=tuple(MeasuredChange(row.at, row.kind, _value(row.old), _value(row.new), row.code) for row in drifts),
+    )
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _day(number: int, rows: Sequence[Any]) -> MeasuredDay:
+    reachable = sum(getattr(row, outcome) for row in rows for outcome in REACHABLE)
+    medians = [row.median_ms for row in rows if row.median_ms is not None]
+    measured, scheduled = reachable + sum(row.down for row in rows), sum(row.scheduled for row in rows)
+    return MeasuredDay(number, measured, reachable, scheduled, max(medians, default=None))

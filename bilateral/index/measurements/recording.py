@@ -1,0 +1,202 @@
+"""Recording of what a watchtower measured, for the readers of the index and for the change feed."""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Connection, Engine, Table, func, select, update
+
+from bilateral.index.changes.projection import Note, add_notes
+from bilateral.index.changes.tables import ChangeKind
+from bilateral.index.files.tables import READ_FILES, agent_file, registration_file
+from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.index.log.lists import in_parts
+from bilateral.index.log.locks import hold_cursors, number_observations
+from bilateral.index.log.tables import chain
+from bilateral.index.measurements.queries import renew_alive
+from bilateral.index.measurements.tables import (
+    NO_ENDPOINT,
+    PROBED,
+    endpoint_change,
+    endpoint_day,
+    endpoint_state,
+    registration_endpoint,
+)
+from bilateral.index.measurements.values import REACHABLE, Change, Current, Day, Outcome
+
+_Chains: TypeAlias = Mapping[bytes, Sequence[int]]
+_Listed: TypeAlias = tuple[int, Change]
+"""A change, with a chain whose agents list the endpoint."""
+
+_MARKED_EVERY: Final = 3_600
+"""Seconds between two rows that say that a watchtower still measures."""
+
+_STALE_SECONDS: Final = 2 * 86_400
+"""The age of a state after which it is unknown while others are measured. Endpoints are probed daily at the least."""
+
+_MOST_AGENTS: Final = 1_000
+"""The agents of one endpoint that learn of its change. Any number of files may list it."""
+
+
+def record(
+    engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[Current] = (), days: Iterable[Day] = ()
+) -> None:
+    """Store measurements for the chains whose agents list the endpoints. What is stored already changes nothing.
+
+    Args:
+        changes: Confirmed changes, in the order in which they happened.
+        currents: The present states of the endpoints that were probed since the last call.
+        days: The days of endpoints as they are now, complete or not.
+    """
+    changes, currents, days = list(changes), list(currents), list(days)
+    with engine.begin() as connection:
+        chains = _chains_of(connection, {*_ids(changes), *_ids(currents), *_ids(days)})
+        _store_days(connection, chains, days)
+        listed = [(chain_id, change) for change in changes for chain_id in chains[change.endpoint_id]]
+        told = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
+        states = _store_states(connection, chains, currents)
+        first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in told]
+        marks = [*_marks(connection, chains, currents)]
+        renew_alive(connection, {*_ids(currents), *_ids(change for _, change in marks)})
+        _store_changes(connection, [*first, *listed, *marks])
+
+
+def _ids(entries: Iterable[Change | Current | Day]) -> set[bytes]:
+    return {entry.endpoint_id for entry in entries}
+
+
+def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
+    """Return the chains whose agents list each endpoint now."""
+    listed, chains = registration_endpoint.c, defaultdict[bytes, list[int]](list)
+    query = (
+        select(listed.endpoint_id, agent_file.c.chain_id)
+        .select_from(READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash))
+        .distinct()
+    )
+    for part in in_parts(sorted(endpoints)):
+        for key, chain_id in connection.execute(query.where(listed.endpoint_id.in_(part))):
+            chains[bytes(key)].append(chain_id)
+    return chains
+
+
+def _store_days(connection: Connection, chains: _Chains, days: Sequence[Day]) -> None:
+    rows = [
+        {
+            **{name: value for name, value in vars(day).items() if name != "counts"},
+            **{outcome.value: day.counts.get(outcome, 0) for outcome in Outcome},
+            "chain_id": chain_id,
+        }
+        for day in days
+        for chain_id in chains[day.endpoint_id]
+    ]
+    _upsert(connection, endpoint_day, rows)
+
+
+def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
+    """Store present states, and return as changes those of endpoints that had none, or a stale one."""
+    table = endpoint_state.c
+    stored, measured = set(), set()
+    for part in in_parts(sorted({current.endpoint_id for current in currents})):
+        query = select(table.chain_id, table.endpoint_id, table.state).where(table.endpoint_id.in_(part))
+        for chain_id, key, state in connection.execute(query):
+            stored.add((chain_id, bytes(key)))
+            if state is not None:
+                measured.add((chain_id, bytes(key)))
+    rows: list[dict[str, Any]] = []
+    first: list[_Listed] = []
+    for current in currents:
+        alive_at = current.probed_at if current.state in REACHABLE else None
+        for chain_id in chains[current.endpoint_id]:
+            rows.append({**vars(current), "chain_id": chain_id, "alive_at": alive_at})
+            if current.state is not None and (chain_id, current.endpoint_id) not in measured:
+                is_new = (chain_id, current.endpoint_id) not in stored
+                at = (current.since if is_new else current.probed_at) or current.probed_at or 0
+                first.append((chain_id, Change(current.endpoint_id, at, "state", None, current.state, current.code)))
+    _upsert(connection, endpoint_state, rows, retained="alive_at")
+    return first
+
+
+def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]], *, retained: str | None = None) -> None:
+    """Insert or replace rows. Of one column NULL does not replace another value."""
+    if not rows:
+        return
+    key = [column.name for column in table.primary_key]
+    statement = insert_into(connection, table)
+    values = {name: statement.excluded[name] for name in rows[0] if name not in key}
+    if retained is not None:
+        values[retained] = func.coalesce(statement.excluded[retained], table.c[retained])
+    # In one order, so that two transactions do not wait for each other in a circle.
+    rows.sort(key=lambda row: tuple(row[name] for name in key))
+    connection.execute(statement.on_conflict_do_update(index_elements=key, set_=values), rows)
+
+
+def _marks(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> Iterator[_Listed]:
+    """Yield once an hour what says that a watchtower still measures, and the states that it could not renew."""
+    newest: dict[int, int] = {}
+    for current in currents:
+        for chain_id in chains[current.endpoint_id]:
+            newest[chain_id] = max(current.probed_at or 0, newest.get(chain_id, 0))
+    marks, state = endpoint_change.c, endpoint_state.c
+    for chain_id, at in newest.items():
+        last = select(func.max(marks.at)).where(marks.chain_id == chain_id, marks.endpoint_id == NO_ENDPOINT)
+        if (connection.execute(last).scalar_one() or 0) > at - _MARKED_EVERY:
+            continue
+        yield chain_id, Change(NO_ENDPOINT, at, PROBED, None, None)
+        of_chain = state.chain_id == chain_id
+        is_stale = func.max(func.coalesce(state.probed_at, 0)) < at - _STALE_SECONDS
+        stale = select(state.endpoint_id).where(of_chain).group_by(state.endpoint_id)
+        for key in connection.execute(stale.having(is_stale, func.max(state.state).is_not(None))).scalars().all():
+            of_endpoint = of_chain & (state.endpoint_id == key)
+            connection.execute(update(endpoint_state).where(of_endpoint).values(state=None, code="stale"))
+            yield chain_id, Change(bytes(key), at, "state", None, Outcome.UNKNOWN, "stale")
+
+
+def _store_changes(connection: Connection, listed: Sequence[_Listed]) -> None:
+    """Store changes at the blocks that the index has reached, and tell the feed those that are new."""
+    if not listed:
+        return
+    number_observations(connection)
+    hold_cursors(connection)
+    blocks: dict[int, int] = dict(map(tuple, connection.execute(select(chain.c.chain_id, chain.c.block_number))))
+    previous = connection.execute(select(func.coalesce(func.max(endpoint_change.c.change_id), 0))).scalar_one()
+    rows = [
+        {**vars(change), **_json(change), "chain_id": chain_id, "seen_block": blocks[chain_id]}
+        for chain_id, change in listed
+    ]
+    insert_new(connection, endpoint_change, rows)
+    _add_to_feed(connection, previous)
+
+
+def _json(change: Change) -> dict[str, str | None]:
+    values = {"old": change.old, "new": change.new}
+    return {name: None if value is None else json.dumps(value, sort_keys=True) for name, value in values.items()}
+
+
+def _text(value: str | None) -> str | None:
+    """Return a stored value as the feed shows it: a text without its quotation marks, other JSON as it is."""
+    return value if value is None or value[:1] != '"' else str(json.loads(value))
+
+
+def _add_to_feed(connection: Connection, previous: int) -> None:
+    """Add changes from one value to another to the feed: one for each agent that lists the endpoint."""
+    change, listed, current = endpoint_change.c, registration_endpoint.c, agent_file.c
+    is_new = (change.change_id > previous) & change.old.is_not(None)
+    tables = READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash)
+    notes: dict[tuple[int, int], list[Note]] = defaultdict(list)
+    for row in connection.execute(select(endpoint_change).where(is_new).order_by(change.change_id)).all():
+        agents = (
+            select(current.identity_registry, current.agent_id, listed.protocol, listed.url)
+            .select_from(tables)
+            .where(current.chain_id == row.chain_id, listed.endpoint_id == row.endpoint_id)
+            .order_by(current.identity_registry, current.agent_id)
+            .limit(_MOST_AGENTS)
+        )
+        values = {"old": _text(row.old), "new": _text(row.new)}
+        details = {"change": row.kind, **values, "code": row.code, "at": row.at}
+        notes[row.chain_id, row.seen_block] += [
+            Note(ChangeKind.ENDPOINT, registry, int(agent_id), None, {"protocol": protocol, "url": url, **details})
+            for registry, agent_id, protocol, url in connection.execute(agents)
+        ]
+    for (chain_id, block), of_chain in sorted(notes.items()):
+        add_notes(connection, chain_id, block, of_chain)

@@ -1,0 +1,144 @@
+"""The endpoints that watchtowers probe: those that registration files list."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, Engine, exists, func, select
+
+from bilateral.core.errors import UnsupportedUriError
+from bilateral.core.identifiers import AgentId
+from bilateral.documents import RegistrationFile
+from bilateral.documents.http import host_of
+from bilateral.index.files.reading import Reader, ReadRows, read_content
+from bilateral.index.files.tables import (
+    READ_FILES,
+    Kind,
+    agent_file,
+    file_content,
+    registration_file,
+    registration_service,
+)
+from bilateral.index.log.dialects import insert_new
+from bilateral.index.measurements.tables import registration_alive, registration_endpoint
+from bilateral.index.measurements.values import Protocol, Target, endpoint_id
+
+MOST_ENDPOINTS: Final = 5
+"""The endpoints of one registration file that are probed. A file may list any number, also of other people's."""
+
+_SELLING: Final = frozenset({"api", "rest", "http", "https"})
+"""The names of services that are probed as x402 sellers if the file says that the agent takes x402 payments."""
+
+_METHODS: Final = frozenset({"GET", "POST"})
+"""The methods that a probe uses if a listing declares them. Others may change something."""
+
+_PROTOCOLS: Final = {protocol.value: protocol for protocol in Protocol}
+_PORTS: Final = {"http": 80, "https": 443}
+_AT_ONCE: Final = 100
+"""Files of one transaction. Each has up to a megabyte."""
+
+
+def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Target]:
+    """Return the endpoints in the current files of the agents of chains, by protocol and URL.
+
+    Endpoints that a file asks not to probe are left out for its agents.
+    """
+    listed, current = registration_endpoint.c, agent_file.c
+    query = (
+        select(*current["chain_id", "agent_id"], *listed, registration_file.c.active)
+        .select_from(READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash))
+        .where(current.chain_id.in_(list(chain_ids)), listed.is_probed)
+        .order_by(current.chain_id, current.identity_registry, current.agent_id, listed.position)
+    )
+    targets: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in connection.execute(query):
+        place = {"host": row.host, "agents": {}, "is_paid": False, "method": None, "is_active": False}
+        target = targets.setdefault((row.protocol, row.url), place)
+        target["agents"][AgentId(int(row.agent_id), row.chain_id)] = None
+        target["is_paid"] |= row.is_paid
+        target["method"] = target["method"] or row.method
+        target["is_active"] |= row.active is not False
+    return [
+        Target(Protocol(protocol), url, **{**target, "agents": tuple(target["agents"])})
+        for (protocol, url), target in sorted(targets.items())
+    ]
+
+
+def normalized(endpoint: str) -> tuple[str, str] | None:
+    """Return the normalized form of an http or https URL, and its host with a port that is not the scheme's.
+
+    None for other endpoints, and for URLs with a user: nobody meant to publish these.
+    """
+    try:
+        parts = urlsplit(endpoint.strip())
+        name, port = host_of(endpoint.strip().lower())
+    except (UnsupportedUriError, ValueError):
+        return None
+    if "@" in parts.netloc:
+        return None
+    host = f"[{name}]" if ":" in name else name
+    host = host if port == _PORTS[parts.scheme] else f"{host}:{port}"
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{host}{parts.path or '/'}{query}", host
+
+
+def _protocol_of(name: str, *, is_paid: bool) -> Protocol | None:
+    """Return the protocol of a service by its name; None if nobody can say how to probe it."""
+    if name.lower() in _SELLING:
+        return Protocol.X402 if is_paid else None
+    return _PROTOCOLS.get(name.lower())
+
+
+class EndpointReader(Reader):
+    """Stores the endpoints of registration files."""
+
+    tables = (registration_endpoint, registration_alive)
+
+    def read(self, content_hash: bytes, rows: ReadRows, file: RegistrationFile) -> ReadRows:
+        """See `Reader.read`."""
+        services, is_paid = file.all_services, bool(file.x402_support)
+        found: dict[bytes, dict[str, Any]] = {}
+        for service in rows[registration_service]:
+            protocol, place = _protocol_of(service["name"], is_paid=is_paid), normalized(service["endpoint"] or "")
+            if protocol is None or place is None:
+                continue
+            extra: Mapping[str, Any] = services[service["position"]].model_extra or {}
+            method, (url, host) = str(extra.get("method")).upper(), place
+            row = {
+                "content_hash": content_hash,
+                "position": service["position"],
+                "endpoint_id": endpoint_id(protocol, url),
+                "protocol": protocol.value,
+                "url": url,
+                "host": host,
+                "is_paid": is_paid or protocol is Protocol.X402,
+                "is_probed": extra.get("probe") is not False,
+                "method": method if method in _METHODS else None,
+            }
+            found.setdefault(row["endpoint_id"], row)
+        return {registration_endpoint: list(found.values())[:MOST_ENDPOINTS]}
+
+    def catch_up(self, engine: Engine, stop: threading.Event) -> int:
+        """Read the files that were stored before this table existed."""
+        content, service, listed = file_content.c, registration_service.c, registration_endpoint.c
+        is_probeable = exists().where(
+            service.content_hash == content.content_hash,
+            func.lower(service.name).in_((*_PROTOCOLS, *_SELLING)),
+            service.endpoint.ilike("http%"),
+        )
+        is_unread = ~exists().where(listed.content_hash == content.content_hash)
+        query = select(content.content_hash, content.content).where(is_probeable, is_unread)
+        last, count = b"", 0
+        while not stop.is_set():
+            with engine.begin() as connection:  # the lock makes the deletion of a content wait
+                part = query.where(content.content_hash > last).order_by(content.content_hash).limit(_AT_ONCE)
+                rows = [(bytes(key), bytes(data)) for key, data in connection.execute(part.with_for_update())]
+                for content_hash, data in rows:
+                    read = read_content(Kind.REGISTRATION, content_hash, data, [self])
+                    insert_new(connection, registration_endpoint, read[registration_endpoint])
+                    count += bool(read[registration_endpoint])
+            if not rows:
+                break
+            last = rows[-1][0]
+        return count

@@ -1,0 +1,214 @@
+"""Paid probes: buy from sellers to see whether they deliver, within a budget that nothing exceeds.
+
+The money is reserved in the ledger before a payment is signed, and stays reserved whatever becomes of it. A payment is
+signed for the very terms that were checked, and sent once.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+from operator import itemgetter
+from typing import Any, Final
+
+import sqlalchemy as sa
+from eth_abi.exceptions import EncodingError
+from eth_account.messages import encode_typed_data
+from sqlalchemy import Engine, select
+from x402 import x402ClientSync
+from x402.http import x402HTTPClientSync
+from x402.mechanisms.evm.exact import register_exact_evm_client
+from x402.mechanisms.evm.signers import EthAccountSigner
+from x402.schemas import PaymentRequired
+
+from bilateral.client import TransactionSigner
+from bilateral.core.errors import DocumentError
+from bilateral.core.identifiers import AgentId
+from bilateral.documents.exchanges import Answer, exchange
+from bilateral.documents.http import Limits, Network
+from bilateral.index.measurements.values import Protocol, Target
+from bilateral.watchtower.totals import DAY
+from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
+
+MICROS: Final = 6
+
+_LATE_MILLISECONDS: Final = 30_000
+_LIMITS: Final = Limits(bytes=1024 * 1024, seconds=120.0, redirects=0)
+_METHOD: Final = "eip3009"
+
+_purchase: Final = sa.Table(
+    "purchase",
+    sa.MetaData(),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("week", sa.Integer, nullable=False),
+    sa.Column("agent", sa.Text, nullable=False),
+    sa.Column("endpoint_id", sa.LargeBinary(32), nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("micros", sa.BigInteger, nullable=False),  # of a dollar
+    sa.Column("outcome", sa.String(16)),  # None until the answer, or for ever after a crash
+)
+
+
+class Purchase(StrEnum):
+    """The outcomes of a paid probe. Nothing was paid for the first ones."""
+
+    NO_OFFER = "no_offer"
+    UNKNOWN_TOKEN = "unknown_token"  # noqa: S105
+    TOO_EXPENSIVE = "too_expensive"
+    PRICE_RAISED = "price_raised"
+    DECLINED = "declined"
+    BOUGHT_BEFORE = "bought_before"
+    OVER_BUDGET = "over_budget"
+    DELIVERED = "delivered"
+    LATE = "late"
+    WRONG_TYPE = "wrong_type"
+    NOT_DELIVERED = "not_delivered"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of paid probes.
+
+    Attributes:
+        tokens: The tokens that are worth a dollar, with their decimals, by network (CAIP-2) and address in lower case.
+        micros_of_call: The most to pay at once, in millionths of a dollar.
+        micros_of_day: The most to pay on one UTC day.
+    """
+
+    tokens: Mapping[tuple[str, str], int]
+    micros_of_call: int = 50_000
+    micros_of_day: int = 5_000_000
+
+
+@dataclass(frozen=True)
+class _TypedDataSigner:
+    """Signs typed data, as the SDK asks for it, by a key that signs messages."""
+
+    signer: TransactionSigner
+
+    @property
+    def address(self) -> str:
+        return self.signer.address
+
+    def sign_typed_data(self, **message: Any) -> Any:
+        return self.signer.sign_message(encode_typed_data(**message))
+
+
+@dataclass(frozen=True)
+class Buyer:
+    """Buys from sellers.
+
+    Args:
+        engine: The database of the ledger.
+        signer: The key that pays. It should hold little more than the budget of some days.
+        declines: Tells whether a check declines to pay an agent on some terms.
+    """
+
+    engine: Engine
+    signer: TransactionSigner
+    budget: Budget
+    declines: Callable[[AgentId, Mapping[str, Any]], bool]
+    network: Network = field(default_factory=Network)
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        """Create the ledger if it is missing."""
+        _purchase.metadata.create_all(self.engine)
+
+    def buy(self, target: Target, facts: Mapping[str, Any]) -> Purchase:
+        """Buy from a seller, once a week, and once more if it did not deliver.
+
+        Args:
+            facts: The facts of its last probe without a payment, whose price is the most that is paid.
+        """
+        agent = min(target.agents, key=str, default=None)
+        if agent is None or target.protocol is not Protocol.X402:
+            return Purchase.NO_OFFER
+        method = facts.get("method") or target.method or "GET"
+        price = self._ask(target, method, {})
+        header = None if price is None else price.headers.get(PAYMENT_REQUIRED)
+        offer = read_offer(header, b"")
+        chosen = self._chosen(offer, facts)
+        if isinstance(chosen, Purchase):
+            return chosen
+        micros, option = chosen
+        if any(self.declines(listing, option) for listing in target.agents):
+            return Purchase.DECLINED
+        number = self._reserve(target, str(agent), micros)
+        if isinstance(number, Purchase):
+            return number
+        try:
+            payment = self._signed({**(offer.message or {}), "accepts": [option]})
+            outcome = _judged(self._ask(target, method, payment), offer.message or {})
+        except (ValueError, TypeError, EncodingError):  # of the SDK, for terms that it cannot sign
+            outcome = Purchase.NO_OFFER
+        with self.engine.begin() as connection:
+            of_number = _purchase.c.number == number
+            connection.execute(sa.update(_purchase).where(of_number).values(outcome=str(outcome)))
+        return outcome
+
+    def _chosen(self, offer: Offer, facts: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | Purchase:
+        """Return the cheapest option of an offer, with its price in millionths of a dollar, or why there is none."""
+        priced = [(micros, option) for option in offer.whole_options if (micros := self._micros(option)) is not None]
+        if not priced:
+            return Purchase.UNKNOWN_TOKEN if offer.whole_options else Purchase.NO_OFFER
+        micros, option = min(priced, key=itemgetter(0))
+        if micros > self.budget.micros_of_call:
+            return Purchase.TOO_EXPENSIVE
+        listed = (facts.get("price") or {}).get(f"{option['scheme']} {option['network']} {option['asset']}")
+        is_raised = listed is None or int(option["amount"]) > int(listed)
+        return Purchase.PRICE_RAISED if is_raised else (micros, option)
+
+    def _micros(self, option: Mapping[str, Any]) -> int | None:
+        """Return the price in millionths of a dollar, rounded up; None for other tokens and kinds of payments."""
+        decimals = self.budget.tokens.get((option["network"], option["asset"].lower()))
+        extra = option.get("extra")
+        method = extra.get("assetTransferMethod", _METHOD) if isinstance(extra, dict) else None
+        if decimals is None or option["scheme"] != "exact" or method != _METHOD:
+            return None
+        return -(-int(option["amount"]) * 10**MICROS // int(10**decimals))
+
+    def _reserve(self, target: Target, agent: str, micros: int) -> int | Purchase:
+        """Put the money aside for ever, if the budget has it and the seller was not tried in this week."""
+        now = int(self.clock())
+        week, columns = now // (7 * DAY), _purchase.c
+        with self.engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.text("LOCK TABLE purchase IN EXCLUSIVE MODE"))
+            query = select(columns.outcome).where(columns.week == week, columns.agent == agent)
+            before = connection.execute(query).scalars().all()
+            if before and before != [Purchase.NOT_DELIVERED]:
+                return Purchase.BOUGHT_BEFORE
+            today = columns.at >= now // DAY * DAY
+            spent = connection.execute(select(sa.func.coalesce(sa.func.sum(columns.micros), 0)).where(today))
+            if int(spent.scalar_one()) + micros > self.budget.micros_of_day:
+                return Purchase.OVER_BUDGET
+            values = {"week": week, "agent": agent, "endpoint_id": target.endpoint_id, "at": now, "micros": micros}
+            number = connection.execute(sa.insert(_purchase).values(values).returning(columns.number)).scalar_one()
+        return int(number)
+
+    def _signed(self, message: Mapping[str, Any]) -> dict[str, str]:
+        account: Any = _TypedDataSigner(self.signer)  # the SDK asks for a LocalAccount, and uses these two parts
+        client = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(account))
+        sdk = x402HTTPClientSync(client)
+        payment = sdk.create_payment_payload(PaymentRequired.model_validate(message))
+        return dict(sdk.encode_payment_signature_header(payment))
+
+    def _ask(self, target: Target, method: str, headers: Mapping[str, str]) -> Answer | None:
+        body = b"{}" if method == "POST" else None
+        kind = {"Content-Type": "application/json"} if body else {}
+        try:
+            return exchange(method, target.url, _LIMITS, self.network, headers={**kind, **headers}, body=body)
+        except DocumentError:
+            return None
+
+
+def _judged(answer: Answer | None, message: Mapping[str, Any]) -> Purchase:
+    if answer is None or answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+        return Purchase.NOT_DELIVERED
+    resource = message.get("resource")
+    declared = resource.get("mimeType") if isinstance(resource, dict) else None
+    if isinstance(declared, str) and declared and declared.lower() != answer.media_type:
+        return Purchase.WRONG_TYPE
+    return Purchase.LATE if answer.milliseconds > _LATE_MILLISECONDS else Purchase.DELIVERED

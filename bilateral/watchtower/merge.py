@@ -1,0 +1,119 @@
+"""The exchange of measurements between vantages: files of hours and changes, signed as webhooks are (RFC 9421).
+
+The first line of a file holds the headers that are signed, the others the content, so that a server can answer with
+both. Ids of endpoints are hashes, and so the same for all.
+"""
+
+import json
+from typing import Any, Final
+
+import httpx
+from http_message_signatures import HTTPMessageSigner, HTTPMessageVerifier, MappingKeyResolver, algorithms
+from http_message_signatures.exceptions import HTTPMessageSignaturesException
+from joserfc.jwk import OKPKey
+from sqlalchemy import select
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.index.log.dialects import insert_into, insert_new
+from bilateral.index.measurements.values import Outcome
+from bilateral.watchtower.periods import Period
+from bilateral.watchtower.store import Store
+from bilateral.watchtower.tables import change, endpoint, hour
+from bilateral.watchtower.totals import packed
+
+TAG: Final = "bilateral-vantage"
+"""The tag of the signatures, so that no other signature by the same key passes for one."""
+
+_COVERED: Final = ("content-type", "vantage")
+_SIGNED: Final = ("Content-Type", "Vantage", "Content-Digest", "Signature-Input", "Signature")
+_HOUR: Final = ("start", "scheduled", "answered", "counts", "histogram")
+_CHANGE: Final = ("at", "kind", "old", "new", "code")
+
+
+def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> bytes:
+    """Return what a vantage measured in a period, as a signed file."""
+    hours = [totals for totals in store.hours(period.first, period.end) if totals.vantage == vantage]
+    changes = [
+        entry
+        for name, entry in store.changes(0, period.end)
+        if name == vantage and (entry.kind == "state" or entry.at >= period.first)
+    ]
+    lines = [
+        {"endpoint": entry.endpoint_id.hex(), **{name: getattr(entry, name) for name in names}}
+        for entries, names in ((hours, _HOUR), (changes, _CHANGE))
+        for entry in entries
+    ]
+    content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+    request, key_id, private = _message(vantage, content), key.thumbprint(), key.private_key
+    keys = MappingKeyResolver(public_keys={}, private_keys={key_id: private})  # type: ignore[dict-item]
+    signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519, key_resolver=keys)
+    signer.sign(request, key_id=key_id, label="vantage", tag=TAG, covered_component_ids=_COVERED, body=content)
+    return json.dumps({name: request.headers[name] for name in _SIGNED}).encode() + b"\n" + content
+
+
+def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
+    """Add what another vantage measured. The order and the repetition of files change nothing.
+
+    Args:
+        file: The signed file.
+        vantage: The name of the vantage that the file must be of.
+        key: The public key of that vantage.
+
+    Returns:
+        The number of its hours that are of endpoints which are listed here, too.
+
+    Raises:
+        InvalidArgumentError: The file has no valid signature of the vantage, or is malformed.
+    """
+    headers, _, content = file.partition(b"\n")
+    try:
+        signed = {str(name): str(value) for name, value in json.loads(headers).items()}
+        request = _message(vantage, content, signed)
+        keys = MappingKeyResolver(public_keys={key.thumbprint(): key.public_key}, private_keys={})  # type: ignore[dict-item]
+        verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=keys)
+        verifier.verify(request, max_age=None, expect_tag=TAG, require_components=_COVERED, body=content)
+        if request.headers["Vantage"] != vantage:
+            raise InvalidArgumentError(f"the file is of the vantage {request.headers['Vantage']!r}, not {vantage!r}")
+    except (HTTPMessageSignaturesException, ValueError, AttributeError) as problem:
+        raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}: {problem}") from None
+    try:
+        return _add(store, vantage, [json.loads(line) for line in content.splitlines()])
+    except (ValueError, KeyError, TypeError) as problem:
+        raise InvalidArgumentError(f"the file of the vantage {vantage!r} is malformed: {problem!r}") from None
+
+
+def _message(vantage: str, content: bytes, headers: dict[str, str] | None = None) -> httpx.Request:
+    headers = headers or {"Content-Type": "application/x-ndjson", "Vantage": vantage}
+    return httpx.Request("POST", "https://watchtower.invalid/", headers=headers, content=content)
+
+
+def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
+    with store.engine.begin() as connection:
+        numbers = {bytes(row.endpoint_id).hex(): row.number for row in connection.execute(select(endpoint))}
+        listed = [line | {"endpoint": numbers[line["endpoint"]]} for line in lines if line["endpoint"] in numbers]
+        hours = [_hour(vantage, line) for line in listed if "start" in line]
+        if hours:
+            statement = insert_into(connection, hour)
+            columns = statement.excluded
+            values = {name: columns[name] for name in hours[0] if name not in _KEY}
+            # Of two files the later one has more of the last hour.
+            is_later = columns.scheduled > hour.c.scheduled
+            connection.execute(statement.on_conflict_do_update(index_elements=_KEY, set_=values, where=is_later), hours)
+        changes = [
+            {"vantage": vantage, "endpoint": line["endpoint"], **{name: line[name] for name in _CHANGE}}
+            for line in listed
+            if "kind" in line
+        ]
+        insert_new(connection, change, changes)
+    return len(hours)
+
+
+_KEY: Final = ("start", "endpoint", "vantage")
+
+
+def _hour(vantage: str, line: dict[str, Any]) -> dict[str, Any]:
+    counts = {str(outcome): int(line["counts"].get(outcome, 0)) for outcome in Outcome}
+    if min(counts.values()) < 0 or sum(counts.values()) > line["scheduled"]:
+        raise ValueError("an hour has more results than probes")
+    numbers = {name: int(line[name]) for name in ("start", "endpoint", "scheduled", "answered")}
+    return {"vantage": vantage, **numbers, **counts, "histogram": packed(tuple(line["histogram"])) or None}

@@ -1,0 +1,246 @@
+"""The measurements of a period: what the probes of a week say about each endpoint, and how much they can say.
+
+Vantages are joined hour by hour: an hour counts as it did for the vantage that reached the endpoint most, so that
+trouble near one vantage is no failure of the endpoint. Their latencies are never mixed.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from math import sqrt
+from statistics import NormalDist, median_low
+from typing import Any, Final, Self
+
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.text import quoted
+from bilateral.index.files.reading import secure_host
+from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Protocol, Target
+from bilateral.watchtower.outcomes import Code
+from bilateral.watchtower.store import Store
+from bilateral.watchtower.totals import DAY, Histogram, Totals, add_histograms, quantile
+
+ROUND_SECONDS: Final = 900
+
+LEAST_MEASURED: Final = 90
+"""Probes below which a share means nothing: of 96 successes of 96, the uptime is 96.2 to 100 %."""
+
+LEAST_COVERAGE: Final = 80
+"""The least percentage of the due probes that measured something. The rest may have been the failures."""
+
+PARTIAL: Final = "partial"
+"""The code of an endpoint that some vantages reach and others do not."""
+
+_PARTIAL_SECONDS: Final = 3 * ROUND_SECONDS
+_MOST_CHANGES: Final = 5  # in a leaf, the last ones
+_QUANTILE: Final = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True)
+class Period:
+    """An ISO week.
+
+    Attributes:
+        name: Its name, such as `2026-W47`.
+        first: The Unix time at which it begins.
+        end: The Unix time at which it has ended.
+    """
+
+    name: str
+    first: int
+    end: int
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """Return the period of a name."""
+        try:
+            monday = datetime.strptime(f"{name}-1", "%G-W%V-%u").replace(tzinfo=UTC)
+        except ValueError:
+            raise InvalidArgumentError(f"{quoted(name)} is no ISO week, such as 2026-W47") from None
+        first = int(monday.timestamp())
+        return cls(f"{monday:%G-W%V}", first, first + 7 * DAY)
+
+    @property
+    def week(self) -> int:
+        """The number of the week since 1970."""
+        return self.first // (7 * DAY)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Return the bounds of Wilson's score interval for a share, with a two-sided confidence of 95 %."""
+    share, squared = successes / trials, _QUANTILE**2
+    centre = share + squared / (2 * trials)
+    spread = _QUANTILE * sqrt((share * (1 - share) + squared / (4 * trials)) / trials)
+    low, high = ((centre + sign * spread) / (1 + squared / trials) for sign in (-1, 1))
+    return max(low, 0.0), min(high, 1.0)
+
+
+@dataclass(frozen=True)
+class VantageState:
+    """The state of an endpoint by one vantage at the end of a period, since a Unix time."""
+
+    state: Outcome
+    code: str | None
+    since: int
+
+
+def join_states(states: Collection[VantageState], end: int) -> VantageState | None:
+    """Return the state of an endpoint by several vantages, all of which measured it; None by none of them.
+
+    It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
+    """
+    measured = [state for state in states if state.state in REACHABLE or state.state is Outcome.DOWN]
+    if not measured:
+        return None
+    best = min(measured, key=lambda state: (_RANKS.index(state.state), state.since, state.code or ""))
+    disagreeing_since = max((state.since for state in measured if state.state is Outcome.DOWN), default=end)
+    since = max(disagreeing_since, best.since)
+    if best.state is not Outcome.DOWN and end - since >= _PARTIAL_SECONDS:
+        return VantageState(Outcome.DEGRADED, PARTIAL, since)
+    return best
+
+
+_RANKS: Final = (Outcome.UP, Outcome.GATED, Outcome.DEGRADED, Outcome.DOWN)
+
+
+def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = ()) -> list[dict[str, Any]]:
+    """Return the measurement of each listed endpoint in a period, as JSON, in the order of their ids.
+
+    Args:
+        owned: The agents, by their short ids, and the hosts that name them as theirs.
+    """
+    joined: dict[bytes, _Sum] = defaultdict(_Sum)
+    by_vantage: dict[bytes, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    hours = store.hours(period.first, period.end)  # millions, and those of an endpoint's hour are neighbours
+    for (_, key), some in groupby(hours, key=lambda totals: (totals.start, totals.endpoint_id)):
+        vantages = list(some)
+        joined[key].add(max(vantages, key=_order))
+        for totals in vantages:
+            by_vantage[key][totals.vantage].add(totals)
+    hidden = {day.endpoint_id for day in store.days(period.first, 1 << 62) if Code.OPTED_OUT in day.codes}
+    states: dict[bytes, dict[str, VantageState]] = defaultdict(dict)
+    changes: dict[bytes, list[Change]] = defaultdict(list)
+    for vantage, change in store.changes(0, period.end):
+        if change.kind == "state":
+            state = VantageState(Outcome(change.new), change.code, change.at)
+            latest = states[change.endpoint_id].setdefault(vantage, state)
+            states[change.endpoint_id][vantage] = max(latest, state, key=lambda entry: entry.since)
+        elif change.at >= period.first:
+            changes[change.endpoint_id].append(change)
+    facts = store.facts()
+    leaves = []
+    for target in sorted(store.targets(), key=lambda target: target.endpoint_id):
+        key = target.endpoint_id
+        if target.agents and key in joined and key not in hidden:
+            measured = _measured(joined[key], by_vantage[key], states[key], period.end)
+            owners = {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents}
+            lag = facts.get(key, {}).get("lag")
+            late = {} if lag is None else {"blocktimeFreshness": str(lag)}
+            leaves.append(_leaf(period, target, owners, changes[key]) | measured | late)
+    return leaves
+
+
+def _leaf(period: Period, target: Target, owners: Mapping[str, bool], changes: Iterable[Change]) -> dict[str, Any]:
+    latest = sorted(changes, key=lambda change: (change.at, change.kind))[-_MOST_CHANGES:]
+    names = ("at", "kind", "old", "new", "code")
+    return {
+        "kind": "endpoint",
+        "period": period.name,
+        "endpoint": target.endpoint_id.hex(),
+        "protocol": str(target.protocol),
+        "url": target.url,
+        "agents": owners,
+        "changes": [{name: getattr(change, name) for name in names} for change in latest],
+    }
+
+
+@dataclass
+class _Sum:
+    scheduled: int = 0
+    answered: int = 0
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    histogram: Histogram = ()
+
+    def add(self, totals: Totals) -> None:
+        self.scheduled += totals.scheduled
+        self.answered += totals.answered
+        self.counts.update(totals.counts)
+        self.histogram = add_histograms(self.histogram, totals.histogram)
+
+
+def _measured(
+    joined: _Sum, by_vantage: Mapping[str, _Sum], states: Mapping[str, VantageState], end: int
+) -> dict[str, Any]:
+    total, reached, answered = _count_measured(joined.counts), _reached(joined.counts), joined.answered
+    vantages: dict[str, dict[str, Any]] = {
+        name: {
+            "scheduled": part.scheduled,
+            "known": _count_measured(part.counts),
+            "reached": _reached(part.counts),
+            "state": str(states[name].state) if name in states else None,
+            "p50": quantile(part.histogram, 0.5),
+            "p95": quantile(part.histogram, 0.95),
+        }
+        for name, part in sorted(by_vantage.items())
+    }
+    state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
+    is_enough = total >= LEAST_MEASURED and total * 100 >= LEAST_COVERAGE * joined.scheduled
+    return {
+        "state": None if state is None else str(state.state),
+        "code": None if state is None else state.code,
+        "since": None if state is None else state.since,
+        "scheduled": joined.scheduled,
+        "known": total,
+        "answered": answered,
+        "counts": {str(outcome): joined.counts[outcome] for outcome in Outcome if joined.counts[outcome]},
+        "uptime": _share(reached, total) if is_enough else None,
+        "successRate": _share(min(reached, answered), answered) if is_enough and answered else None,
+        "vantages": vantages,
+        **{name: _median(entry[name] for entry in vantages.values()) for name in ("p50", "p95")},
+    }
+
+
+def _order(totals: Totals) -> tuple[Any, ...]:
+    """Return the order of the vantages of an hour, the one that reached most last."""
+    count = _count_measured(totals.counts)
+    return (_reached(totals.counts) / count if count else -1.0), count, totals.scheduled, totals.vantage
+
+
+def _count_measured(counts: Mapping[Outcome, int]) -> int:
+    return _reached(counts) + counts.get(Outcome.DOWN, 0)
+
+
+def _reached(counts: Mapping[Outcome, int]) -> int:
+    return sum(counts.get(outcome, 0) for outcome in REACHABLE)
+
+
+def _median(values: Iterable[int | None]) -> int | None:
+    present = [value for value in values if value is not None]
+    return median_low(present) if present else None
+
+
+def _share(part: int, whole: int) -> list[str]:
+    """Return a share in per cent, rounded down to one decimal so that 100 means always, and its bounds."""
+    tenths = part * 1000 // whole
+    return [f"{tenths // 10}.{tenths % 10}", *(f"{100 * bound:.4f}" for bound in wilson(part, whole))]
+
+
+def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
+    """Return the values of the signals of an agent by a measurement, by their tags.
+
+    On a domain that does not name the agent, anybody could borrow a rival's uptime: it is only reachable or not.
+    """
+    if leaf["kind"] != "endpoint":
+        return {leaf["kind"]: leaf["dollars"]}
+    if leaf["state"] is None:
+        return {}
+    is_owned = leaf["agents"][agent]
+    values: dict[str, Any] = {"reachable": leaf["state"] != Outcome.DOWN, "ownerVerified": is_owned}
+    if is_owned and leaf["uptime"] is not None:
+        values |= {tag: leaf[tag][0] for tag in ("uptime", "successRate") if leaf[tag] is not None}
+        if leaf["p50"] is not None and leaf["protocol"] != Protocol.OASF:  # a document has no latency of a service
+            values["responseTime"] = leaf["p50"]
+        if "blocktimeFreshness" in leaf:
+            values["blocktimeFreshness"] = leaf["blocktimeFreshness"]
+    return values

@@ -1,0 +1,223 @@
+"""Manners: few requests to a host and an address, waits as long as they ask for, and no probe of who declines."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from socket import EAI_AGAIN, gaierror
+from time import monotonic
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+import httpcore
+
+from bilateral.core.http.connections import Resolver, resolve
+from bilateral.watchtower.clocks import Timekeeper
+from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.totals import DAY
+
+AGENT: Final = "bilateral-watchtower"
+"""The name by which a robots.txt addresses watchtowers. Its rules for all robots are about crawlers."""
+
+HOST_SECONDS: Final = 3.0
+"""The time between two requests to a host."""
+
+_ADDRESS_SECONDS: Final = 1.0
+_NAMES_AT_ONCE: Final = 16
+_NAME_SECONDS: Final = 60.0
+_LOOKUP_SECONDS: Final = 5.0
+_FIRST_PAUSE: Final = 60
+_MOST_DOUBLINGS: Final = 11  # more than a day
+_BUSY: Final = frozenset({429, 503})
+_MOST_ADDRESSES: Final = 50_000
+
+
+class Names:
+    """A resolver that asks the system's one for few names at once, and remembers answers for a minute."""
+
+    def __init__(self, resolver: Resolver = resolve, clock: Callable[[], float] = monotonic) -> None:
+        self._resolver = resolver
+        self._clock = clock
+        self._turns = threading.BoundedSemaphore(_NAMES_AT_ONCE)
+        self._answers: dict[str, tuple[float, list[str] | OSError]] = {}
+
+    def __call__(self, host: str, port: int) -> list[str]:
+        """Look up the addresses of a host."""
+        until, answer = self._answers.get(host, (0.0, list[str]()))
+        if until <= self._clock():
+            answer = self._ask(host, port)
+            self._answers[host] = (self._clock() + _NAME_SECONDS, answer)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    def forget(self, host: str) -> None:
+        """Look up a host anew next time: a retry must not repeat an answer that was wrong."""
+        self._answers.pop(host, None)
+        if len(self._answers) > _MOST_ADDRESSES:
+            self._answers.clear()
+
+    def _ask(self, host: str, port: int) -> list[str] | OSError:
+        if not self._turns.acquire(timeout=_LOOKUP_SECONDS):
+            return gaierror(EAI_AGAIN, "the resolver is busy")
+        try:
+            return self._resolver(host, port)
+        except OSError as problem:
+            return problem
+        finally:
+            self._turns.release()
+
+
+class Addresses:
+    """The turns of addresses, which many names may share."""
+
+    def __init__(self) -> None:
+        self._free_at: dict[str, float] = {}
+        self._began_at: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def reserve(self, address: str, now: float, latest: float, requests: int = 1) -> float:
+        """Return the time at which an address may be asked, and keep it; infinity if it is later than the latest."""
+        with self._lock:
+            if len(self._free_at) > _MOST_ADDRESSES:
+                self._free_at = {key: value for key, value in self._free_at.items() if value > now}
+                self._began_at.clear()
+            start = max(now, self._free_at.get(address, 0.0))
+            if start > latest:
+                return float("inf")
+            self._free_at[address] = start + requests * _ADDRESS_SECONDS
+            return start
+
+    def begin(self, address: str, now: float) -> float:
+        """Begin a request and return now, or return the time to try again: the turn before may have come late."""
+        with self._lock:
+            start = self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS
+            if start > now:
+                return start
+            self._began_at[address] = now
+            return now
+
+
+class CountingBackend(httpcore.SyncBackend):
+    """Counts the connections of the thread that makes them."""
+
+    def __init__(self) -> None:
+        self._counts = threading.local()
+
+    def connect_tcp(self, *arguments: Any, **options: Any) -> httpcore.NetworkStream:
+        """Connect to an address."""
+        self._counts.value = getattr(self._counts, "value", 0) + 1
+        return super().connect_tcp(*arguments, **options)
+
+    def reset(self) -> int:
+        """Return the connections of this thread since the last call."""
+        count, self._counts.value = getattr(self._counts, "value", 0), 0
+        return count
+
+
+@dataclass(eq=False)
+class Host:
+    """A host and its turns.
+
+    Attributes:
+        waiting: The endpoints that are due.
+        is_busy: True while it is asked.
+        free_at: The time from which it may be asked again.
+        closed_until: The time until which it asked not to be.
+        pauses: The times in a row that it asked so.
+        robots: The lines of its robots.txt for watchtowers.
+        robots_at: The time of the last look at it; None before.
+        rounds: The rounds between two probes of an endpoint, if it has more of them than fit into one.
+    """
+
+    name: str
+    waiting: deque[Any] = field(default_factory=deque)
+    is_busy: bool = False
+    free_at: float = 0.0
+    closed_until: float = 0.0
+    pauses: int = 0
+    robots: str = ""
+    robots_at: float | None = None
+    rounds: int = 1
+
+    @classmethod
+    def of(cls, name: str, row: Any, time: Timekeeper) -> Self:
+        """Return a host as `values` stored it; a new one without a row."""
+        if row is None:
+            return cls(name)
+        awake = time.now - time.wall  # turns Unix time into that of the run
+        robots_at = None if row.robots_at is None else min(row.robots_at + awake, time.now)
+        closed_until = min(row.closed_until + awake, time.now + DAY)
+        return cls(name, closed_until=closed_until, pauses=row.pauses, robots=row.robots, robots_at=robots_at)
+
+    def values(self, time: Timekeeper) -> dict[str, Any]:
+        """Return the row of the host."""
+        asleep = time.wall - time.now
+        robots_at = None if self.robots_at is None else int(self.robots_at + asleep)
+        until = max(0, int(self.closed_until + asleep))
+        values = {"pauses": self.pauses, "robots": self.robots, "robots_at": robots_at, "closed_until": until}
+        return {"host": self.name, **values}
+
+    def needs_robots(self, now: float) -> bool:
+        """Return True if its robots.txt has not been read for a day."""
+        return self.robots_at is None or now - self.robots_at >= DAY
+
+    def note(self, probe: Probe, now: float) -> bool:
+        """Close the host as long as it asks, at least twice as long as the last time, and return True if it asks."""
+        is_asking = probe.code is Code.RATE_LIMITED or (probe.status in _BUSY and probe.retry_after is not None)
+        if is_asking:
+            self.pauses += 1
+            pause = _FIRST_PAUSE << min(self.pauses - 1, _MOST_DOUBLINGS)
+            self.closed_until = now + min(max(pause, probe.retry_after or 0), DAY)
+        elif probe.status is not None:
+            self.pauses = 0
+        return is_asking
+
+
+def robots_group(text: str) -> str:
+    """Return the group of a robots.txt that names watchtowers; empty without one."""
+    parser = RobotFileParser()
+    parser.parse(text.splitlines())
+    entries: Iterable[Any] = parser.entries  # type: ignore[attr-defined]  # not in the stubs
+    return "\n\n".join(str(entry) for entry in entries if AGENT in map(str.lower, entry.useragents))
+
+
+def is_permitted(robots: str, url: str) -> bool:
+    """Return True if the group of a robots.txt permits to ask for a URL."""
+    if not robots:
+        return True
+    parser = RobotFileParser()
+    parser.parse(robots.splitlines())
+    return parser.can_fetch(AGENT, url)
+
+
+class OptOuts:
+    """The operator's list of those who asked not to be measured. A change of its file counts at once.
+
+    Args:
+        path: The file, with a URL, host or domain a line; None for an empty list.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._read_at = 0
+        self._entries: tuple[str, ...] = ()
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return the entries."""
+        if self._path is None or not self._path.exists():  # who asked once is not measured because a file is missing
+            return self._entries
+        if (changed_at := self._path.stat().st_mtime_ns) != self._read_at:
+            lines = (line.partition("#")[0].strip() for line in self._path.read_text().splitlines())
+            self._entries, self._read_at = tuple(filter(None, lines)), changed_at
+        return self._entries
+
+
+def is_listed(url: str, entries: Iterable[str]) -> bool:
+    """Return True if an operator's list has a URL, the beginning of it, or its host or domain."""
+    host = urlsplit(url).hostname or ""
+    return any(
+        url.startswith(entry) if "://" in entry else host == entry or host.endswith(f".{entry}") for entry in entries
+    )

@@ -1,0 +1,224 @@
+"""The requests of a probe, which neither act nor pay, and the outcomes that all protocols share."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final
+
+import httpx
+import rfc8785
+
+from bilateral.core import errors
+from bilateral.core.http.waits import seconds_to_wait
+from bilateral.core.text.encoding import decode_object
+from bilateral.documents import Limits, Network
+from bilateral.documents.exchanges import Answer, exchange
+from bilateral.documents.http import host_of
+from bilateral.index.measurements.values import Outcome, Protocol, Target
+from bilateral.watchtower.outcomes import Code, Probe
+
+MIB: Final = 1024 * 1024
+
+_HEADERS: Final = frozenset(
+    {
+        *("host", "user-agent", "accept", "accept-encoding", "connection", "content-type", "content-length"),
+        *("if-none-match", "if-modified-since", "mcp-protocol-version", "mcp-method", "mcp-session-id"),
+    }
+)
+"""The headers that a probe may send: none authorizes, pays or identifies a user."""
+
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+_QUESTIONS: Final = frozenset({"server/discover", "initialize", "notifications/initialized", "tools/list"})
+"""The messages of MCP that a probe may send: none calls a tool or reads what a user would read."""
+
+_CHALLENGE_HEADERS: Final = {"cf-mitigated": {"challenge"}, "x-amzn-waf-action": {"challenge", "captcha"}}
+
+_CHALLENGE: Final = re.compile(
+    rb"captcha|cdn-cgi/challenge-platform|cf-chl|awswafintegration|_incapsula_|datadome|just a moment\.\.\.|perimeterx",
+    re.IGNORECASE,
+)
+"""The marks of pages that ask whether a robot reads them."""
+
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_MOST_CHALLENGES: Final = 3
+"""Challenges in a row that count as not measured. An endpoint that always sends them blocks robots, so agents too."""
+
+
+class ForbiddenRequestError(errors.DocumentError):
+    """A probe must not send a request. Nothing of it was sent."""
+
+    reason = "forbidden_request"
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """The settings of all probes.
+
+    Attributes:
+        contact: A page or a mail address of the operator, for the user agent.
+        network: The settings of connections.
+        seconds: The longest time for one request.
+    """
+
+    contact: str
+    network: Network = field(default_factory=Network)
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Sends the requests of one probe, each over a connection of its own."""
+
+    target: Target
+    settings: ProbeSettings
+
+    def ask(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MIB, **options: Any
+    ) -> Answer:
+        """Send a request, with the options of `exchange`. Redirects are followed for GET."""
+        agent = f"bilateral-watchtower/{_version()} (+{self.settings.contact})"
+        sent = {"User-Agent": agent, "Accept": "*/*", **(headers or {})}
+        limits = Limits(bytes=max_bytes, seconds=self.settings.seconds)
+        return exchange(method, url, limits, self.settings.network, headers=sent, check=self.check, **options)
+
+    def check(self, request: httpx.Request) -> None:
+        """Refuse a request that could act, pay, or say who asks.
+
+        Raises:
+            ForbiddenRequestError: It could.
+        """
+        names = {name.lower() for name in request.headers}
+        is_plain = names <= _HEADERS and request.headers.get("accept-encoding") == "identity"
+        if not is_plain or request.url.userinfo or not self._is_question(request.method, request.read(), names):
+            raise ForbiddenRequestError("a probe does not send this request")
+
+    def _is_question(self, method: str, body: bytes, headers: set[str]) -> bool:
+        if method != "POST":
+            is_end_of_session = method == "DELETE" and "mcp-session-id" in headers
+            return not body and (method in _SAFE_METHODS or is_end_of_session)
+        if self.target.protocol is Protocol.X402:
+            return self.target.is_paid and body == b"{}"
+        return self.target.protocol is Protocol.MCP and decode_object(body).get("method") in _QUESTIONS
+
+
+@cache
+def _version() -> str:
+    return version("bilateral")
+
+
+def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: Any) -> Probe:
+    """Return the result of a probe."""
+    if answer is None:
+        return Probe(outcome, code, facts=facts)
+    if lags := _LAG.findall(answer.headers.get("index-state", "")):
+        facts["lag"] = max(map(int, lags))
+    wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
+    return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts)
+
+
+_LAG: Final = re.compile(r";lag=(\d{1,9})\b")
+"""The blocks by which an index like ours is late, in its header `Index-State`."""
+
+_BUSY: Final = frozenset({429, 503})
+_OF_STATUS: Final = {
+    **dict.fromkeys((401, 403), (Outcome.GATED, Code.AUTHORIZATION)),
+    402: (Outcome.GATED, Code.PAYMENT),
+    **dict.fromkeys((404, 410), (Outcome.DOWN, Code.STATUS_404)),
+    429: (Outcome.UNKNOWN, Code.RATE_LIMITED),
+}
+_OF_CLASS: Final = {3: Code.REDIRECT_REFUSED, 5: Code.STATUS_5XX}
+
+
+def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bool = False) -> Probe | None:
+    """Return the result that an answer has in each protocol; None if its content decides.
+
+    Args:
+        is_page: True if HTML is what a user expects.
+    """
+    status, is_html = answer.status, answer.media_type in _HTML and not is_page
+    if _is_challenge(answer, is_html=is_html):
+        challenges = int(previous.get("challenges") or 0) + 1
+        if challenges <= _MOST_CHALLENGES:
+            return result(Outcome.UNKNOWN, Code.CHALLENGE, answer, challenges=challenges)
+        if not is_html or _has_marks(answer):
+            return result(Outcome.DEGRADED, Code.CHALLENGE, answer, challenges=challenges)
+    if status in _BUSY and "retry-after" in answer.headers:
+        return result(Outcome.UNKNOWN, Code.RATE_LIMITED, answer)
+    default = Outcome.DOWN, _OF_CLASS.get(status // 100, Code.STATUS)
+    if status >= 300:  # noqa: PLR2004  # no success
+        return result(*_OF_STATUS.get(status, default), answer)
+    return result(Outcome.DOWN, Code.WRONG_TYPE, answer) if is_html else None
+
+
+def _is_challenge(answer: Answer, *, is_html: bool) -> bool:
+    if any(answer.headers.get(name) in values for name, values in _CHALLENGE_HEADERS.items()):
+        return True
+    is_refused = answer.status in {403, 429, 503} and "retry-after" not in answer.headers
+    return is_html and (is_refused or (answer.status == 200 and _has_marks(answer)))  # noqa: PLR2004
+
+
+def _has_marks(answer: Answer) -> bool:
+    return _CHALLENGE.search(answer.content) is not None
+
+
+_OF_ERROR: Final[Mapping[type[errors.DocumentError], Code]] = {
+    errors.ResolverError: Code.DNS_TROUBLE,
+    errors.OwnNetworkError: Code.VANTAGE,
+    errors.EncodedAnswerError: Code.ENCODING,
+    errors.HostNotFoundError: Code.DNS_NONE,
+    errors.ConnectionRefusedDocumentError: Code.REFUSED,
+    errors.ExpiredCertificateError: Code.TLS_EXPIRED,
+    errors.CertificateNameError: Code.TLS_NAME,
+    errors.SelfSignedCertificateError: Code.TLS_SELF,
+    errors.UnknownAuthorityError: Code.TLS_CA,
+    errors.TlsError: Code.TLS,
+    **dict.fromkeys((errors.DocumentTooLargeError, errors.HeadersTooLargeError), Code.TOO_BIG),
+    errors.MalformedDocumentError: Code.NOT_PROTOCOL,
+    errors.UnreachableDocumentError: Code.BROKEN,
+}
+"""The codes of errors, the most exact class first. Of the others, the first URL is checked: a redirect is to blame."""
+
+_NOT_DOWN: Final = {
+    **dict.fromkeys((Code.DNS_TROUBLE, Code.VANTAGE, Code.ENCODING), Outcome.UNKNOWN),
+    Code.TLS_CA: Outcome.DEGRADED,  # our authorities may be outdated
+}
+
+
+def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
+    """Return the result of a request without a whole answer."""
+    if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
+        return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
+    if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
+        return result(Outcome.DOWN, Code(f"timeout_{error.phase}"))
+    code = next((code for kind, code in _OF_ERROR.items() if isinstance(error, kind)), Code.REDIRECT_REFUSED)
+    return result(_NOT_DOWN.get(code, Outcome.DOWN), code)
+
+
+def digest(value: Any) -> str:
+    """Return the hash of a JSON value in its canonical form (RFC 8785), or as Python writes it without one."""
+    try:
+        content = rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError:  # a number that JavaScript does not know exactly
+        content = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def is_same_domain(host: str, other: str) -> bool:
+    """Tell whether two hosts have one owner, by the last two labels, or three below a suffix such as `co.uk`."""
+    return _domain(host) == _domain(other)
+
+
+_SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
+
+
+def _domain(host: str) -> list[str]:
+    labels = host.lower().rstrip(".").split(".")
+    if labels[-1].isdigit() or ":" in host:
+        return labels
+    has_suffix = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SUFFIXES  # noqa: PLR2004  # a country
+    return labels[-3 if has_suffix else -2 :]

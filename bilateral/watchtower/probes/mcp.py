@@ -1,0 +1,220 @@
+"""Probes of MCP servers: first the stateless protocol, then the handshake of earlier versions. No tool is called."""
+
+import contextlib
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+from bilateral.core import errors
+from bilateral.core.text.encoding import decode_object
+from bilateral.documents.exchanges import EVENT_STREAM, Answer, Event
+from bilateral.index.measurements.values import Outcome
+from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.probes.asking import MIB, Asker, digest, result, result_of_status
+
+STATELESS: Final = "2026-07-28"
+HANDSHAKE: Final = "2025-11-25"
+"""The versions that are asked for. A server of the handshake answers with the one that it speaks."""
+
+_CLIENT: Final = {"name": "bilateral-watchtower", "version": "1"}
+_META: Final = {
+    "io.modelcontextprotocol/protocolVersion": STATELESS,
+    "io.modelcontextprotocol/clientInfo": _CLIENT,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+_UNSUPPORTED_VERSION: Final = -32022
+_METHOD_NOT_FOUND: Final = -32601
+
+_MOST_PAGES: Final = 10
+_TOOL_FIELDS: Final = ("name", "description", "inputSchema", "outputSchema")
+
+_REFUSED: Final = 400
+_NOT_ALLOWED: Final = 405
+_STREAM: Final = "sse"
+_VERSION: Final = re.compile(r"[-.0-9a-zA-Z]{1,20}")
+
+_OF_ERA: Final = frozenset({Code.ERA, Code.NOT_PROTOCOL, Code.STATUS, Code.STATUS_404, Code.STATUS_5XX})
+"""The codes of answers that a server of another era may give, so that it is asked in the other way, too."""
+
+_SAME_METHOD: Final = frozenset({307, 308})
+"""Redirects that repeat the method, as frameworks send them for a missing slash."""
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """The answer to a message: its result, or the code of its error, or neither if it is not of the protocol."""
+
+    answer: Answer
+    result: dict[str, Any] | None = None
+    error: int | None = None
+
+
+@dataclass
+class _Connection:
+    """The messages to one server."""
+
+    asker: Asker
+    url: str
+    version: str = STATELESS
+    session: str | None = None
+
+    def call(self, method: str, params: Mapping[str, Any], max_bytes: int = MIB) -> _Reply:
+        """Send a request, and read its reply."""
+        number = secrets.randbelow(2**31)
+        if self.version == STATELESS:
+            params = {**params, "_meta": _META}
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        answer = self._post(message, max_bytes, lambda event: _reply_to(number, event.data.encode()) is not None)
+        reply = _reply_to(number, answer.body if answer.status < _REFUSED else answer.content)
+        return _Reply(answer) if reply is None else _Reply(answer, *reply)
+
+    def notify(self, method: str) -> Answer:
+        """Send a message without a reply."""
+        return self._post({"jsonrpc": "2.0", "method": method}, MIB, lambda _: True)
+
+    def close(self) -> None:
+        """End the session of an earlier version."""
+        if self.session is not None:
+            with contextlib.suppress(errors.DocumentError):
+                self.asker.ask("DELETE", self.url, headers=self._headers(None), is_cut=True)
+
+    def _post(self, message: Mapping[str, Any], max_bytes: int, is_last: Callable[[Event], bool]) -> Answer:
+        body = json.dumps(message).encode()
+        headers = {"Content-Type": "application/json", **self._headers(message["method"])}
+        options: dict[str, Any] = {"headers": headers, "body": body, "max_bytes": max_bytes, "is_last": is_last}
+        answer = self.asker.ask("POST", self.url, **options)
+        target = urljoin(self.url, answer.headers.get("location", ""))
+        if answer.status in _SAME_METHOD and target != self.url and urlsplit(target)[:2] == urlsplit(self.url)[:2]:
+            self.url = target
+            answer = self.asker.ask("POST", target, **options)
+        return answer
+
+    def _headers(self, method: str | None) -> dict[str, str]:
+        headers = {"Accept": f"application/json, {EVENT_STREAM}"}
+        if method != "initialize":
+            headers["MCP-Protocol-Version"] = self.version
+        if self.version == STATELESS and method is not None:
+            headers["Mcp-Method"] = method
+        if self.session is not None:
+            headers["Mcp-Session-Id"] = self.session
+        return headers
+
+
+def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+    """Ask a server what it is; if the probe is deep, also which tools it has."""
+    era = previous.get("era")
+    if urlsplit(asker.target.url).path.rstrip("/").endswith("/sse"):
+        return _probe_stream(asker, previous, Outcome.UP, Code.OK)
+    if era == _STREAM:
+        return _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
+    connection = _Connection(asker, asker.target.url)
+    try:
+        stages = (_discover, _initialize) if era in {None, STATELESS} else (_initialize, _discover)
+        failures = []
+        for stage in stages:
+            probe = stage(connection, previous)
+            if probe.outcome is Outcome.UP:
+                return _with_tools(connection, probe) if is_deep else probe
+            if probe.code not in _OF_ERA:
+                return probe
+            failures.append(probe)
+    finally:
+        connection.close()
+    if failures[-1].status == _NOT_ALLOWED:
+        stream = _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
+        return stream if stream.outcome is Outcome.DEGRADED else failures[-1]
+    return next((failure for failure in failures if failure.code is Code.ERA), failures[-1])
+
+
+def _discover(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
+    """Ask in the way of the stateless protocol."""
+    connection.version = STATELESS
+    reply = connection.call("server/discover", {})
+    versions = None if reply.result is None else reply.result.get("supportedVersions")
+    if isinstance(versions, list) and versions:
+        return result(Outcome.UP, Code.OK, reply.answer, era=STATELESS)
+    return _failure(reply, previous)
+
+
+def _initialize(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
+    """Begin a session of an earlier version."""
+    connection.version = HANDSHAKE
+    params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": _CLIENT}
+    reply = connection.call("initialize", params)
+    era = None if reply.result is None else reply.result.get("protocolVersion")
+    if not isinstance(era, str) or not _VERSION.fullmatch(era):
+        return _failure(reply, previous)
+    connection.version, connection.session = era, reply.answer.headers.get("mcp-session-id") or None
+    return result(Outcome.UP, Code.OK, reply.answer, era=era)
+
+
+def _failure(reply: _Reply, previous: Mapping[str, Any]) -> Probe:
+    answer = reply.answer
+    failure = result_of_status(answer, previous)
+    if failure is not None and (reply.error is None or failure.outcome is not Outcome.DOWN):
+        return failure
+    if reply.error == _UNSUPPORTED_VERSION:
+        return result(Outcome.DEGRADED, Code.ERA, answer)
+    is_other_type = answer.content and answer.media_type not in {"application/json", EVENT_STREAM}
+    return result(Outcome.DOWN, Code.WRONG_TYPE if is_other_type else Code.NOT_PROTOCOL, answer)
+
+
+def _probe_stream(asker: Asker, previous: Mapping[str, Any], outcome: Outcome, code: Code) -> Probe:
+    """Open the stream of a server of the first version, and read its first event."""
+    headers = {"Accept": EVENT_STREAM}
+    answer = asker.ask("GET", asker.target.url, headers=headers, is_last=lambda _: True, is_cut=True)
+    if answer.event == "endpoint":
+        return result(outcome, code, answer, era=_STREAM)
+    return result_of_status(answer, previous) or result(Outcome.DOWN, Code.NOT_PROTOCOL, answer)
+
+
+def _with_tools(connection: _Connection, probe: Probe) -> Probe:
+    """Add the hash of the tools, and what is wrong with their list."""
+    code, tools = None, list[Any]()
+    try:
+        if connection.version != STATELESS and connection.notify("notifications/initialized").status >= _REFUSED:
+            code = Code.ERA
+        else:
+            code, tools = _list_tools(connection)
+    except errors.DocumentTooLargeError:
+        code = Code.TOO_BIG
+    except errors.DocumentError:
+        return probe  # the server answered a moment ago, and nobody knows its tools
+    facts = {**probe.facts, "deep_code": code, **({"tools": digest(sorted(map(digest, tools)))} if tools else {})}
+    return replace(probe, outcome=Outcome.DEGRADED if code else Outcome.UP, code=code or Code.OK, facts=facts)
+
+
+def _list_tools(connection: _Connection) -> tuple[Code | None, list[Any]]:
+    """Return what is wrong with the list of tools, and those whose hash may be compared."""
+    tools, cursor, remaining = list[Any](), None, MIB
+    for _ in range(_MOST_PAGES):
+        reply = connection.call("tools/list", {} if cursor is None else {"cursor": cursor}, remaining)
+        page = None if reply.result is None else reply.result.get("tools")
+        if not isinstance(page, list):
+            return Code.EMPTY if reply.error == _METHOD_NOT_FOUND else None, []
+        tools += [{name: tool.get(name) for name in _TOOL_FIELDS} for tool in page if isinstance(tool, dict)]
+        cursor, remaining = reply.result and reply.result.get("nextCursor"), remaining - len(reply.answer.content)
+        if not isinstance(cursor, str):
+            return None if tools else Code.EMPTY, tools
+    return Code.TOO_BIG, []
+
+
+def _reply_to(number: int, content: bytes) -> tuple[dict[str, Any] | None, int | None] | None:
+    """Return the result, or the code of the error, of the reply to a request; None if it is no reply to it."""
+    try:
+        message = decode_object(content)
+    except errors.MalformedDocumentError:
+        return None
+    value, error, identifier = message.get("result"), message.get("error"), message.get("id")
+    is_ours = type(identifier) is int and identifier == number
+    if message.get("jsonrpc") != "2.0" or not (is_ours or identifier is None):
+        return None
+    if is_ours and isinstance(value, dict):
+        return value, None
+    code = error.get("code") if isinstance(error, dict) else None
+    return (None, code) if isinstance(code, int) else None

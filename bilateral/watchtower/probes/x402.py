@@ -1,0 +1,94 @@
+"""Probes of paid routes: what a payment would cost, without one."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bilateral.documents.exchanges import Answer
+from bilateral.index.measurements.values import Outcome
+from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_status
+from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
+
+_PAYMENT: Final = 402
+_NOT_ALLOWED: Final = 405
+_WRONG_VERB: Final = frozenset({404, 405})
+_VALIDATES: Final = frozenset({400, 401, 415, 422})
+
+_SHARED: Final = {Code.CHALLENGE, Code.RATE_LIMITED, Code.STATUS_404, Code.STATUS_5XX, Code.REDIRECT_REFUSED}
+"""The codes of answers that say the same of a paid route as of any other."""
+
+_REPUTATION: Final = ("8004-reputation", "reputation")
+"""The keys of the extensions that declare an agent."""
+
+_MOST_OPTIONS: Final = 20
+
+
+def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+    """Ask for the price of a route, by the method that its listing declares, or else by one that it allows."""
+    verbs = ["GET", "HEAD"]
+    if asker.target.is_paid:
+        verbs.insert(1, "POST")
+    declared = asker.target.method
+    if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
+        return result(Outcome.UNKNOWN, Code.NOT_EXERCISED)
+    verb = next((name for name in (previous.get("method"), declared) if name in verbs), "GET")
+    answer = _ask(asker, verb)
+    if answer.status in _WRONG_VERB:
+        allowed = answer.headers.get("allow", "GET, POST").upper().replace(",", " ").split()
+        usable = [name for name in verbs if name in allowed and name != verb]
+        is_tried = answer.status == _NOT_ALLOWED or (verb == "GET" and declared is None)
+        if usable and is_tried and (second := _ask(asker, usable[0])).status not in _WRONG_VERB:
+            answer, verb = second, usable[0]
+    return _judged(asker, answer, verb, previous, is_deep=is_deep)
+
+
+def _ask(asker: Asker, verb: str) -> Answer:
+    if verb == "POST":
+        return asker.ask(verb, asker.target.url, headers={"Content-Type": "application/json"}, body=b"{}")
+    return asker.ask(verb, asker.target.url)
+
+
+def _judged(asker: Asker, answer: Answer, verb: str, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+    failure = result_of_status(answer, previous)
+    if failure is not None and failure.code in _SHARED:
+        return failure
+    if answer.status == _NOT_ALLOWED:
+        return result(Outcome.UNKNOWN, Code.NOT_EXERCISED, answer)
+    if answer.status == _PAYMENT:
+        return _offered(answer, verb, is_deep=is_deep)
+    if answer.status in _VALIDATES:
+        return result(Outcome.GATED, Code.VALIDATES_FIRST, answer, method=verb)
+    if failure is None or failure.code is Code.WRONG_TYPE:  # a page is delivered for nothing, too
+        return result(Outcome.DEGRADED if asker.target.is_paid else Outcome.UP, Code.FREE, answer, method=verb)
+    return failure
+
+
+def _offered(answer: Answer, verb: str, *, is_deep: bool) -> Probe:
+    header = answer.headers.get(PAYMENT_REQUIRED)
+    offer = read_offer(header, b"" if header is not None and (answer.encoding or not is_deep) else answer.body)
+    options = offer.whole_options[:_MOST_OPTIONS]
+    facts = {"method": verb, **(_terms(offer, options) if is_deep else {})}
+    if not options:
+        return result(Outcome.DEGRADED, Code.TERMS_MISSING, answer, **facts)
+    if offer.version == 1:
+        return result(Outcome.DEGRADED, Code.OLD_VERSION, answer, **facts)
+    if offer.differs:
+        return result(Outcome.DEGRADED, Code.TERMS_DIFFER, answer, **facts)
+    return result(Outcome.UP, Code.OK, answer, **facts)
+
+
+def _terms(offer: Offer, options: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the facts of an offer: its prices, payees, networks and declared agents."""
+    payees = defaultdict(set)
+    for option in options:
+        payees[option["network"]].add(option["payTo"])
+    extensions = (offer.message or {}).get("extensions")
+    declared = [extensions[key] for key in _REPUTATION if key in extensions] if isinstance(extensions, dict) else []
+    return {
+        "price": {f"{option['scheme']} {option['network']} {option['asset']}": option["amount"] for option in options},
+        "pay_to": {network: sorted(addresses) for network, addresses in payees.items()},
+        "networks": sorted(payees),
+        "keys": digest(declared) if declared else None,
+        "deep_code": Code.TERMS_DIFFER if offer.differs else None,
+    }

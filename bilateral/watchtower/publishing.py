@@ -1,0 +1,230 @@
+"""Publishing a period: the root of all measurements in the watchtower's own metadata, and signals for what changed.
+
+Each step first asks the chain whether it is done, so a run that was cut off is completed by running it again.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlalchemy import Engine
+
+from bilateral.client import Client, Signal
+from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.errors import InvalidArgumentError
+from bilateral.core.identifiers import AccountId, AgentId, ChainId, GlobalAgentId
+from bilateral.core.values import value_for_tag
+from bilateral.documents import DataUriStore, FeedbackFile
+from bilateral.documents.ipfs import Cid
+from bilateral.index.log.database import snapshot
+from bilateral.watchtower import indexed
+from bilateral.watchtower.drift import ROTATES
+from bilateral.watchtower.periods import Period, measure, values_of
+from bilateral.watchtower.store import Store
+from bilateral.watchtower.tree import MerkleTree, encode_leaf
+
+METADATA_KEY: Final = "measurements"
+"""The key of the watchtower's metadata: the root of the last period, 32 bytes, and the CID of its leaves."""
+
+HEARTBEAT: Final = 13
+"""Weeks after which an unchanged measurement is published again."""
+
+_BANDS: Final = tuple(map(Decimal, ("99.5", "99", "95", "90", "50")))
+_SETTLING_SECONDS: Final = 3_600
+"""Seconds after the end of a period until failures before its end are confirmed."""
+
+_ROUNDS: Final = 4  # of which the last one finds that nothing is missing, unless somebody lets transactions fail
+_AT_A_TIME: Final = 200  # signals: two requests of estimates
+_FROZEN: Final = "published_leaves"
+_RETAINED: Final = 3  # periods, of which the last ones may still be published on another chain
+_MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
+
+Leaf = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Due:
+    """A signal to publish: the measurement behind it by its number, the agent, the tag and the value."""
+
+    number: int
+    agent: AgentId
+    tag: str
+    value: Any
+
+
+@dataclass
+class Report:
+    """The outcome of publishing a period.
+
+    Attributes:
+        root: The root of its measurements.
+        uri: The URI of all measurements.
+        due: The number of signals that were due.
+        sent: The hashes of the transactions that were sent.
+        refused: The signals that the registry refuses, as it does those of an agent whose operator the account is. An
+            owner that approves the account in the block before gets it to fail, too.
+    """
+
+    root: bytes
+    uri: str
+    due: int = 0
+    sent: list[str] = field(default_factory=list)
+    refused: list[Due] = field(default_factory=list)
+
+
+def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
+    """Return the measurements of a period: those that were published, or what the store and the index say now."""
+    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
+    if period.name in frozen:
+        return frozen[period.name]
+    agents = {agent for listed in store.agents().values() for agent in listed}
+    with snapshot(index) as connection:
+        owned = indexed.owned_hosts(connection, agents)
+        return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]
+
+
+def freeze(
+    store: Store, index: Engine, period: Period, *, dry_run: bool = False
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the measurements of a period and of the one published before, and keep both, so that each run has them."""
+    if time.time() < period.end + _SETTLING_SECONDS:
+        raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
+    leaves = measurements(store, index, period)
+    if not leaves:
+        raise InvalidArgumentError(f"nothing was measured in {period.name}")
+    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
+    previous = [frozen[name] for name in sorted(frozen) if name < period.name]
+    if not dry_run:
+        frozen[period.name] = leaves
+        store.set_setting(_FROZEN, {name: frozen[name] for name in sorted(frozen)[-_RETAINED:]})
+    return leaves, previous[-1] if previous else []
+
+
+def due_signals(
+    leaves: Sequence[Leaf], previous: Sequence[Leaf], period: Period, *, is_complete: bool = False
+) -> Iterator[Due]:
+    """Yield the signals of a period: those that differ from the period before, and some of the others, in turn.
+
+    Args:
+        is_complete: True for all signals.
+    """
+    earlier = {_key(leaf): leaf for leaf in previous}
+    for number, leaf in enumerate(leaves):
+        before = earlier.get(_key(leaf))
+        has_drifted = any(change["code"] != ROTATES for change in leaf.get("changes", ()))
+        turn = int(leaf.get("endpoint", "0")[:8], 16) + period.week
+        for agent in leaf["agents"]:
+            values = values_of(leaf, agent)
+            published = values_of(before, agent) if before and agent in before["agents"] else {}
+            tags = {tag for tag in values if is_complete or _differs(tag, published.get(tag), values[tag])}
+            if "reachable" in values and has_drifted:
+                tags.add("reachable")
+            if "reachable" in values and turn % HEARTBEAT == 0:
+                tags.add("uptime" if "uptime" in values else "reachable")
+            yield from (Due(number, AgentId.parse(agent), tag, values[tag]) for tag in values if tag in tags)
+
+
+def _key(leaf: Leaf) -> str:
+    return str(leaf.get("endpoint") or next(iter(leaf["agents"])))
+
+
+def _differs(tag: str, old: Any, new: Any) -> bool:
+    """Tell whether a value differs enough from the one before that readers of the chain should know."""
+    if old is None or tag in {"reachable", "ownerVerified"}:
+        return bool(old != new)
+    before, now = Decimal(old), Decimal(new)
+    if tag in {"uptime", "successRate"}:
+        return [before >= band for band in _BANDS] != [now >= band for band in _BANDS]
+    if tag == "revenues":
+        return now * 10 >= before * 11
+    return not before <= now * 2 <= before * 4
+
+
+def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
+    client: Client,
+    agent_id: AgentId,
+    period: Period,
+    leaves: Sequence[Leaf],
+    previous: Sequence[Leaf] = (),
+    *,
+    is_complete: bool = False,
+) -> Report:
+    """Publish the measurements of a period.
+
+    Args:
+        client: The client of the watchtower's account, with a store for evidence.
+        agent_id: The watchtower's own agent, whose metadata gets the root.
+        leaves: The measurements, of which the root commits to all.
+        previous: Those of the period before.
+        is_complete: True to publish all signals, and not only those that changed.
+    """
+    store = client.state.store
+    if isinstance(store, DataUriStore):
+        raise InvalidArgumentError("the evidence needs a place: name a store, such as --ipfs-api or --store-folder")
+    encoded = [encode_leaf(leaf) for leaf in leaves]
+    tree = MerkleTree(encoded)
+    content = b"".join(leaf + b"\n" for leaf in encoded)
+    stored = store.put(content)
+    cid = Cid.parse(stored.uri.removeprefix("ipfs://")) if stored.uri.startswith("ipfs:") else Cid.of_raw(content)
+    report = Report(tree.root, stored.uri)
+    statement = tree.root + bytes([1, cid.codec]) + _MULTIHASH + cid.digest
+    if client.get_metadata(agent_id, METADATA_KEY) != statement:
+        handle = client.set_metadata(agent_id, METADATA_KEY, statement)
+        handle.wait()
+        report.sent.append(str(handle.hash))
+    deployment = client.get_deployment()
+    registry, own = deployment.agent_registry, agent_id.on(deployment.chain_id)
+    author = AccountId(ChainId.evm(deployment.chain_id), str(client.address))
+
+    def evidence(due: Due) -> Signal:
+        leaf = leaves[due.number]
+        endpoint, value = leaf.get("url", ""), value_for_tag(due.tag, due.value, period.name)
+        measurement = {
+            "method": "bilateral-watchtower/1",
+            "watchtower": str(GlobalAgentId(registry, str(own.token_id))),
+            "root": tree.root.hex(),
+            "leaves": stored.uri,
+            "leaf": leaf,
+            "path": tree.path(due.number),
+        }
+        file = FeedbackFile.of({"measurement": measurement}).complete(
+            GlobalAgentId(registry, str(due.agent.token_id)),
+            author,
+            value,
+            tag1=due.tag,
+            tag2=period.name,
+            endpoint=endpoint,
+            created_at=datetime.fromtimestamp(period.end, UTC),  # the same bytes at each run
+        )
+        document = store.put(file.to_bytes())
+        return Signal(due.agent, due.tag, value, endpoint, document.uri, document.hash)
+
+    every = due_signals(leaves, previous, period, is_complete=is_complete)
+    signals = [due for due in every if due.agent.chain_id == own.chain_id and due.agent != own]
+    report.due = len(signals)
+    for start in range(0, len(signals), _AT_A_TIME):
+        part = signals[start : start + _AT_A_TIME]
+        _send(client, period, list(zip(part, map(evidence, part), strict=True)), report)
+    return report
+
+
+def _send(client: Client, period: Period, part: list[tuple[Due, Signal]], report: Report) -> None:
+    """Publish signals until the chain has all of them. One that it refuses does not stop the others."""
+    missing = part
+    try:
+        for _ in range(_ROUNDS):
+            batch = client.publish_signals([signal for _, signal in part], period.name)
+            if not batch.handles:
+                return
+            report.sent += [str(handle.hash) for handle in batch.handles]
+            missing = [entry for entry in part if entry[1] not in batch.already_published]
+    except ContractRevertError:
+        if len(part) > 1:
+            middle = len(part) // 2
+            _send(client, period, part[:middle], report)
+            _send(client, period, part[middle:], report)
+            return
+    report.refused += [due for due, _ in missing]

@@ -1,0 +1,400 @@
+"""The loop of a watchtower: one thread decides what is asked when, and what an answer means.
+
+Requests run in threads, and come back as results in a queue. A result is judged by the place first, then by comparison
+with other hosts, and only then by the state of its endpoint.
+"""
+
+import heapq
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from bilateral.index.measurements.values import REACHABLE, Outcome
+from bilateral.watchtower.clocks import SYSTEM, Clocks, Timekeeper
+from bilateral.watchtower.drift import compare, is_unconfirmed
+from bilateral.watchtower.endpoints import Endpoint
+from bilateral.watchtower.outcomes import Code, Probe
+from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_listed, is_permitted
+from bilateral.watchtower.requests import Requests
+from bilateral.watchtower.states import Condition, next_due, phase, rounds_to_next
+from bilateral.watchtower.store import Result, Store, target_of
+from bilateral.watchtower.totals import HOUR
+from bilateral.watchtower.vantage import Quorum, Vantage
+
+_log = logging.getLogger("bilateral.watchtower")
+
+THREADS: Final = 200
+_PER_SECOND: Final = 20
+_SECOND: Final = 1.001
+"""The time within which so many requests begin: a little more than a second, as times are rounded."""
+
+_DEEP_SECONDS: Final = 6 * HOUR
+_RETRY_SECONDS: Final = (30.0, 60.0)
+"""The least time to a retry, and what is added at most: a fast one would meet the same trouble."""
+
+_FIRST_PER_SECOND: Final = 10
+"""New endpoints that have their first turn in a second: a small list is through at once."""
+
+_LONGEST_WAIT: Final = 2.0
+_MOST_PENDING: Final = 500
+"""Results that wait for the writer, above which no probe begins."""
+
+_REQUESTS_EACH: Final = 2
+"""Requests that a probe of a host with many endpoints takes, retries included."""
+
+
+@dataclass(frozen=True)
+class WatchSettings:
+    """The settings of a run.
+
+    Attributes:
+        vantage: The name of the place.
+        interval: The seconds from one probe of an endpoint to the next.
+        references: See `Vantage`.
+        opted_out: The operator's list of those who asked not to be measured: URLs, hosts and domains.
+        chain_ids: The chains whose agents are measured; None for all.
+    """
+
+    vantage: str = "main"
+    interval: int = 900
+    references: Sequence[str] = ()
+    opted_out: Callable[[], Sequence[str]] = tuple
+    chain_ids: Sequence[int] | None = None
+
+
+class Watchtower:
+    """A watchtower that runs.
+
+    Attributes:
+        is_outdated: True if the endpoints of the database are others by now.
+
+    Args:
+        store: Its database.
+        settings: The settings of the run.
+        requests: What asks hosts.
+        executor: The threads for requests.
+        clocks: The clocks of the system.
+    """
+
+    def __init__(
+        self, store: Store, settings: WatchSettings, requests: Requests, executor: Executor, clocks: Clocks = SYSTEM
+    ) -> None:
+        self.store, self.settings, self._requests, self._executor = store, settings, requests, executor
+        self.time = Timekeeper(clocks, store.last_stamp())
+        self.vantage, self.quorum = Vantage(settings.references), Quorum(settings.interval)
+        self.endpoints: dict[int, Endpoint] = {}
+        self.hosts: dict[str, Host] = {}
+        self.pending: deque[Result] = deque()
+        self.changed_hosts: deque[dict[str, Any]] = deque()
+        self.outcomes: dict[tuple[str, str], int] = {}
+        self.late: deque[float] = deque(maxlen=10_000)
+        self._addresses = Addresses()
+        self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
+        self._due: list[tuple[float, int, Endpoint]] = []
+        self._ready: list[tuple[float, int, Host]] = []
+        self._failures: list[tuple[float, Endpoint, Probe]] = []
+        self._order = count()
+        self._in_flight = self._stalls = 0
+        self._starts: deque[float] = deque(maxlen=_PER_SECOND)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take the endpoints that are listed now. Those that were due while nobody looked are due at once."""
+        self.is_outdated = False
+        rows = self.store.listed()
+        per_host: dict[str, float] = {}
+        for row in rows:
+            settled = rounds_to_next(Condition.of(row), int(self.time.wall), self.settings.interval)
+            per_host[row.host] = per_host.get(row.host, 0.0) + 1 / settled
+        room = self.settings.interval / (HOST_SECONDS * _REQUESTS_EACH)
+        stored = self.store.hosts()
+        for name, load in per_host.items():
+            if name not in self.hosts:
+                self.hosts[name] = Host.of(name, stored.get(name), self.time)
+            self.hosts[name].rounds = max(1, -int(-load // room))
+        unprobed = sum(row.round is None for row in rows)
+        current = {row.number for row in rows}
+        self.endpoints = {number: entry for number, entry in self.endpoints.items() if number in current}
+        for row in rows:
+            if row.number in self.endpoints:
+                self.endpoints[row.number].target = target_of(row)
+            else:
+                self._add(row, unprobed)
+
+    def step(self) -> float:
+        """Do what is due, and return the seconds until something may be due again."""
+        self._stalls += self.time.tick()
+        if self.is_outdated:
+            self.refresh()
+        while not self._done.empty():
+            self._take(*self._done.get())
+        self._check()
+        self._judge()
+        self._start()
+        soonest = [self._due[0][0]] if self._due else []
+        soonest += [max(self._next_start(), self._ready[0][0])] if self._ready else []
+        return min(_LONGEST_WAIT, max(0.0, min(soonest, default=_LONGEST_WAIT) - self.time.now))
+
+    @property
+    def is_complete(self) -> bool:
+        """True if each endpoint was probed."""
+        return all(entry.round is not None or entry.failed is not None for entry in self.endpoints.values())
+
+    @property
+    def waiting(self) -> int:
+        """The endpoints that are due and not asked yet."""
+        return sum(len(host.waiting) for host in list(self.hosts.values()))
+
+    @property
+    def lag(self) -> float:
+        """The seconds for which the first of them has been due."""
+        hosts = [host.waiting[0].due for host in list(self.hosts.values()) if host.waiting]
+        return max(0.0, self.time.now - min(hosts, default=self.time.now))
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a result, so many seconds at most."""
+        try:
+            done = self._done.get(timeout=max(seconds, 0.001))
+        except Empty:
+            return
+        self._stalls += self.time.tick()
+        self._take(*done)
+
+    def _submit(self, take: Callable[[Any], None], job: Callable[[], Any]) -> None:
+        self._executor.submit(job).add_done_callback(lambda future: self._done.put((future, take)))
+
+    def _take(self, future: Future[Any], take: Callable[[Any], None]) -> None:
+        if (problem := future.exception()) is not None:  # a fault of ours counts against nobody, and ends no run
+            _log.error("a request failed: %r", problem)
+        take(None if problem is not None else future.result())
+
+    # The vantage
+
+    def _check(self) -> None:
+        if not self.vantage.is_due(self.time.now, is_awaited=bool(self._failures)):
+            return
+        self.vantage.is_checking = True
+        take = partial(self._checked, self.time.now, self._stalls)
+        self._submit(take, partial(self.vantage.check, self._requests.reaches))
+
+    def _checked(self, began_at: float, stalls: int, is_online: bool | None) -> None:
+        self.vantage.is_checking = False
+        if is_online is None or (not is_online and stalls != self._stalls):
+            return
+        if is_online is not self.vantage.is_online:
+            _log.warning("vantage=%s online=%s", self.settings.vantage, is_online)
+        self.vantage.checked_at, self.vantage.is_online = began_at, is_online
+
+    def _judge(self) -> None:
+        """Believe failures, unless the place or a shared cause explains them. They wait for a check that is newer."""
+        judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
+        if not judged:
+            return
+        self._failures = [entry for entry in self._failures if entry[0] > self.vantage.checked_at]
+        is_shared = self.quorum.is_shared(self.time.now)
+        excuse = Code.SHARED_CAUSE if self.vantage.is_online else Code.VANTAGE
+        for _, endpoint, probe in judged:
+            if is_shared or not self.vantage.is_online:
+                self._conclude(endpoint, _unmeasured(excuse))
+            else:
+                self._conclude(endpoint, probe, attempts=1 if endpoint.failed is None else 2)
+
+    # Turns
+
+    def _start(self) -> None:
+        """Begin the probes that are due, as far as threads, the writer and manners permit."""
+        now = self.time.now
+        while self._due and self._due[0][0] <= now and len(self.pending) < _MOST_PENDING:
+            due, _, endpoint = heapq.heappop(self._due)
+            if endpoint.due == due and self.endpoints.get(endpoint.number) is endpoint:
+                self._admit(endpoint)
+        while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
+            _, _, host = heapq.heappop(self._ready)
+            while host.waiting and not host.is_busy:
+                self._ask(host, host.waiting.popleft())
+
+    def _next_start(self) -> float:
+        return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
+
+    def _has_room(self) -> bool:
+        return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
+
+    def _admit(self, endpoint: Endpoint) -> None:
+        if (code := self._excuse(endpoint)) is not None:
+            self._conclude(endpoint, _unmeasured(code))
+            return
+        host = endpoint.host
+        (host.waiting.appendleft if endpoint.has_turn else host.waiting.append)(endpoint)
+        if len(host.waiting) == 1 and not host.is_busy:
+            self._make_ready(host)
+
+    def _make_ready(self, host: Host) -> None:
+        heapq.heappush(self._ready, (max(host.free_at, host.waiting[0].due), next(self._order), host))
+
+    def _excuse(self, endpoint: Endpoint) -> Code | None:
+        """Return why an endpoint is not probed now; None if it is."""
+        host, url = endpoint.host, endpoint.target.url
+        if not self.vantage.is_online:
+            return Code.VANTAGE
+        if is_listed(url, self.settings.opted_out()) or not is_permitted(host.robots, url):
+            return Code.OPTED_OUT
+        if host.closed_until > self.time.now:
+            return Code.RATE_LIMITED
+        return Code.SAMPLED_OUT if self.time.now - endpoint.due > self.settings.interval else None
+
+    def _ask(self, host: Host, endpoint: Endpoint) -> None:
+        """Ask a host for its robots.txt, or for an endpoint that waits."""
+        if (code := self._excuse(endpoint)) is not None:
+            self._conclude(endpoint, _unmeasured(code))
+            return
+        host.is_busy = True
+        self._in_flight += 1
+        self._starts.append(self.time.now)
+        if host.needs_robots(self.time.now):
+            take: Callable[..., None] = self._take_robots
+            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target)
+        else:
+            self.late.append(self.time.now - endpoint.due)
+            is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
+            take = partial(self._take_probe, is_deep=is_deep)
+            job = partial(self._requests.probe, endpoint.target, is_deep=is_deep, previous=endpoint.facts)
+        self._submit(partial(self._take_turn, endpoint, take, self._stalls), partial(self._in_turn, endpoint, job))
+
+    def _release(self, host: Host, requests: int) -> None:
+        self._in_flight -= 1
+        host.is_busy = False
+        host.free_at = self.time.now + HOST_SECONDS * requests
+        if host.waiting:
+            self._make_ready(host)
+
+    def _in_turn(self, endpoint: Endpoint, job: Callable[[], Any]) -> tuple[Any] | float:
+        """Return what a request returns, or the time at which the address has a turn. It runs in a thread."""
+        address, now = self._requests.address(endpoint.target.url, is_retry=endpoint.failed is not None), self.time.now
+        if address is not None:
+            start = now if endpoint.has_turn else self._addresses.reserve(address, now, now + self.settings.interval)
+            start = self._addresses.begin(address, now) if start <= now else start
+            if start > now:
+                return start
+        return (job(),)
+
+    def _take_turn(
+        self, endpoint: Endpoint, take: Callable[..., None], stalls: int, answer: tuple[Any] | float | None
+    ) -> None:
+        if isinstance(answer, float):
+            self._release(endpoint.host, 0)
+            if answer == float("inf"):
+                self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
+            else:
+                endpoint.has_turn = True
+                self._queue(endpoint, answer)
+            return
+        endpoint.has_turn = False
+        take(endpoint, None if answer is None else answer[0], is_stalled=stalls != self._stalls)
+
+    def _take_robots(self, endpoint: Endpoint, robots: str | None, *, is_stalled: bool) -> None:
+        host = endpoint.host
+        if robots is not None:
+            host.robots = robots
+        host.robots_at = None if is_stalled and robots is None else self.time.now
+        self.changed_hosts.append(host.values(self.time))
+        host.waiting.appendleft(endpoint)
+        self._release(host, 1)
+
+    # Probes
+
+    def _take_probe(
+        self, endpoint: Endpoint, answer: tuple[Probe, int] | None, *, is_deep: bool, is_stalled: bool
+    ) -> None:
+        now, host = self.time.now, endpoint.host
+        probe, requests = (_unmeasured(Code.STALLED), 1) if answer is None else answer
+        self._release(host, max(requests, 1))
+        if is_stalled:
+            is_excused = probe.outcome not in REACHABLE
+            probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
+        if host.note(probe, now):
+            self.changed_hosts.append(host.values(self.time))
+        has_failed = probe.outcome is Outcome.DOWN
+        if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
+            self.quorum.add(now, host.name, has_failed=has_failed)
+        if has_failed and endpoint.may_retry:
+            endpoint.failed = probe
+            least, more = _RETRY_SECONDS
+            self._queue(endpoint, now + least + phase(endpoint.target.endpoint_id, more))
+        elif has_failed:
+            self._failures.append((now, endpoint, probe))
+        else:
+            self._conclude(endpoint, probe, is_deep=is_deep)
+
+    def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
+        """End the round of an endpoint: store its result, and give it its next turn."""
+        at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
+        change = condition.observe(endpoint.target.endpoint_id, probe.outcome, probe.code, at, attempts)
+        turn = int(endpoint.due_wall // interval) * interval
+        elapsed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
+        endpoint.was_retried = endpoint.failed is not None
+        endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
+        changes = [] if change is None else [change]
+        values: dict[str, Any] = {"round": turn, **condition.values}
+        if probe.facts:  # also of an endpoint that is not reached: how many challenges it sent in a row
+            endpoint.facts = {**endpoint.facts, **probe.facts}
+            values["facts"] = endpoint.facts
+        if probe.outcome in REACHABLE:
+            if is_deep:
+                memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
+                endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
+                changes += drifts
+            elif change is not None:
+                endpoint.deep_at = None
+            values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
+        if probe.outcome is not Outcome.UNKNOWN:
+            values["probed_at"] = at
+        self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
+        values |= {"rounds": endpoint.rounds, "next_at": int(endpoint.due_wall), "deep_at": endpoint.deep_at}
+        stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
+        self.pending.append(Result(endpoint.number, turn, *stored, values, changes))
+        key = (str(endpoint.target.protocol), str(probe.outcome))
+        self.outcomes[key] = self.outcomes.get(key, 0) + 1
+
+    def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
+        """Give an endpoint its next turn. One that found no room has it at another time, so that all find some."""
+        interval, key = self.settings.interval, endpoint.target.endpoint_id
+        rounds = rounds_to_next(endpoint.condition, at, interval, is_active=endpoint.target.is_active)
+        endpoint.rounds = max(rounds, endpoint.host.rounds)
+        seconds = endpoint.rounds * interval
+        if is_sampled:
+            seed = sha256(key + at.to_bytes(8)).digest()
+            due = self.time.wall + interval / 2 + phase(seed, seconds)
+        else:
+            due = next_due(key, self.time.wall, seconds)
+        if int(due // interval) * interval == endpoint.round:
+            due += seconds
+        endpoint.due_wall = due
+        self._queue(endpoint, self.time.now + due - self.time.wall)
+
+    def _queue(self, endpoint: Endpoint, due: float) -> None:
+        endpoint.due = due
+        heapq.heappush(self._due, (due, next(self._order), endpoint))
+
+    # What is stored
+
+    def _add(self, row: Any, unprobed: int) -> None:
+        """Take an endpoint of the database. A turn that was missed is due now, none is later than a period ahead."""
+        host, interval, wall = self.hosts[row.host], self.settings.interval, self.time.wall
+        endpoint = self.endpoints[row.number] = Endpoint.of(row, host)
+        if row.round is None:
+            first = min(interval, unprobed / _FIRST_PER_SECOND) if host.rounds == 1 else host.rounds * interval
+            endpoint.due_wall = wall + phase(endpoint.target.endpoint_id, first)
+        else:
+            endpoint.due_wall = min(max(row.next_at or wall, wall), wall + row.rounds * interval)
+        self._queue(endpoint, self.time.now + endpoint.due_wall - wall)
+
+
+def _unmeasured(code: Code) -> Probe:
+    return Probe(Outcome.UNKNOWN, code)

@@ -1,0 +1,102 @@
+"""The verdict on the place from which a watchtower looks: it comes before a verdict on anybody else."""
+
+import ssl
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpcore
+
+from bilateral.core.errors import DocumentError
+from bilateral.core.http.connections import DeadlineBackend, Remaining
+from bilateral.documents import Network
+
+CHECK_SECONDS: Final = 30.0
+"""The time between two checks; a failure that waits for the verdict brings the next one forward."""
+
+_SOONEST_SECONDS: Final = 5.0
+_ENOUGH: Final = 3
+_QUORUM_SECONDS: Final = 60.0
+_QUORUM_HOSTS: Final = 10
+_QUORUM: Final = 3
+"""One of so many hosts that were up fails by itself in a bad week, not in the same minute as all others."""
+
+_SHARED_ROUNDS: Final = 2
+
+
+def is_reachable(url: str, network: Network, remaining: Remaining) -> bool:
+    """Look up, connect to and start TLS with a reference host. Nothing is asked of it."""
+    parsed = urlsplit(url)
+    host, port = parsed.hostname or "", parsed.port or (80 if parsed.scheme == "http" else 443)
+    backend = DeadlineBackend(remaining, resolver=network.resolver, inner=network.backend)
+    try:
+        stream = backend.connect_tcp(host, port)
+        try:
+            if parsed.scheme != "http":
+                context = network.ssl_context or ssl.create_default_context()
+                stream = stream.start_tls(context, host, remaining())
+        finally:
+            stream.close()
+    except (httpcore.NetworkError, httpcore.TimeoutException, OSError, DocumentError):
+        return False
+    return True
+
+
+@dataclass
+class Vantage:
+    """The place from which a watchtower looks.
+
+    Attributes:
+        references: The URLs of hosts that are nearly always up, in several networks; without any the place is believed.
+        is_online: False if too few of them were reached by the last check.
+        checked_at: The time at which the last check began.
+        is_checking: True during a check.
+    """
+
+    references: Sequence[str]
+    is_online: bool = True
+    checked_at: float = field(default=float("-inf"))
+    is_checking: bool = False
+
+    def is_due(self, now: float, *, is_awaited: bool) -> bool:
+        """Return True if a check is due."""
+        seconds = _SOONEST_SECONDS if is_awaited or not self.is_online else CHECK_SECONDS
+        return not self.is_checking and now - self.checked_at >= seconds
+
+    def check(self, reaches: Callable[[str], bool]) -> bool:
+        """Return True if enough reference hosts are reached: three, or most if there are fewer than five."""
+        enough = min(_ENOUGH, len(self.references) // 2 + 1)
+        return not self.references or sum(map(reaches, self.references)) >= enough
+
+
+@dataclass
+class Quorum:
+    """The verdict by comparison: if a third of the hosts that were up fail together, the cause is most likely shared.
+
+    Attributes:
+        interval: The seconds of a round.
+    """
+
+    interval: int
+    _recent: deque[tuple[float, str, bool]] = field(default_factory=deque)
+    _began_at: float = field(default=float("-inf"))
+    _last_at: float = field(default=float("-inf"))
+
+    def add(self, now: float, host: str, *, has_failed: bool) -> None:
+        """Take a probe of an endpoint that was reachable."""
+        self._recent.append((now, host, has_failed))
+        while now - self._recent[0][0] > _QUORUM_SECONDS:
+            self._recent.popleft()
+
+    def is_shared(self, now: float) -> bool:
+        """Return True if failures have a shared cause. It lasts two rounds, after which they are believed."""
+        recent = list(self._recent)  # a monitor may ask meanwhile
+        hosts = {host for _, host, _ in recent}
+        failed = {host for _, host, has_failed in recent if has_failed}
+        if len(hosts) >= _QUORUM_HOSTS and _QUORUM * len(failed) > len(hosts):
+            if now - self._last_at > _SHARED_ROUNDS * self.interval:
+                self._began_at = now
+            self._last_at = now
+        return now - self._began_at < _SHARED_ROUNDS * self.interval
