@@ -31,7 +31,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm prove-quickly abi bytecode-lock sync-client openapi index-tables census addresses install-lines bench audit prove mutate compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm npm-types npm-vitest npm-archive npm-sellers prove-quickly abi bytecode-lock sync-client openapi index-tables census addresses install-lines bench audit prove mutate mutate-npm compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -81,13 +81,23 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
 
-test-npm: compile ## Check types, tests, sizes and the archive of the npm package. NIGHTLY=1 adds the long ones.
+test-npm: compile ## Check types, tests, sizes and the archive of the npm package, side by side. NIGHTLY=1 adds the long ones.
 	@$(BIN)/python -m scripts.npm_package --tests
-	@cd npm && node_modules/.bin/tsc --project tsconfig.tests.json && node_modules/.bin/vitest run
+	@$(if $(NIGHTLY),mkdir -p .cache/runtimes && cp interop/runtimes/package*.json .npmrc .cache/runtimes && npm ci --prefix .cache/runtimes --ignore-scripts)
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2 --output-sync=target) npm-sellers npm-vitest npm-types npm-archive
+
+npm-types:
+	@cd npm && node_modules/.bin/tsc --project tsconfig.tests.json
+
+npm-vitest:
+	@cd npm && node_modules/.bin/vitest run
+
+npm-archive:
 	@cd npm && node_modules/.bin/publint $$(../$(BIN)/python -m scripts.npm_package ../.cache/npm-archive)
 	@cd npm && node_modules/.bin/attw --profile esm-only --format ascii --quiet ../.cache/npm-archive/*.tgz
-	@$(if $(NIGHTLY),mkdir -p .cache/runtimes && cp interop/runtimes/package*.json .npmrc .cache/runtimes && npm ci --prefix .cache/runtimes --ignore-scripts)
-	@NPM=1 RUNTIMES=$(CURDIR)/.cache/runtimes $(BIN)/ape test tests/npm/sellers --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
+
+npm-sellers:
+	@NPM=1 $(if $(NIGHTLY),RUNTIMES=$(CURDIR)/.cache/runtimes) $(BIN)/ape test tests/npm --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
 
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.
 	@$(BIN)/ape test tests/packaging/test_ways.py --numprocesses 0 -q -s
@@ -148,6 +158,10 @@ prove: compile ## Prove the statements of tests/proofs/, play long sequences of 
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
 	@./assurance/setup.sh
 	@$(ASSURANCE)/python assurance/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
+
+mutate-npm: compile ## Change the verification and the strict reader of JSON of the npm package, and fail if tests notice less than 90 %.
+	@$(BIN)/python -m scripts.npm_package --tests
+	@cd npm && node tests/mutate.mjs $(MUTANTS) $(SEED)
 
 compare-searches: compile ## Compare SEARCHES made-up gated searches with a plain filter in Python, on both engines.
 	@BILATERAL_SEARCHES=$(SEARCHES) $(BIN)/ape test tests/index/search/test_brute_force.py --numprocesses 0 -s

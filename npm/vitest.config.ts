@@ -13,6 +13,7 @@ export default defineConfig({
           name: "unit",
           include: ["tests/**/*.test.ts"],
           exclude: ["tests/exchange/**", ...(nightly ? [] : ["tests/**/*.nightly.test.ts"])],
+          testTimeout: 30_000, // CI runs other work beside
         },
       },
       {

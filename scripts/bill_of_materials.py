@@ -1,6 +1,6 @@
 """`make bill-of-materials`: lists all packages of the locks, with versions, hashes and licences.
 
-python -m scripts.bill_of_materials FOLDER    write python.cdx.json and npm.cdx.json (CycloneDX) into FOLDER
+python -m scripts.bill_of_materials FOLDER    write python.cdx.json, npm.cdx.json and npm-package.cdx.json (CycloneDX)
 python -m scripts.bill_of_materials --check   fail if a package has a licence that docs/licences.md does not allow
 
 The same locks give the same files, byte for byte.
@@ -25,6 +25,9 @@ _COPY: Final = ("package.json", "package-lock.json")
 _VARYING: Final = ("serialNumber", "timestamp")
 """The fields that npm fills anew each time."""
 
+_DEVELOPMENT: Final = {"name": "cdx:npm:package:development", "value": "true"}
+"""What npm says of a package of development. Its --omit=dev leaves out packages that both need."""
+
 
 class LicenceError(Exception):
     """Packages whose licence docs/licences.md does not allow."""
@@ -40,22 +43,28 @@ def python_bom() -> dict[str, Any]:
     return bom
 
 
-def npm_bom() -> dict[str, Any]:
-    """Return the packages of package-lock.json.
+def npm_bom(source: Path = ROOT, *, development: bool = True) -> dict[str, Any]:
+    """Return the packages of a package-lock.json.
 
     npm lists nothing without a version of the project itself, so it reads a copy that has one.
+
+    Args:
+        source: The folder of the lock.
+        development: False to leave out the packages of development.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, "bilateral")  # npm names the root by its folder
         folder.mkdir()
         for name in _COPY:
-            content = json.loads((ROOT / name).read_text())
+            content = json.loads((source / name).read_text())
             (folder / name).write_text(json.dumps({**content, "version": "0.0.0"}))
         command = ["npm", "sbom", "--sbom-format", "cyclonedx", "--package-lock-only"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603  # ours
     bom: dict[str, Any] = json.loads(run.stdout)
     bom.pop(_VARYING[0], None)
     bom["metadata"].pop(_VARYING[1], None)
+    if not development:
+        bom["components"] = [part for part in bom["components"] if _DEVELOPMENT not in part.get("properties", [])]
     return bom
 
 
@@ -114,6 +123,7 @@ def _first_cells(page: str, heading: str) -> set[str]:
 def main() -> None:
     """Write both lists, or check their licences."""
     boms = {"python.cdx.json": python_bom(), "npm.cdx.json": npm_bom()}
+    boms["npm-package.cdx.json"] = npm_bom(ROOT / "npm", development=False)
     if "--check" in sys.argv:
         components = [component for bom in boms.values() for component in bom["components"]]
         try:

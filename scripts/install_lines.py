@@ -88,7 +88,20 @@ def _contracts(released: bool) -> str:
     return _commands(modules, f' "$checkout/dist/bilateral-{version}.tgz"', released)
 
 
-_TEXTS = {"note": _note, "market": _market, "contracts": _contracts}
+def _typescript(released: bool) -> str:
+    modules = "viem @x402/core @x402/evm express"
+    if released:
+        lines = [f"npm install bilateral {modules}"]
+    else:
+        lines = [
+            "checkout=…                   # the folder of the checkout, as in the first terminal",
+            "(cd $checkout && make setup && .venv/bin/python -m scripts.npm_package dist)",
+            f"npm install {modules} $checkout/dist/bilateral-*.tgz",
+        ]
+    return "\n".join(["", "```", *lines, "```", "", ""])
+
+
+_TEXTS = {"note": _note, "market": _market, "contracts": _contracts, "typescript": _typescript}
 """The texts between the marks of a page, by name."""
 
 

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import ChainMap, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -37,8 +38,10 @@ REPOSITORY: Final = "BILATERAL_REPOSITORY"
 GATES: Final = ("reputation/ReputationGated.sol", "buyers/BuyerTierGated.sol", "base/IdentityBound.sol")
 """The abstract contracts that contracts of others inherit. Interfaces and examples are shipped whole."""
 
-_LEFT_OUT: Final = ("node_modules", "tests", "tsconfig.tests.json", "vitest.config.ts", "coverage")
+_LEFT_OUT: Final = ("node_modules", "tests", "tsconfig.tests.json", "vitest.*", "coverage")
 """Files of npm/ that the package is not built from."""
+
+_TRUSTED: Final = ("IdentityRegistry", "ReputationRegistry")
 
 _IMPORT: Final = re.compile(r'^import .*?"(\.[^"]+)";', re.MULTILINE | re.DOTALL)
 
@@ -104,6 +107,27 @@ def addresses_module(records: dict[str, str]) -> str:
         f"export const canonicalAddresses = {json.dumps(canonical, indent=2, sort_keys=True)} as const;\n\n"
         "/** The registries of Bilateral, by chain id. */\n"
         f"export const bilateralAddresses = {json.dumps(own, indent=2, sort_keys=True)} as const;\n"
+    )
+
+
+def built_in_module(records: dict[str, str]) -> str:
+    """Return TypeScript with the registries that buyers trust by default, and the chains that have them.
+
+    Args:
+        records: As of `addresses_module`. An own deployment comes before the canonical one of its chain.
+    """
+    book, chains = json.loads(records[BOOK]), defaultdict[tuple[str, ...], list[str]](list)
+    listed = [json.loads(text) for name, text in sorted(records.items()) if name != BOOK]
+    groups = book["groups"]
+    listed += [{**chain, "contracts": ChainMap(*map(groups.get, chain["groups"]))} for chain in book["chains"]]
+    for record in listed:
+        addresses = [record["contracts"].get(name, {}).get("address") for name in _TRUSTED]
+        if all(addresses):
+            chains[tuple(addresses)].append(str(record["chainId"]))
+    lines = [[*addresses, " ".join(ids)] for addresses, ids in chains.items()]
+    return (
+        "/** The identity registry, the reputation registry, and the ids of the chains that have them. */\n"
+        f"export const BUILT_IN: readonly (readonly [string, string, string])[] = {json.dumps(lines, indent=2)};\n"
     )
 
 
@@ -212,6 +236,7 @@ def generate(folder: Path) -> None:
     records = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "bilateral/deployments").glob("*.json")}
     (folder / "abi.ts").write_text(abi_module(abis), encoding="utf-8")
     (folder / "addresses.ts").write_text(addresses_module(records), encoding="utf-8")
+    (folder / "x402/proof/built-in.ts").write_text(built_in_module(records), encoding="utf-8")
     outcomes = (ROOT / "bilateral/x402/clients/payment_outcomes.json").read_text(encoding="utf-8")
     (folder / "x402/buyer/outcomes.ts").write_text(outcomes_module(outcomes), encoding="utf-8")
     typed_data = typed_data_module((AgentWalletSet, Feedback, FeedbackAuth))

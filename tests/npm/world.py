@@ -176,6 +176,7 @@ class Market:
             "agent": self.agent.token_id,
             "seller": SELLER.address,
             "sellerKey": "0x" + SELLER.key.hex().removeprefix("0x"),
+            "signingKey": SIGNING_KEY.secret.hex(),
             "token": self.chain.token,
             "facilitator": self.facilitator,
             "shop": self.shop,

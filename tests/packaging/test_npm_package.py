@@ -16,6 +16,7 @@ import pytest
 from solcx import compile_standard
 
 from scripts._build import ROOT
+from scripts.bill_of_materials import npm_bom
 from tests.packaging.fixtures import TOOLS, market_of, run, unpack_with_tools
 from tests.waiting import until
 
@@ -84,6 +85,12 @@ def test_libraries_of_solidity_are_installed_only_by_those_who_compile():
     assert not manifest["dependencies"].keys() & {"@openzeppelin/contracts", "solady", "viem"}
     assert len(manifest["dependencies"]) <= MOST_DEPENDENCIES
     assert all(manifest["peerDependenciesMeta"][name]["optional"] for name in ("@openzeppelin/contracts", "solady"))
+
+
+def test_bill_of_materials_lists_what_the_package_needs_at_run_time():
+    names = {component["name"] for component in npm_bom(ROOT / "npm", development=False)["components"]}
+    assert names >= json.loads((ROOT / "npm/package.json").read_text())["dependencies"].keys()
+    assert "vitest" not in names
 
 
 def test_project_of_ape_compiles_a_gate(user_project, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from scripts._build import ROOT
 from tests.packaging.fixtures import market_of, seconds_of, unpack_with_tools
 
-BLOCK = re.compile(r"^```(sh|text|python|solidity)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(sh|text|python|solidity|js)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MARK = "=== end of a block ==="
 MOST_SECONDS = 15 * 60
 VARYING = (
@@ -35,7 +35,7 @@ class Page:
     def __init__(self, name):
         self.commands, self.outputs, self.programs = [], [], {}
         for kind, content in BLOCK.findall((ROOT / "docs" / name).read_text()):
-            if kind in {"python", "solidity"}:
+            if kind in {"python", "solidity", "js"}:
                 first, _, program = content.partition("\n")
                 self.programs[first.split()[1]] = program
             elif kind == "sh":
@@ -70,7 +70,7 @@ class Page:
 )
 def test_page_leads_from_nothing_to_its_end_with_the_output_that_it_shows(installed, request, tmp_path, names):
     programs = installed("all")
-    if "for-contract-authors.md" in names:
+    if names != ("for-operators.md",):
         unpack_with_tools(request.getfixturevalue("archive"), tmp_path / "node_modules")
     with market_of(programs, tmp_path) as market:
         for name in names:
@@ -89,4 +89,5 @@ def test_page_leads_from_nothing_to_its_end_with_the_output_that_it_shows(instal
 def test_programs_of_the_pages_are_the_examples():
     programs = Page("for-buyers.md").programs | Page("for-sellers.md").programs
     examples = {"buy.py": "paid_weather_client.py", "seller.py": "paid_weather_agent.py"}
+    examples |= {"buy.mjs": "paid_weather_client.mjs", "seller.mjs": "paid_tide_agent.mjs"}
     assert programs == {name: (ROOT / "examples" / example).read_text() for name, example in examples.items()}

@@ -49,7 +49,7 @@ def copied(installed, tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         shutil.copy(FOLDER / f"{name}.py", folder)
-        return folder, installed(re.fullmatch(r"bilateral\[(.*)\]", package)[1], *others)
+        return folder, installed(re.fullmatch(r"(?:bilateral|\.)\[(.*)\]", package)[1], *others)
 
     return copy
 

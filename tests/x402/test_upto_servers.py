@@ -124,6 +124,14 @@ def test_server_that_declares_free_answers_delivers_them_without_a_proof(
     assert payment_chain.balance(payer.address) == WHOLE
 
 
+def test_client_need_not_echo_any_field_of_a_declaration(agent, deployment):
+    """The SDK refuses a payment whose echo lacks a field of the price, unless the extension lists that field."""
+    links = {"endpoint": "https://agent.example/weather", "feedback_aggregator": "https://feedback.example/submit"}
+    declared = declare_8004_reputation(agent, deployment, blind=BlindTerms(), free_answers=True, **links)
+    extension = Reputation8004ResourceServerExtension(SIGNING_KEY)
+    assert {*declared["8004-reputation"]["info"]} == {*extension.dynamic_info_fields}
+
+
 def test_price_without_free_answers_does_not_mention_them(shop):
     price = decode_payment_required_header(ask_price(shop.url + "/metered").headers["payment-required"])
     assert "freeAnswers" not in price.extensions["8004-reputation"]["info"]

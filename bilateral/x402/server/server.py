@@ -75,7 +75,9 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         InvalidKeyError: The key does not sign.
     """
 
-    dynamic_info_fields: list[str] | None = ["version", "registrations", "endpoint", "feedbackAggregator", "blind"]  # noqa: RUF012
+    dynamic_info_fields: list[str] | None = [  # noqa: RUF012
+        *("version", "registrations", "endpoint", "feedbackAggregator", "blind", "freeAnswers")
+    ]
     """Fields that a client need not echo. It verifies them on chain, so the server never needs its own words back."""
 
     transport_hooks = None

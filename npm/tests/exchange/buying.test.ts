@@ -322,6 +322,13 @@ describe("after a payment every failure is a lost answer (T6)", () => {
     expect(new Set((await control({})).relay).size).toBe(1);
   });
 
+  test("is not made if the node redirects, even to one that answers", async () => {
+    const rpc = await serving((_, response) => response.writeHead(307, { Location: world.rpc }).end('{"result":"0x"}'));
+    const { buy, signatures } = buyerOf(key, { rpc });
+    await expect(buy(`${world.shop}/weather`)).rejects.toMatchObject({ name: "TrustError", code: "cannot_check" });
+    expect(signatures()).toBe(0);
+  });
+
   test("a payment never crosses a redirect (T5)", async () => {
     const seen: string[] = [];
     const other = await serving((request, response) => {

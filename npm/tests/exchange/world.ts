@@ -13,6 +13,8 @@ export interface World {
   agent: number;
   seller: `0x${string}`;
   sellerKey: `0x${string}`;
+  /** The key that signs answers, as its file lists it. */
+  signingKey: string;
   token: `0x${string}`;
   facilitator: string;
   shop: string;

@@ -27,7 +27,8 @@ import { unhex, utf8 } from "../../source/x402/proof/bytes.js";
 import { decodeHeader } from "../../source/x402/proof/headers.js";
 import { interactionHash } from "../../source/x402/proof/hashes.js";
 import { isSignatureOf } from "../../source/x402/proof/keys.js";
-import { settlementOf, PROFILE_8004 } from "../../source/x402/proof/messages.js";
+import { PROFILE_8004 } from "../../source/x402/proof/messages.js";
+import { settlementOf, statementOf } from "../../source/x402/proof/statements.js";
 
 export const NETWORK = "eip155:31337";
 export const TOKEN = "0xDc64a140Aa3E981100a9becA4E685f962f0cF6C9";
@@ -169,7 +170,7 @@ export async function pay(url: string, init: RequestInit = {}): Promise<Response
 /** Check that an answer has a proof of exactly these bodies. */
 export async function expectProof(response: Response, body: Uint8Array | string, request: Uint8Array | string = ""): Promise<void> {
   const settlement = settlementOf(decodeHeader(response.headers.get("payment-response")));
-  const statement = PROFILE_8004.statementOf(settlement.interaction);
+  const statement = statementOf(PROFILE_8004, settlement.interaction);
   expect(statement.taskRef).toBe(`${NETWORK}:${settlement.transaction}`);
   const bytes = (part: Uint8Array | string): Uint8Array => (typeof part === "string" ? utf8(part) : part);
   const digest = await interactionHash(statement.taskRef, bytes(request), bytes(body));

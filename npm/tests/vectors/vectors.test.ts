@@ -13,6 +13,7 @@ import {
 import { agentOf, parseAccount } from "../../source/x402/proof/identifiers.js";
 import { isSignatureOf, isSignatureOfAccount } from "../../source/x402/proof/keys.js";
 import { PROFILE_DRAFT } from "../../source/x402/proof/messages.js";
+import { statementOf } from "../../source/x402/proof/statements.js";
 import { changed, paidOf, termsOf, vectors, verdictOf, type Case } from "./recorded.js";
 
 const bytes = (digits: string): Uint8Array => unhex(digits.replace(/^0x/, "")) as Uint8Array;
@@ -70,7 +71,7 @@ describe("hashes and signatures of the draft", () => {
   }
 
   test("statement", () => {
-    const statement = PROFILE_DRAFT.statementOf(draft.statement);
+    const statement = statementOf(PROFILE_DRAFT, draft.statement);
     expect(`0x${hex(statement.interactionHash)}`).toBe(draft.statement.interactionHash);
     expect(statement.feedbackEndpoint).toBe(draft.statement.feedbackEndpoint);
   });

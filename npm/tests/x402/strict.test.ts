@@ -7,8 +7,9 @@ import { base64, unbase64, unbase64Loosely, utf8 } from "../../source/x402/proof
 import { FileCache } from "../../source/x402/proof/documents.js";
 import { checksummed, parseAccount, parseTransaction } from "../../source/x402/proof/identifiers.js";
 import { decodeObject } from "../../source/x402/proof/json.js";
-import { clientAgentOf, PROFILES, settlementOf } from "../../source/x402/proof/messages.js";
+import { clientAgentOf, PROFILES } from "../../source/x402/proof/messages.js";
 import { signedPayment } from "../../source/x402/proof/payments.js";
+import { settlementOf, statementOf } from "../../source/x402/proof/statements.js";
 import { readRegistrationFile } from "../../source/x402/proof/registration.js";
 import { vectors } from "../vectors/recorded.js";
 
@@ -37,8 +38,8 @@ const file = bases["eip3009"].node.uri;
 const readers: [string, unknown, (value: any) => unknown][] = [
   ["declaration", bases["eip3009"].payment.extensions["8004-reputation"], PROFILES[0]!.infoOf],
   ["declaration of the draft", bases["draft"].payment.extensions.reputation, PROFILES[1]!.infoOf],
-  ["statement", bases["eip3009"].settlement.extensions["8004-reputation"], PROFILES[0]!.statementOf],
-  ["statement of the draft", bases["draft"].settlement.extensions.reputation, PROFILES[1]!.statementOf],
+  ["statement", bases["eip3009"].settlement.extensions["8004-reputation"], (value) => statementOf(PROFILES[0]!, value)],
+  ["statement of the draft", bases["draft"].settlement.extensions.reputation, (value) => statementOf(PROFILES[1]!, value)],
   ["settlement", bases["eip3009"].settlement, (value) => settlementOf(value)],
   ["claim", { info: { clientAgentRegistry: `eip155:1:0x${"12".repeat(20)}`, clientAgentId: "1" } }, clientAgentOf],
   ["registration file", file, (value) => readRegistrationFile(utf8(JSON.stringify(value)))],

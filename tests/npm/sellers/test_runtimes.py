@@ -1,4 +1,7 @@
-"""A seller of Hono sells in Deno, Bun and workerd. `RUNTIMES` names the folder that has their packages of npm."""
+"""A seller of Hono sells in Deno, Bun and workerd, and `trustedFetch` buys there.
+
+`RUNTIMES` names the folder that has their packages of npm.
+"""
 
 from __future__ import annotations
 
@@ -80,9 +83,12 @@ def is_open(url):
         return False
 
 
-@pytest.mark.parametrize(
+RUNTIMES = pytest.mark.parametrize(
     ("runtime", "flags"), [("deno", ""), ("bun", ""), ("workerd", ""), ("workerd", '"nodejs_compat"')]
 )
+
+
+@RUNTIMES
 def test_seller_sells_in_other_runtimes(open_edge, payment_chain, verifier, runtime, flags):
     with open_edge(runtime, flags) as url:
         headers = pay_headers(url + "/eip3009", payment_chain.buyer())
@@ -91,3 +97,12 @@ def test_seller_sells_in_other_runtimes(open_edge, payment_chain, verifier, runt
         sent = paid_request(headers["PAYMENT-SIGNATURE"], f"POST {url}/eip3009", {}, b"snow", response.headers, b"snow")
         verification = verifier.verify(sent)
     assert verification.is_verified, verification.problems
+
+
+@RUNTIMES
+def test_buyer_buys_in_other_runtimes(open_edge, open_node_shop, shop_settings, payment_chain, runtime, flags):
+    chain = {"id": 31337, "rpc": shop_settings["rpc"], "registries": shop_settings["registries"]}
+    with open_node_shop("express") as shop, open_edge(runtime, flags) as url:
+        order = {"url": shop.url + "/eip3009", "key": "0x" + payment_chain.buyer().key.hex(), "chain": chain}
+        answer = httpx.post(url + "/buy", json=order, timeout=60)
+    assert answer.json() == {"body": "snow", "isVerified": True, "problems": []}

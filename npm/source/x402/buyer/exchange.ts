@@ -1,21 +1,17 @@
-/** One exchange over HTTP: which header pays, which price can be read, and what an answer says about its payment. */
+/** One exchange over HTTP: which header pays, which price can be read, and what kind of answer came. */
 import type { PaymentRequired } from "@x402/core/types";
 import { asText, printable, quoted, TrustError, type SentRequest } from "../errors.js";
 import { readAll, unlessAborted } from "../limits.js";
 import { hex, joined, utf8 } from "../proof/bytes.js";
-import { decodeHeader, encodeHeader, MAX_HEADER } from "../proof/headers.js";
-import { parseTransaction } from "../proof/identifiers.js";
-import { decodeObject, isObject, type JsonObject } from "../proof/json.js";
-import type { PaidExchange } from "../proof/verdicts.js";
+import { decodeHeader, MAX_HEADER } from "../proof/headers.js";
+import { isObject, type JsonObject } from "../proof/json.js";
 import { sha256 } from "@noble/hashes/sha2";
 
 /** The header of a payment. */
 export const PAYMENT = "payment-signature";
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
-const UNFINISHED: readonly number[] = [408, 425, 499];
 const REPEATED: readonly number[] = [408, 409, 425, 429];
-const MOST_REASON = 200;
 
 /** A request whose body was read, so that it can be sent twice. */
 export interface Call extends SentRequest {
@@ -92,6 +88,18 @@ function canSkipCaches(): boolean {
   return canSkip;
 }
 
+const PAYMENTS = new WeakMap<Call, JsonObject | null>();
+
+/** Return the payment of a call, decoded once; null without one that can be read. */
+export function paymentOf(call: Call): JsonObject | null {
+  let payment = PAYMENTS.get(call);
+  if (payment === undefined) {
+    payment = decodeHeader(call.payment);
+    PAYMENTS.set(call, payment);
+  }
+  return payment;
+}
+
 /** Return the request of a call as it was sent. */
 export function sentRequest(call: Call): SentRequest {
   const { method, url, headers, body, payment } = call;
@@ -142,7 +150,7 @@ export function priceOf(response: Response): PaymentRequired {
   }
   if (extensions === null) delete message["extensions"];
   try {
-    encodeHeader(message);
+    JSON.stringify(message);
   } catch {
     // The payment echoes the price. Rounded, a number would not be the server's any more.
     throw new TrustError("invalid_declaration", "PAYMENT-REQUIRED has a whole number beyond 2^53");
@@ -173,65 +181,9 @@ export function isDelivery({ status, location, settlement }: Reply): boolean {
   return location === undefined && (status < 400 || (settlement?.["success"] === true && status !== 402));
 }
 
-/** Tell whether the payment of a reply may be settled in a moment. */
-export function isUnfinished({ status, location, headers }: Reply): boolean {
-  const isReported = headers.has("payment-response") || headers.has("x-payment-response");
-  return location === undefined && (mayBeUnfinished(status) || isReported);
-}
-
 /** Tell whether SDKs send the request again after this status. */
 export function isRepeated({ status }: Reply): boolean {
   return REPEATED.includes(status) || status >= 500;
-}
-
-/** Return the server's reason for an error; empty without one. */
-export function reasonOf({ settlement, headers }: Reply): string {
-  const text = settlement?.["errorReason"] || decodeHeader(headers.get("payment-required"))?.["error"];
-  return typeof text === "string" ? text.slice(0, MOST_REASON) : "";
-}
-
-/** Return the transaction that the server names; null if it names none on the payment's network. */
-export function reportedTransaction({ settlement }: Reply, network: string): string | null {
-  const transaction = asText(settlement?.["transaction"]);
-  try {
-    parseTransaction(`${network}:${transaction}`);
-    return transaction;
-  } catch {
-    return null;
-  }
-}
-
-/** Return the paid exchange for the verifier; null if the server refused the payment. */
-export function paidExchange(call: Call, reply: Reply, isAgain: boolean): PaidExchange | null {
-  const { status, headers, body, settlement } = reply;
-  const payment = decodeHeader(call.payment);
-  const hasHeader = headers.has("payment-response");
-  if (payment === null || (!hasHeader && headers.has("payment-required"))) return null;
-  const isBodyLost = isAgain && status === 410 && isLostBody(body);
-  return {
-    payment,
-    settlement: hasHeader ? settlement : null,
-    request: call.body,
-    response: isBodyLost ? null : body,
-    target: `${call.method} ${call.url}`,
-    isBodyLost,
-    unpaidStatus: !hasHeader && status >= 400 && !mayBeUnfinished(status) ? status : null,
-  };
-}
-
-function mayBeUnfinished(status: number): boolean {
-  return UNFINISHED.includes(status) || status >= 500;
-}
-
-/** Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body. */
-function isLostBody(body: Uint8Array): boolean {
-  if (body.length > MAX_HEADER) return false;
-  try {
-    const message = decodeObject(body);
-    return Object.keys(message).length === 1 && message["error"] === "answer_not_kept";
-  } catch {
-    return false;
-  }
 }
 
 /** Return the whole answer as a response of the platform. */
@@ -244,4 +196,11 @@ export function responseOf({ status, headers, body, response }: Reply): Response
 /** Return a URL for messages. */
 export function shownUrl(url: string): string {
   return quoted(url.slice(0, 200));
+}
+
+/** Return the message of an error with that of its cause, which platforms hide. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message ? `${error.message} (${cause.message})` : error.message;
 }

@@ -5,27 +5,15 @@
  */
 import type { SpendControls, x402Client } from "@x402/core/client";
 import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
-import type { LostAnswerOutcome } from "../codes.js";
-import {
-  AnswerLimitError,
-  asText,
-  InvalidArgumentError,
-  LostAnswerError,
-  PaidNotAnsweredError,
-  quoted,
-  RedirectedPaymentError,
-  TrustError,
-} from "../errors.js";
+import { AnswerLimitError, InvalidArgumentError, LostAnswerError, quoted, TrustError } from "../errors.js";
 import { MAX_BODY, metered, withUrl, type AnswerLimits } from "../limits.js";
 import { chainsOf, type Chains } from "../proof/chains.js";
-import { decodeHeader, encodeHeader } from "../proof/headers.js";
+import { encodeHeader } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
-import { expiryOf, unknownSettlement, unsupportedKind, type Settlement } from "../proof/payments.js";
-import { checkOf, type Verification } from "../proof/verdicts.js";
-import { verifyOn } from "../proof/verify.js";
+import { unsupportedKind } from "../proof/kinds.js";
+import type { Verification } from "../proof/verdicts.js";
 import { clientOf, type PayingAccount } from "./account.js";
 import * as http from "./exchange.js";
-import { ACTIONS } from "./outcomes.js";
 import { protectClient, refusalOf, unsupported, type BuyerTerms } from "./protect.js";
 
 /** The settings of a `trustedFetch`. */
@@ -44,8 +32,6 @@ export interface TrustedFetchOptions extends BuyerTerms {
 
 /** A `fetch` that pays sellers it has checked. */
 export type TrustedFetch = typeof globalThis.fetch;
-
-type AnswerKind = keyof (typeof ACTIONS)["settled"];
 
 const VERIFICATIONS = new WeakMap<Response, Verification>();
 const BUYERS = new WeakMap<TrustedFetch, Buyer>();
@@ -131,13 +117,6 @@ class OutstandingPayments {
 
 const OUTSTANDING = new WeakMap<x402Client, OutstandingPayments>();
 
-interface Judgment {
-  readonly kind: AnswerKind;
-  readonly outcome: LostAnswerOutcome;
-  readonly verification: Verification | null;
-  readonly settlement: Settlement;
-}
-
 /** A call with the payment that was signed for it. */
 interface Signed {
   readonly call: http.Call;
@@ -178,6 +157,7 @@ class Buyer {
     let isAgain = outstanding !== null;
     const priced = outstanding ?? (await this.priced(request));
     if (priced instanceof Response) return priced;
+    const { judged, lostAnswer } = await loadJudgment();
     // From here on a payment exists, and every failure is a lost answer.
     const call = "call" in priced ? priced.call : priced;
     let isSettled = false;
@@ -185,18 +165,18 @@ class Buyer {
       let reply = await this.paid(call, "call" in priced ? priced : null);
       let isRetried = identifierOf(call).length < UNIDENTIFIED; // such a payment fetches nothing
       for (;;) {
-        const judged = await this.judged(call, reply, isAgain);
-        isSettled = judged.outcome === "settled";
-        const action = ACTIONS[judged.outcome][judged.kind];
+        const judgment = await judged(this.chains, call, reply, isAgain);
+        const { action, outcome } = judgment;
+        isSettled = outcome === "settled";
         if (action === "deliver" && !(reply instanceof Error)) {
           const isUnclear = http.isDelivery(reply) && http.isRepeated(reply);
           if (isUnclear) this.payments.add(call, isSettled);
           else this.payments.drop(call);
-          return delivered(call, reply, judged.verification);
+          return delivered(call, reply, judgment.verification);
         }
         if (action !== "retry" || isRetried) {
-          if (judged.outcome === "expired") this.payments.drop(call);
-          throw lostAnswer(call, reply, judged);
+          if (outcome === "expired") this.payments.drop(call);
+          throw lostAnswer(call, reply, judgment);
         }
         isRetried = isAgain = true;
         reply = await this.paid(call, null);
@@ -205,9 +185,7 @@ class Buyer {
       const isOver = error instanceof LostAnswerError && error.outcome === "expired";
       if (!isOver) this.payments.add(call, isSettled);
       if (error instanceof LostAnswerError) throw error;
-      const problem = error instanceof Error ? error : new Error(String(error));
-      const settlement = unknownSettlement("it was not looked up");
-      throw lostAnswer(call, problem, { kind: "nothing", outcome: "unknown", verification: null, settlement });
+      throw lostAnswer(call, error instanceof Error ? error : new Error(String(error)));
     }
   }
 
@@ -217,7 +195,8 @@ class Buyer {
       if (call === null) return null;
       let isExpired = false;
       try {
-        ({ isExpired } = await this.chains.findSettlement(decodeHeader(call.payment) ?? {}, 0));
+        await loadJudgment();
+        ({ isExpired } = await this.chains.findSettlement(http.paymentOf(call) ?? {}, 0));
       } catch (error) {
         this.payments.add(call, false); // it is not forgotten because a look at it failed
         throw error;
@@ -251,6 +230,7 @@ class Buyer {
     const [code] = codes;
     if (code && codes.every((other) => other !== null)) throw unsupported(code);
     try {
+      await loadJudgment(); // no payment may be signed whose answer could not be judged
       const payment = await this.client.createPaymentPayload(required);
       signal.throwIfAborted();
       const url = response.redirected ? response.url : request.url;
@@ -258,7 +238,7 @@ class Buyer {
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof TrustError) throw error;
-      throw refusalOf(required) ?? new TrustError("payment_refused", messageOf(error), { cause: error });
+      throw refusalOf(required) ?? new TrustError("payment_refused", http.messageOf(error), { cause: error });
     }
   }
 
@@ -290,27 +270,6 @@ class Buyer {
     }
   }
 
-  /** Find the row and the column of the table, with the verification of an answer and the chain's word. */
-  private async judged(call: http.Call, reply: http.Reply | Error, isAgain: boolean): Promise<Judgment> {
-    const payment = decodeHeader(call.payment) ?? {};
-    if (!(reply instanceof Error) && http.isDelivery(reply)) {
-      const exchange = http.paidExchange(call, reply, isAgain);
-      const verification = exchange === null ? null : await verifyOn(this.chains, exchange);
-      const isPaid = verification !== null && checkOf(verification, "payment").outcome === "passed";
-      return {
-        kind: verification?.isVerified ? "verified answer" : "unverified answer",
-        outcome: isPaid ? "settled" : "unknown",
-        verification,
-        settlement: unknownSettlement(""),
-      };
-    }
-    const mayCome = !(reply instanceof Error) && http.isUnfinished(reply);
-    const settlement = await this.chains.findSettlement(payment, mayCome ? undefined : 0);
-    const kind =
-      reply instanceof Error ? "nothing" : reply.location === undefined ? "error" : ("redirect" as const);
-    return { kind, outcome: outcomeOf(reply, settlement), verification: null, settlement };
-  }
-
   /** Return the signal that ends a call after the limit of time, and functions to stop its clock, or to leave it. */
   private limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
     const timeout = new AbortController();
@@ -327,6 +286,11 @@ class Buyer {
   }
 }
 
+/** Load the checks of answers. Programs that pay for nothing never do. */
+function loadJudgment(): Promise<typeof import("./judgment.js")> {
+  return import("./judgment.js");
+}
+
 /** Return an answer as a response of the platform, with its verification. */
 function delivered(call: http.Call, reply: http.Reply, verification: Verification | null): Response {
   const response = withUrl(http.responseOf(reply), reply.response.url || call.url);
@@ -334,62 +298,9 @@ function delivered(call: http.Call, reply: http.Reply, verification: Verificatio
   return response;
 }
 
-/** Return the outcome of a payment by the chain's word and, where the chain has none, the server's. */
-function outcomeOf(reply: http.Reply | Error, settlement: Settlement): LostAnswerOutcome {
-  if (settlement.isPaid) return "settled";
-  if (settlement.isExpired) return "expired";
-  if (reply instanceof Error) return "unknown";
-  const reported = reply.settlement ?? {};
-  const isOfNothing = reported["amount"] === "0"; // scheme upto
-  if (reported["transaction"] || (reported["success"] === true && !isOfNothing)) return "pending";
-  return reply.status === 402 && settlement.isPaid === false ? "refused" : "unknown";
-}
-
-function lostAnswer(call: http.Call, reply: http.Reply | Error, judged: Judgment): LostAnswerError {
-  const { outcome, settlement } = judged;
-  const { isPaid, signed } = settlement;
-  const request = http.sentRequest(call);
-  const isReply = !(reply instanceof Error);
-  const accepted = (decodeHeader(call.payment) ?? {})["accepted"];
-  const network = isObject(accepted) ? asText(accepted["network"]) : "";
-  const transaction = settlement.transaction ?? (isReply ? http.reportedTransaction(reply, network) : null);
-  const lost = {
-    outcome,
-    transaction,
-    status: isReply && reply.status ? reply.status : null,
-    answer: isReply ? reply.body : new Uint8Array(),
-  };
-  if (isReply && reply.location !== undefined) return new RedirectedPaymentError(request, reply.location, isPaid, lost);
-  const came = isReply ? `the server answered ${reply.status}` : messageOf(reply);
-  const reason = isReply && http.reasonOf(reply) ? `; its reason: ${quoted(http.reasonOf(reply))}` : "";
-  const options = isReply ? {} : { cause: reply };
-  if (isPaid) {
-    const by = transaction ? `transaction ${transaction}` : "a transaction that was not found";
-    const isUpto = signed?.kind === "permit2-upto";
-    const part = isUpto ? ` (${settlement.amount ?? "an unknown part"} of at most ${signed.amount})` : "";
-    const problem = `${came}, and the payment was taken by ${by}${part}${reason}`;
-    return new PaidNotAnsweredError(request, problem, lost, options);
-  }
-  const until = signed ? expiryOf(signed) : "it expires";
-  const isUnknown = isPaid === null;
-  const state = isUnknown
-    ? `cannot be looked up: ${settlement.problem}`
-    : outcome === "expired"
-      ? "was never settled, and cannot be any more"
-      : `is not settled so far, but can be until ${until}`;
-  const named = transaction ? `(the server names transaction ${transaction}) ` : "";
-  return new LostAnswerError(request, `${came}, and the payment ${named}${state}${reason}`, lost, options);
-}
-
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  return cause instanceof Error && cause.message ? `${error.message} (${cause.message})` : error.message;
-}
-
 /** Return the identifier by which a lost answer can be fetched again; empty without one. */
 function identifierOf(call: http.Call): string {
-  let value: unknown = decodeHeader(call.payment);
+  let value: unknown = http.paymentOf(call);
   for (const name of ["extensions", "payment-identifier", "info", "id"]) {
     value = isObject(value) ? (value as JsonObject)[name] : undefined;
   }

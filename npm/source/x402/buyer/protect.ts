@@ -1,15 +1,15 @@
 /** The check of each server before the SDK's client signs a payment. */
 import type { ClientExtension, PaymentCreationContext, x402Client } from "@x402/core/client";
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from "@x402/core/types";
-import { BilateralService, type Check, type ServerQuery } from "../../service.js";
+import type { BilateralService, Check, ServerQuery } from "../../service.js";
 import type { RefusalCode } from "../codes.js";
 import { InvalidArgumentError, printable, quoted, TrustError } from "../errors.js";
 import { bigintOf } from "../proof/bytes.js";
 import { chainsOf, type TrustTerms } from "../proof/chains.js";
 import { accountText, checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
 import { isObject } from "../proof/json.js";
+import { unsupportedKind } from "../proof/kinds.js";
 import { PROFILES, profileAmong, type AgentRegistration } from "../proof/messages.js";
-import { unsupportedKind } from "../proof/payments.js";
 import { checkBeforePayment } from "../proof/verify.js";
 
 /** The policy by which a service judges servers: its fields, such as `minimum_rating`. */
@@ -129,9 +129,9 @@ async function askService(
   { agent }: AgentRegistration,
   price: PaymentRequirements,
 ): Promise<void> {
-  const client = typeof service === "string" ? new BilateralService(service) : service;
   let answer: Check;
   try {
+    const client = typeof service === "string" ? new (await import("../../service.js")).BilateralService(service) : service;
     answer = await client.checkServer(`${agent.registry.chain.slice("eip155:".length)}:${agent.agent}`, {
       ...terms.policy,
       pay_to: price.payTo,

@@ -6,8 +6,9 @@ import { InvalidArgumentError } from "../errors.js";
 import { base64, hex, unhex, utf8 } from "../proof/bytes.js";
 import { canonicalJson, clientMessageHash, draftReviewerHash } from "../proof/hashes.js";
 import { accountText, checksummed, isEvm, type GlobalAgentId } from "../proof/identifiers.js";
-import type { AgentRegistration, InteractionData } from "../proof/messages.js";
+import type { AgentRegistration } from "../proof/messages.js";
 import { payerOf } from "../proof/payments.js";
+import type { InteractionData } from "../proof/statements.js";
 import { checkOf, payloadOf, type CheckName, type Verification } from "../proof/verdicts.js";
 
 /** Both tags of a feedback: the measured dimension; its qualifier, or the level of proof ("Tag Conventions"). */

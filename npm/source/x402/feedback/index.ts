@@ -332,7 +332,7 @@ async function posted(fetch: typeof globalThis.fetch, url: string, message: obje
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(message),
-      redirect: "error",
+      redirect: "manual", // Workers do not know "error"
       signal,
     });
     status = response.status;

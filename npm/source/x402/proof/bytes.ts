@@ -1,7 +1,6 @@
 /** Bytes in hexadecimal digits, base 64, base 58 and UTF-8, without `Buffer`. */
 
 const ENCODER = new TextEncoder();
-const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 /** Return the UTF-8 form of a text. */
@@ -62,46 +61,23 @@ export function isEqual(first: Uint8Array, second: Uint8Array): boolean {
 /** Encode bytes in base 64. */
 export function base64(content: Uint8Array): string {
   let text = "";
-  for (let at = 0; at < content.length; at += 3) {
-    const [first = 0, second = 0, third = 0] = content.subarray(at, at + 3);
-    const bits = (first << 16) | (second << 8) | third;
-    const left = content.length - at;
-    text += BASE64.charAt(bits >> 18) + BASE64.charAt((bits >> 12) & 63);
-    text += (left > 1 ? BASE64.charAt((bits >> 6) & 63) : "=") + (left > 2 ? BASE64.charAt(bits & 63) : "=");
-  }
-  return text;
+  for (const byte of content) text += String.fromCharCode(byte);
+  return btoa(text);
 }
 
 /** Decode base 64 in its canonical form: with padding, and without bits or signs that mean nothing. Null otherwise. */
 export function unbase64(text: string): Uint8Array | null {
-  const content = unbase64Loosely(text);
-  return content !== null && base64(content) === text ? content : null;
+  const isCanonical = !text.endsWith("=") || /(?:[A-Za-z0-9+/][AQgw]=|[AEIMQUYcgkosw048])=$/.test(text);
+  return isCanonical ? unbase64Loosely(text) : null;
 }
 
 /** Decode base 64 with padding, whatever the bits that mean nothing. Null if it is none. */
 export function unbase64Loosely(text: string): Uint8Array | null {
-  if (text.length % 4 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null;
-  const digits = text.replace(/=+$/, "");
-  const content = new Uint8Array(Math.floor((digits.length * 3) / 4));
-  let bits = 0;
-  let held = 0;
-  let at = 0;
-  for (let place = 0; place < digits.length; place++) {
-    bits = ((bits << 6) | digitOf(digits.charCodeAt(place))) & 0xffffff;
-    held += 6;
-    if (held >= 8) {
-      held -= 8;
-      content[at++] = (bits >> held) & 0xff;
-    }
-  }
+  if (text.length % 4 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null; // atob alone takes spaces
+  const signs = atob(text);
+  const content = new Uint8Array(signs.length);
+  for (let at = 0; at < signs.length; at++) content[at] = signs.charCodeAt(at);
   return content;
-}
-
-function digitOf(code: number): number {
-  if (code >= 97) return code - 71; // a to z
-  if (code >= 65) return code - 65; // A to Z
-  if (code >= 48) return code + 4; // 0 to 9
-  return code === 43 ? 62 : 63; // + and /
 }
 
 /** Tell whether a text has digits of base 58 alone. */

@@ -1,8 +1,8 @@
 /** The chains that a buyer trusts, each with its registries and a node. The registries are the allow-list. */
-import { bilateralAddresses, canonicalAddresses } from "../../addresses.js";
-import { asText, InvalidArgumentError, MalformedIdentifierError, NodeError, quoted, TrustError } from "../errors.js";
+import { InvalidArgumentError, quoted, TrustError } from "../errors.js";
+import { BUILT_IN } from "./built-in.js";
 import { bytesOf } from "./bytes.js";
-import { FileCache, type LoaderOptions } from "./documents.js";
+import type { Document, FileCache, LoaderOptions } from "./documents.js";
 import {
   accountText,
   isSameRegistry,
@@ -13,10 +13,10 @@ import {
   type ChainId,
   type GlobalAgentId,
 } from "./identifiers.js";
-import { isObject, type JsonObject } from "./json.js";
+import type { JsonObject } from "./json.js";
 import type { AgentRegistration, ReputationInfo } from "./messages.js";
 import { addressOf, Node, textOf, type TrustedChain } from "./node.js";
-import { findPayment, findSettlement, signedPayment, unknownSettlement, type Payment, type Settlement } from "./payments.js";
+import type { Settlement } from "./payments.js";
 
 /** The chains that are trusted, and the terms by which servers and proofs are judged. */
 export interface TrustTerms {
@@ -51,7 +51,7 @@ export class ChainReader {
    */
   constructor(
     chain: TrustedChain,
-    private readonly terms: TrustTerms,
+    terms: TrustTerms,
   ) {
     this.chain = `eip155:${chain.id}`;
     const rpc = chain.rpc ?? chain.rpcUrls?.default.http[0];
@@ -106,22 +106,6 @@ export class ChainReader {
     return textOf(await this.view("tokenURI(uint256)", agent, block));
   }
 
-  /** Find a payment by its transaction. */
-  findPayment(
-    accepted: JsonObject,
-    payload: JsonObject,
-    transaction: string,
-    onBlock?: (block: bigint) => void,
-  ): Promise<Payment> {
-    const signed = signedPayment(accepted, payload);
-    return findPayment(this.node, signed, transaction, this.terms.confirmations ?? 1, onBlock);
-  }
-
-  /** Look up whether a payment was taken. */
-  findSettlement(accepted: JsonObject, payload: JsonObject): Promise<Settlement> {
-    return findSettlement(this.node, accepted, payload, this.terms.confirmations ?? 1);
-  }
-
   /** Return the last block that is not later than a moment, by halving. */
   async blockAt(second: number): Promise<bigint> {
     let low = 0n;
@@ -143,12 +127,11 @@ const NOTHING = new Uint8Array();
 
 /** The trusted chains, and the files that were loaded. */
 export class Chains {
-  readonly files: FileCache;
+  private files: FileCache | undefined;
   private readonly readers = new Map<string, ChainReader>();
 
   /** @param terms The chains, and the terms by which servers and proofs are judged. */
   constructor(readonly terms: TrustTerms) {
-    this.files = new FileCache(terms.files);
     for (const chain of terms.chains) {
       const reader = new ChainReader(chain, terms);
       if (this.readers.has(reader.chain)) throw new InvalidArgumentError(`${reader.chain} is given twice`);
@@ -178,28 +161,17 @@ export class Chains {
     return chains.find((chain) => this.readers.has(chain)) ?? network;
   }
 
-  /**
-   * Look up whether a payment was taken, and wait for it.
-   *
-   * @param payment The payment payload that was sent.
-   * @param seconds The time to wait for a payment that was not taken yet.
-   */
-  async findSettlement(payment: JsonObject, seconds: number = this.terms.receiptSeconds ?? 15): Promise<Settlement> {
-    const { accepted, payload } = payment;
-    const reader = isObject(accepted) && isObject(payload) ? this.readers.get(asText(accepted["network"])) : undefined;
-    if (!reader) return unknownSettlement("payments of this kind, or on this chain, cannot be looked up");
-    const end = Date.now() + seconds * 1000;
-    for (;;) {
-      try {
-        const settlement = await reader.findSettlement(accepted as JsonObject, payload as JsonObject);
-        const left = end - Date.now();
-        if (settlement.isPaid !== false || settlement.isExpired || left <= 0) return settlement;
-        await pause(Math.min(POLL_MILLISECONDS, left));
-      } catch (error) {
-        if (!(error instanceof NodeError) && !(error instanceof MalformedIdentifierError)) throw error;
-        return unknownSettlement(error.message);
-      }
-    }
+  /** Load a file, see `FileCache.load`. */
+  async load(uri: string, isFresh = false): Promise<Document> {
+    const { FileCache } = await import("./documents.js");
+    this.files ??= new FileCache(this.terms.files);
+    return this.files.load(uri, isFresh);
+  }
+
+  /** Look up whether a payment was taken, see `awaitSettlement`. */
+  async findSettlement(payment: JsonObject, seconds?: number): Promise<Settlement> {
+    const { awaitSettlement } = await import("./settlements.js");
+    return awaitSettlement(this, payment, seconds);
   }
 }
 
@@ -224,9 +196,8 @@ export function chainsOf(terms: TrustTerms): Chains {
   return chains;
 }
 
-function builtIn(chainId: number): TrustedChain["registries"] {
-  type Book = Readonly<Record<string, Readonly<Record<string, string>> | undefined>>;
-  const book = (bilateralAddresses as Book)[chainId] ?? (canonicalAddresses as Book)[chainId];
-  const { IdentityRegistry, ReputationRegistry } = book ?? {};
-  return IdentityRegistry && ReputationRegistry ? { IdentityRegistry, ReputationRegistry } : undefined;
+/** Return the registries of a chain that the package trusts unless told otherwise; undefined without any. */
+export function builtIn(chainId: number): TrustedChain["registries"] {
+  const group = BUILT_IN.find(([, , chains]) => chains.split(" ").includes(String(chainId)));
+  return group && { IdentityRegistry: group[0], ReputationRegistry: group[1] };
 }

@@ -32,6 +32,10 @@ const GLOBAL = "a global agent id";
 const NUMBER = /^(?:0|[1-9][0-9]*)$/;
 const MAX_UINT256 = 2n ** 256n - 1n;
 
+/** Addresses of late in checksum form, by their digits: one payment reads the same few dozens of times. */
+const CHECKSUMS = new Map<string, string>();
+const MOST_CHECKSUMS = 256;
+
 /** The address of nobody on EVM chains. */
 export const ZERO_ADDRESS: string = `0x${"00".repeat(20)}`;
 
@@ -119,15 +123,22 @@ export function checksummed(address: unknown): string {
   }
   const given = address.slice(2);
   const digits = given.toLowerCase();
+  const checksum = CHECKSUMS.get(digits) ?? withChecksum(digits);
+  if (given !== checksum && given !== digits && given !== digits.toUpperCase()) {
+    throw new MalformedIdentifierError(kind, address, "its checksum (EIP-55) is wrong", true);
+  }
+  return `0x${checksum}`;
+}
+
+function withChecksum(digits: string): string {
   const capitals = hex(keccak_256(utf8(digits)));
   let checksum = "";
   for (let at = 0; at < 40; at++) {
     checksum += capitals.charAt(at) > "7" ? digits.charAt(at).toUpperCase() : digits.charAt(at);
   }
-  if (given !== checksum && given !== digits && given !== digits.toUpperCase()) {
-    throw new MalformedIdentifierError(kind, address, "its checksum (EIP-55) is wrong", true);
-  }
-  return `0x${checksum}`;
+  if (CHECKSUMS.size >= MOST_CHECKSUMS) CHECKSUMS.clear();
+  CHECKSUMS.set(digits, checksum);
+  return checksum;
 }
 
 function split(kind: string, text: unknown, form: string, count: number): string[] {

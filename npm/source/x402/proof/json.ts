@@ -15,9 +15,13 @@ export const MAX_DEPTH = 64;
 
 const MAX_DIGITS = 4300; // of a whole number, the limit of Python
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
-const SPACE = /[ \t\n\r]*/y;
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 const ESCAPES: Record<string, string> = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const WORDS: Readonly<Record<string, readonly [word: string, value: unknown]>> = {
+  t: ["true", true],
+  f: ["false", false],
+  n: ["null", null],
+};
 const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 /** A number that was written with a point or an exponent, which is no whole number for a strict reader. */
@@ -61,13 +65,13 @@ class Parser {
 
   document(): unknown {
     const value = this.value(0);
-    this.match(SPACE);
+    this.skipSpace();
     if (this.at < this.text.length) this.fail();
     return value;
   }
 
   private value(depth: number): unknown {
-    this.match(SPACE);
+    this.skipSpace();
     const sign = this.text.charAt(this.at);
     if (sign === "{" || sign === "[") {
       if (depth >= MAX_DEPTH) {
@@ -77,30 +81,29 @@ class Parser {
       return sign === "{" ? this.object(depth + 1) : this.list(depth + 1);
     }
     if (sign === '"') return this.string();
-    for (const [word, value] of [["true", true], ["false", false], ["null", null]] as const) {
-      if (this.text.startsWith(word, this.at)) {
-        this.at += word.length;
-        return value;
-      }
-    }
-    return this.number();
+    const [word, value] = WORDS[sign] ?? [];
+    if (word === undefined) return this.number();
+    if (!this.text.startsWith(word, this.at)) this.fail();
+    this.at += word.length;
+    return value;
   }
 
   private object(depth: number): JsonObject {
     const value: JsonObject = {};
     if (this.ends("}")) return value;
     do {
-      this.match(SPACE);
+      this.skipSpace();
       if (this.text.charAt(this.at) !== '"') this.fail();
       const name = this.string();
       if (Object.hasOwn(value, name)) {
         throw new MalformedDocumentError(`the name ${quoted(name)} occurs twice in one object`);
       }
-      this.match(SPACE);
+      this.skipSpace();
       if (this.text.charAt(this.at++) !== ":") this.fail();
       const part = this.value(depth);
       // An assignment to __proto__ would replace the object's prototype.
-      Object.defineProperty(value, name, { value: part, enumerable: true, configurable: true, writable: true });
+      if (name !== "__proto__") value[name] = part;
+      else Object.defineProperty(value, name, { value: part, enumerable: true, configurable: true, writable: true });
     } while (this.continues("}"));
     return value;
   }
@@ -114,14 +117,14 @@ class Parser {
   }
 
   private ends(bracket: string): boolean {
-    this.match(SPACE);
+    this.skipSpace();
     const isEnd = this.text.charAt(this.at) === bracket;
     if (isEnd) this.at++;
     return isEnd;
   }
 
   private continues(bracket: string): boolean {
-    this.match(SPACE);
+    this.skipSpace();
     const sign = this.text.charAt(this.at++);
     if (sign !== "," && sign !== bracket) this.fail();
     return sign === ",";
@@ -167,6 +170,10 @@ class Parser {
     }
     const value = Number(text);
     return Number.isSafeInteger(value) ? value + 0 : BigInt(text);
+  }
+
+  private skipSpace(): void {
+    while (" \t\n\r".includes(this.text.charAt(this.at)) && this.at < this.text.length) this.at++;
   }
 
   private match(pattern: RegExp): string {

@@ -4,11 +4,12 @@
  * A signature of secp256k1 is `r`, `s` and `v` over the 32 bytes of the hash, without any prefix; `v` is 0 or 1 and `s`
  * is low. A signature of ed25519 is 64 bytes over the same 32 bytes.
  */
+import { invert, mod } from "@noble/curves/abstract/modular";
 import { ed25519 } from "@noble/curves/ed25519";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { sha512 } from "@noble/hashes/sha2";
 import { keccak_256 } from "@noble/hashes/sha3";
-import { hex, isEqual, joined, unbase58, unhex } from "./bytes.js";
+import { bigintOf, hex, isEqual, joined, unbase58, unhex } from "./bytes.js";
 import { checksummed, isEvm } from "./identifiers.js";
 
 /** A key that signs an agent's answers, as its registration file lists it ("Signer Fields"). */
@@ -22,6 +23,10 @@ export interface Signer {
   /** The first second in which it no longer counts, or null. */
   readonly validUntil: number | null;
 }
+
+/** The window of the multiples of a key that are computed once: 4 ms, and a check then takes 1 ms instead of 6. */
+const WINDOW = 4;
+const MOST_KEYS = 64;
 
 const V: Readonly<Record<number, 0 | 1>> = { 0: 0, 1: 1, 27: 0, 28: 1 };
 
@@ -41,15 +46,48 @@ export function isSignatureOf(digest: Uint8Array, signature: Uint8Array, publicK
   return point !== null && recovered(digest, signature).includes(point);
 }
 
-/** Find the first key that made a signature; null if none did. A secp256k1 key is recovered once for all candidates. */
+/** The keys that made a signature before, with their multiples from the second signature on. */
+class RecentKeys<Point> {
+  private readonly points = new Map<string, Point | null>();
+
+  constructor(private readonly prepared: (publicKey: string) => Point) {}
+
+  get(publicKey: string): Point | null {
+    return this.points.get(publicKey) ?? null;
+  }
+
+  add(publicKey: string): void {
+    if (this.get(publicKey) !== null) return;
+    this.points.set(publicKey, this.points.has(publicKey) ? this.prepared(publicKey) : null);
+    for (const oldest of this.points.keys()) {
+      if (this.points.size <= MOST_KEYS) break;
+      this.points.delete(oldest);
+    }
+  }
+}
+
+let recent: RecentKeys<SecpPoint> | undefined;
+
+/**
+ * Find the first key that made a signature; null if none did.
+ *
+ * A secp256k1 key is recovered once for all candidates, or checked directly if it has signed before, which is faster.
+ */
 export function findSigner(digest: Uint8Array, signature: Uint8Array, signers: readonly Signer[]): Signer | null {
-  const points = recovered(digest, signature);
-  const isSigner = (signer: Signer): boolean => {
-    const key = unhex(signer.publicKey);
+  recent ??= new RecentKeys((key) => secp256k1.utils.precompute(WINDOW, secp256k1.ProjectivePoint.fromHex(key)));
+  const keys = recent;
+  let points: string[] | undefined;
+  const isSigner = ({ publicKey, algorithm }: Signer): boolean => {
+    const key = unhex(publicKey);
     if (key === null) return false;
-    if (signer.algorithm === "ed25519") return isEd25519(digest, signature, key);
+    if (algorithm === "ed25519") return isEd25519(digest, signature, key);
+    const prepared = keys.get(publicKey);
+    if (prepared !== null) return isSecp256k1(digest, signature, prepared);
     const point = pointOf(key);
-    return point !== null && points.includes(point);
+    points ??= recovered(digest, signature);
+    if (point === null || !points.includes(point)) return false;
+    keys.add(publicKey);
+    return true;
   };
   return signers.find(isSigner) ?? null;
 }
@@ -112,12 +150,35 @@ function littleEndian(content: Uint8Array): bigint {
   return BigInt(`0x${hex(content.slice().reverse())}`);
 }
 
+type SecpPoint = typeof secp256k1.ProjectivePoint.BASE;
+
+/** Tell whether the key is among those that `recovered` would return. */
+function isSecp256k1(digest: Uint8Array, signature: Uint8Array, key: SecpPoint): boolean {
+  const parities = paritiesOf(signature);
+  if (!parities.length) return false;
+  const { n } = secp256k1.CURVE;
+  const [r, s] = [bigintOf(signature.subarray(0, 32)), bigintOf(signature.subarray(32, 64))];
+  if (r === 0n || r >= n || s === 0n || s > n >> 1n) return false;
+  const inverse = invert(s, n);
+  const [ofBase, ofKey] = [mod(bigintOf(digest) * inverse, n), mod(r * inverse, n)];
+  const { BASE, ZERO } = secp256k1.ProjectivePoint;
+  // Not multiplyUnsafe: with prepared multiples, that of noble 1.9 reads the lower half of a scalar alone.
+  const point = (ofBase === 0n ? ZERO : BASE.multiply(ofBase)).add(key.multiply(ofKey));
+  if (point.equals(ZERO)) return false;
+  const { x, y } = point.toAffine();
+  return x === r && parities.includes(Number(y & 1n));
+}
+
+/** Return the parities of `R` that a signature allows: that of `v`, both without `v`, none if `v` is unknown. */
+function paritiesOf(signature: Uint8Array): number[] {
+  const v = signature.length === 65 ? V[signature[64] ?? 255] : undefined;
+  return signature.length === 64 ? [0, 1] : v === undefined ? [] : [v];
+}
+
 /** Recover the keys that may have made a secp256k1 signature, as points: one, or two without `v`. */
 function recovered(digest: Uint8Array, signature: Uint8Array): string[] {
-  const v = signature.length === 65 ? V[signature[64] ?? 255] : undefined;
-  const parities = signature.length === 64 ? [0, 1] : v === undefined ? [] : [v];
   const points = [];
-  for (const parity of parities) {
+  for (const parity of paritiesOf(signature)) {
     try {
       const read = secp256k1.Signature.fromCompact(signature.subarray(0, 64)).addRecoveryBit(parity);
       if (!read.hasHighS()) points.push(hex(read.recoverPublicKey(digest).toRawBytes(false).subarray(1)));

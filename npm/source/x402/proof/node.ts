@@ -177,8 +177,11 @@ async function answersOf(
     headers: { "Content-Type": "application/json" },
     body,
     signal,
-    redirect: "error",
+    redirect: "manual", // Workers do not know "error"
   });
+  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+    throw new NodeError("the node redirects to another address");
+  }
   const text = utf8Text(await readAll(response, MAX_ANSWER, signal));
   let answer: unknown;
   try {

@@ -3,8 +3,9 @@ import type { CheckCode } from "../codes.js";
 import { asText } from "../errors.js";
 import { isObject, type JsonObject } from "./json.js";
 import type { Signer } from "./keys.js";
-import { profileAmong, type AgentRegistration, type InteractionData, type Profile } from "./messages.js";
+import { profileAmong, type AgentRegistration, type Profile } from "./messages.js";
 import type { Payment } from "./payments.js";
+import type { InteractionData } from "./statements.js";
 
 /** The checks of a proof, in the order in which they are made. */
 export const CHECKS = [

@@ -1,6 +1,6 @@
 /** The declarations of a route's extensions. */
-import { bilateralAddresses, canonicalAddresses } from "../../addresses.js";
 import { InvalidArgumentError } from "../errors.js";
+import { builtIn } from "../proof/chains.js";
 import type { JsonObject } from "../proof/json.js";
 import { PROFILE_8004, REPUTATION_8004 } from "../proof/messages.js";
 
@@ -57,14 +57,6 @@ export function agent(options: AgentOptions): SellingAgent {
     "payment-identifier": { info: { required: false }, schema: IDENTIFIER_SCHEMA },
   };
   return { chainId, agentId, declaration };
-}
-
-type Book = Readonly<Record<string, Readonly<Record<string, string>> | undefined>>;
-
-function builtIn(chainId: number): AgentOptions["registries"] {
-  const { IdentityRegistry, ReputationRegistry } =
-    (bilateralAddresses as Book)[chainId] ?? (canonicalAddresses as Book)[chainId] ?? {};
-  return IdentityRegistry && ReputationRegistry ? { IdentityRegistry, ReputationRegistry } : undefined;
 }
 
 const TEXT = { type: "string" };

@@ -14,14 +14,10 @@ import { chainsOf, type Chains, type TrustTerms } from "../proof/chains.js";
 import { canonicalJson } from "../proof/hashes.js";
 import { isEvm, parseTransaction } from "../proof/identifiers.js";
 import type { JsonObject } from "../proof/json.js";
-import {
-  clientAgentOf,
-  PROFILE_8004,
-  REPUTATION_8004,
-  registrationOn,
-  statementObject,
-} from "../proof/messages.js";
-import { payerOf, PaymentProblemError, signedPayment, unsupportedKind, type SignedPayment } from "../proof/payments.js";
+import { unsupportedKind } from "../proof/kinds.js";
+import { clientAgentOf, PROFILE_8004, REPUTATION_8004, registrationOn } from "../proof/messages.js";
+import { payerOf, PaymentProblemError, signedPayment, type SignedPayment } from "../proof/payments.js";
+import { hashesOf, statementObject } from "../proof/statements.js";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { exchangeOf, report, type Exchange } from "./exchange.js";
 import { checkKey, type SigningKey } from "./keys.js";
@@ -248,7 +244,7 @@ async function signed(key: SigningKey, declaration: unknown, settlement: Settled
   }
   const taskRef = `${settlement.network}:${settlement.transaction}`;
   parseTransaction(taskRef);
-  const hashes = await PROFILE_8004.hashes(taskRef, exchange.request, exchange.target, exchange.response);
+  const hashes = await hashesOf(PROFILE_8004, taskRef, exchange.request, exchange.target, exchange.response);
   return statementObject({
     network: registration.agent.registry.chain,
     agentId: registration.agent.agent,

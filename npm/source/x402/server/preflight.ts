@@ -66,7 +66,7 @@ async function checkKeys(trust: TrustTerms, declaration: unknown, network: strin
   try {
     const uri = await reader.uri(agent);
     if (!uri) throw new KeyProblem("file_missing", `agent ${agentText(agent)} has no registration file: set its URI`);
-    const document = await chains.files.load(uri);
+    const document = await chains.load(uri);
     if (document.integrity === null && !/^https:/i.test(document.uri)) {
       throw new KeyProblem("file_not_authentic", "nothing proves that the registration file is authentic");
     }

@@ -21,7 +21,7 @@ import { hex, joined, utf8 } from "../proof/bytes.js";
 import { decodeHeader, encodeHeader } from "../proof/headers.js";
 import { isObject } from "../proof/json.js";
 import { REPUTATION_8004 } from "../proof/messages.js";
-import { unsupportedKind } from "../proof/payments.js";
+import { unsupportedKind } from "../proof/kinds.js";
 import type { TrustTerms } from "../proof/chains.js";
 import { decodeBody, inflateByStream, isStream, Refusal, type Inflate } from "./bodies.js";
 import { checkClient, DeclinedClientError, type ClientTerms } from "./clients.js";

@@ -1,0 +1,182 @@
+/** Messages after a payment: the server's signed statement, and the settlement that it reports. */
+import { InvalidMessageError } from "../errors.js";
+import { hex, utf8 } from "./bytes.js";
+import * as read from "./fields.js";
+import { draftDataHash, draftInteractionHash, interactionHash } from "./hashes.js";
+import { accountText, type AccountId, type ChainId } from "./identifiers.js";
+import { isObject, type JsonObject } from "./json.js";
+import { REPUTATION_8004, REPUTATION_DRAFT, type Profile } from "./messages.js";
+
+const KEY_BYTES: Readonly<Record<string, readonly number[]>> = { ed25519: [32], secp256k1: [33, 65] };
+
+/** A server's signed statement about one paid request ("InteractionData Fields"). */
+export interface InteractionData {
+  /** The payment's network. */
+  readonly network: ChainId;
+  readonly agentId: string;
+  /** The reference of the payment's transaction, exactly as it was hashed. */
+  readonly taskRef: string;
+  /** The signed hash. */
+  readonly interactionHash: Uint8Array;
+  readonly signature: Uint8Array;
+  /** The time of the signature in Unix time. It is not signed: show it, never decide by it. */
+  readonly timestamp: number | null;
+  readonly agentRegistry: AccountId | null;
+  /** The hash of both bodies; only in the profile `reputation`, as are the following. */
+  readonly dataHash: Uint8Array | null;
+  readonly publicKey: Uint8Array | null;
+  readonly algorithm: string | null;
+  readonly feedbackEndpoint: string | null;
+  /** The server's envelope for a blind rating, as it travelled. It is not checked here. */
+  readonly sealedRating: unknown;
+}
+
+/** A settlement as the server reports it in `PAYMENT-RESPONSE`, without any proof. */
+export interface SettlementReceipt {
+  readonly isSuccess: boolean;
+  readonly network: string;
+  readonly transaction: string;
+  readonly payer: string | null;
+  /** The statement among the extensions, not read yet. */
+  readonly interaction: unknown;
+  /** The amount that the server says was paid, in the token's smallest unit; null if it names none. */
+  readonly amount: string | null;
+}
+
+/** The hashes of a paid interaction. */
+export interface Hashes {
+  readonly interaction: Uint8Array;
+  readonly data: Uint8Array | null;
+}
+
+/** Read a statement. */
+export function statementOf({ key }: Profile, value: unknown): InteractionData {
+  return key === REPUTATION_DRAFT ? draftStatementOf(value) : currentStatementOf(value);
+}
+
+/** Hash a paid interaction. */
+export async function hashesOf(
+  { key }: Profile,
+  taskRef: string,
+  request: Uint8Array,
+  target: string,
+  response: Uint8Array,
+): Promise<Hashes> {
+  if (key === REPUTATION_8004) return { interaction: await interactionHash(taskRef, request, response), data: null };
+  const data = await draftDataHash(request.length ? request : utf8(target), response);
+  return { interaction: draftInteractionHash(taskRef, data), data };
+}
+
+function currentStatementOf(value: unknown): InteractionData {
+  let fields = read.record(value, REPUTATION_8004);
+  for (const name of ["info", "interaction"]) {
+    const inner = read.own(fields, name);
+    if (isObject(inner)) fields = inner;
+  }
+  const network = read.chain(fields, "networkId");
+  const payment = read.transaction(fields, "taskRef");
+  if (payment.chain !== network) {
+    const problem = `${payment.chain}:${payment.transaction} is not on ${network}, as networkId says`;
+    throw new InvalidMessageError("taskRef", "wrong_chain", problem);
+  }
+  const named = read.own(fields, "agentRegistry");
+  const agentRegistry = named === null || named === undefined ? null : read.account(fields, "agentRegistry");
+  const agentId = read.text(fields, "agentId");
+  if (agentRegistry !== null) {
+    if (agentRegistry.chain !== network) {
+      const problem = `${accountText(agentRegistry)} is not on ${network}`;
+      throw new InvalidMessageError("agentRegistry", "wrong_chain", problem);
+    }
+    read.agent(agentRegistry, fields, "agentId");
+  }
+  return {
+    network,
+    agentId,
+    taskRef: read.text(fields, "taskRef"),
+    interactionHash: read.hexadecimal(fields, "interactionHash", 32),
+    signature: read.hexadecimal(fields, "agentSignature", 64, 65),
+    timestamp: read.whole(fields, "timestamp"),
+    agentRegistry,
+    dataHash: null,
+    publicKey: null,
+    algorithm: null,
+    feedbackEndpoint: null,
+    sealedRating: read.own(fields, "sealedRating") ?? null,
+  };
+}
+
+function draftStatementOf(value: unknown): InteractionData {
+  const fields = read.record(value, REPUTATION_DRAFT);
+  const agentRegistry = read.account(fields, "agentRegistry");
+  const agent = read.agent(agentRegistry, fields, "agentId");
+  const payment = read.transaction(fields, "taskRef");
+  const algorithm = read.text(fields, "agentSignatureAlgorithm");
+  const lengths = Object.hasOwn(KEY_BYTES, algorithm) ? KEY_BYTES[algorithm] : undefined;
+  if (lengths === undefined) {
+    const problem = `expected ${Object.keys(KEY_BYTES).join(" or ")}`;
+    throw new InvalidMessageError("agentSignatureAlgorithm", "malformed", problem);
+  }
+  return {
+    network: payment.chain,
+    agentId: agent.agent,
+    taskRef: read.text(fields, "taskRef"),
+    interactionHash: read.hexadecimal(fields, "interactionHash", 32),
+    signature: read.hexadecimal(fields, "agentSignature", 64, 65),
+    timestamp: null,
+    agentRegistry,
+    dataHash: read.hexadecimal(fields, "dataHash", 32),
+    publicKey: read.hexadecimal(fields, "agentSignerPublicKey", ...lengths),
+    algorithm,
+    feedbackEndpoint: read.optionalUri(fields, "feedbackEndpoint"),
+    sealedRating: null,
+  };
+}
+
+/** Return a statement as the JSON object of the specification. */
+export function statementObject(statement: InteractionData): JsonObject {
+  return {
+    networkId: statement.network,
+    agentId: statement.agentId,
+    ...(statement.agentRegistry ? { agentRegistry: accountText(statement.agentRegistry) } : {}),
+    taskRef: statement.taskRef,
+    interactionHash: `0x${hex(statement.interactionHash)}`,
+    agentSignature: hex(statement.signature),
+    timestamp: statement.timestamp,
+    ...(statement.sealedRating ? { sealedRating: statement.sealedRating } : {}),
+  };
+}
+
+/**
+ * Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
+ *
+ * @param value `PAYMENT-RESPONSE`, decoded.
+ * @param key The key of the statement among the extensions.
+ */
+export function settlementOf(value: unknown, key: string = REPUTATION_8004): SettlementReceipt {
+  const fields = read.record(value, "PAYMENT-RESPONSE");
+  const listed = read.own(fields, "extensions");
+  const isListed = listed !== null && listed !== undefined;
+  const interaction = isListed ? read.own(read.record(listed, "extensions"), key) : undefined;
+  const isWrapped = Object.hasOwn(fields, "settlementResponse");
+  const settled = isWrapped ? read.record(fields["settlementResponse"], "settlementResponse") : fields;
+  const [networkName, transactionName] = isWrapped ? ["networkId", "txHash"] : ["network", "transaction"];
+  const success = read.own(settled, "success");
+  if (typeof success !== "boolean") {
+    const code = success === null || success === undefined ? "missing" : "wrong_type";
+    throw new InvalidMessageError("success", code, "expected true or false");
+  }
+  const named = read.own(settled, "payer");
+  const payer = named === null || named === undefined ? null : read.text(settled, "payer");
+  const reported = read.own(settled, "amount");
+  const isNamed = reported !== null && reported !== undefined && reported !== "";
+  const amount = isNamed ? read.text(settled, "amount") : null;
+  const network = read.text(settled, networkName ?? "");
+  const isOfNothing = read.own(settled, transactionName ?? "") === "" && amount === "0";
+  const transaction = isOfNothing ? "" : read.text(settled, transactionName ?? "");
+  return { isSuccess: success, network, transaction, payer, interaction: interaction ?? null, amount };
+}
+
+/** Tell whether the server says that it took nothing (scheme `upto`): there is no transaction then. */
+export function isOfNothing(receipt: SettlementReceipt): boolean {
+  return receipt.isSuccess && !receipt.transaction && receipt.amount === "0";
+}

@@ -1,0 +1,30 @@
+/** Wallets on other chains than that of the agent's identity, which its registration file names as services. */
+import { TrustError } from "../errors.js";
+import type { Chains, ChainReader } from "./chains.js";
+import type { ChainId } from "./identifiers.js";
+import type { AgentRegistration } from "./messages.js";
+import { isOfAgent, readRegistrationFile, serviceWallet } from "./registration.js";
+
+/** Return the wallet of an agent on a chain. */
+export async function walletOn(
+  chains: Chains,
+  reader: ChainReader,
+  registration: AgentRegistration,
+  chain: ChainId,
+  own: string,
+): Promise<string> {
+  const uri = await reader.uri(registration.agent);
+  let wallet = "";
+  if (uri) {
+    const document = await chains.load(uri);
+    const isAuthentic = document.integrity !== null || /^https:/i.test(document.uri);
+    const file = isAuthentic ? readRegistrationFile(document.content) : null;
+    if (file === null || !isOfAgent(file, registration.agent)) {
+      throw new TrustError("cannot_check", "the registration file is not authentic, or not the agent's");
+    }
+    wallet = serviceWallet(file, chain);
+  }
+  const expected = wallet || (reader.chain === chain ? own : "");
+  if (!expected) throw new TrustError("no_wallet_on_network", `the agent names no wallet on ${chain}`);
+  return expected;
+}

@@ -1,0 +1,30 @@
+import { defineConfig } from "vitest/config";
+
+interface Mutant {
+  readonly file: string;
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+const mutant = JSON.parse(process.env.MUTANT ?? "null") as Mutant | null;
+
+/** Runs the vectors and the tests of parsers on sources with one change, which no file has: see `tests/mutate.mjs`. */
+export default defineConfig({
+  plugins: [
+    {
+      name: "mutant",
+      enforce: "pre",
+      transform(code, id) {
+        if (!mutant || !id.endsWith(mutant.file)) return null;
+        return code.slice(0, mutant.start) + mutant.text + code.slice(mutant.end);
+      },
+    },
+  ],
+  test: {
+    include: ["tests/vectors/vectors.test.ts", "tests/x402/payments.test.ts", "tests/x402/strict.test.ts"],
+    testTimeout: 30_000,
+    bail: 1,
+    maxWorkers: 1,
+  },
+});
