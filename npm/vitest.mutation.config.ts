@@ -22,7 +22,7 @@ export default defineConfig({
     },
   ],
   test: {
-    include: ["tests/vectors/vectors.test.ts", "tests/x402/payments.test.ts", "tests/x402/strict.test.ts"],
+    include: ["vectors/vectors", "x402/payments", "x402/statements", "x402/strict"].map((name) => `tests/${name}.test.ts`),
     testTimeout: 30_000,
     bail: 1,
     maxWorkers: 1,
