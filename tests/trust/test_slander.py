@@ -188,6 +188,11 @@ def test_slander_costs_a_seller_at_most_its_share_of_the_voices_and_never_refuse
     check(search(victims, 3, 0))
 
 
+def test_slanderers_who_buy_elsewhere_on_the_same_day_take_nothing_from_sellers_of_any_size(victims):
+    for plan in (Plan(40, 3, 1.9, 0.3, 0.05), Plan(40, 2, 1.0, 1.2, 0.05)):
+        assert max(np.median(harm.fall) for harm in harms(victims, plan)) <= 1, plan
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_slander_costs_little_in_a_long_search(victims, seed):

@@ -22,6 +22,7 @@ from bilateral.trust.tables.arrays import (
     lexical_order,
     look_up,
     pairs,
+    spans,
     unpaired,
 )
 from bilateral.trust.tables.ledger import Ledger
@@ -48,12 +49,14 @@ class Money:
             that each search for what raters paid begins near the one before.
         amount: The money of each pair.
         gifts: The part of it that paid for no service.
+        paid_at: The time of the first payment of each pair; infinite for none.
         size: The number of accounts.
     """
 
     keys: Ints
     amount: Floats
     gifts: Floats
+    paid_at: Floats
     size: int
 
     @classmethod
@@ -79,9 +82,12 @@ class Money:
         order = lexical_order(keys)
         keys, amount = keys[order], amount[other][order]
         gifts = np.where((np.arange(len(sender)) >= paid.sum())[other][order], amount, 0.0)
+        times = np.concatenate([ledger.paid_at[paid], np.full(len(ledger.src[moved]), np.inf)])[other][order]
         first = first_of(keys)
         place, count = np.cumsum(first) - 1, int(first.sum())
-        return cls(keys[first], group_sums(amount, place, count), group_sums(gifts, place, count), ledger.accounts)
+        paid_at, _ = spans(times, place, count)
+        sums = group_sums(amount, place, count), group_sums(gifts, place, count)
+        return cls(keys[first], *sums, paid_at, ledger.accounts)
 
     def between(self, sender: Ints, receiver: Ints, *, gifts: bool = False) -> Floats:
         """Return the money from each sender to its receiver."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from bilateral.trust.features.money import Money
-from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, group_sums, look_up, pairs, unpaired
+from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, group_sums, look_up, pairs, spans, unpaired
 from bilateral.trust.tables.ledger import Ledger
 
 _RETURNED: Final = 0.5
@@ -47,6 +47,7 @@ class Spending:
         usual: The usual payment of a pair, in units of the payment token.
         is_early: Marks the early payers of several sellers.
         hand: The hand of each account.
+        since: The time of the first payment of each pair.
     """
 
     keys: Ints
@@ -57,6 +58,7 @@ class Spending:
     usual: float
     is_early: Flags
     hand: Ints
+    since: Floats
 
     @classmethod
     def of(cls, ledger: Ledger, money: Money, hand: Ints) -> Spending:
@@ -71,6 +73,7 @@ class Spending:
         other = hand[sender] != seller
         keys, place = np.unique(pairs(seller[other], sender[other], size), return_inverse=True)
         amount, returned = (np.bincount(place, weights=values[other], minlength=len(keys)) for values in (paid, back))
+        since, _ = spans(money.paid_at[some][other], place, len(keys))
         left = np.where(returned < _RETURNED * amount, amount - returned, 0.0)
         seller, client = (side.astype(np.int64) for side in unpaired(keys, size))
         is_early = _early(ledger, client[left > 0])
@@ -82,11 +85,27 @@ class Spending:
         sold = np.maximum(group_sums(share, seller, size), 1e-9)
         evidence = value * np.minimum(_EVIDENCE * reached / sold, 1.0)[seller]
         of_client, evidence_of_client = (group_sums(values, client, size) for values in (value, evidence))
-        return cls(keys, value, of_client, evidence, evidence_of_client, usual, is_early, hand)
+        return cls(keys, value, of_client, evidence, evidence_of_client, usual, is_early, hand, since)
 
     def elsewhere(self, client: Ints, seller: Ints) -> Floats:
         """Return what each client spent with others than a seller. Both are accounts."""
         return self._without(self.value, self.of_client, client, seller)
+
+    def elsewhere_before(self, client: Ints, seller: Ints, ts: Floats) -> Floats:
+        """Return what each client had spent with others than a seller by a time, as if it paid each of them at once."""
+        if not len(self.keys):
+            return np.zeros(len(client))
+        client, begin = client.astype(np.int64), float(self.since.min())
+        steps = int(self.since.max() - begin) + 2
+        at = (self.keys % len(self.hand)).astype(np.int64) * steps + (self.since - begin).astype(np.int64)
+        order = np.argsort(at)
+        total, at = np.concatenate([[0.0], np.cumsum(self.value[order])]), at[order]
+        until = client * steps + np.clip(ts - begin, -1, steps - 2).astype(np.int64)
+        spent = total[np.searchsorted(at, until, "right")] - total[np.searchsorted(at, client * steps)]
+        own = pairs(self.hand[seller], client, len(self.hand))
+        earlier = look_up(own, self.keys, self.since) <= ts
+        out: Floats = np.maximum(spent - earlier * look_up(own, self.keys, self.value), 0.0)
+        return out
 
     def evidence_elsewhere(self, client: Ints, seller: Ints) -> Floats:
         """Return the part of it that is evidence."""

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from bilateral.core.values.decision import LEAST_RATING
 from bilateral.trust.features.context import Context
 from bilateral.trust.tables.arrays import Floats, Ints, group_counts
 
@@ -17,8 +18,16 @@ _BOUGHT: Final = 3.0
 """The usual purchases from trusted sellers that a full voice needs, or one for each rated subject if these are more.
 Honest buyers rate fewer subjects than they buy from; raters for hire rate more."""
 
+_BOUGHT_BEFORE: Final = 2.0
+"""Those that a bad opinion needs, of which only purchases of `_NOTICE` before count."""
+
 _UNPAID: Final = 0.3
 """The weight of a backed rater's opinion without a payment to the rated."""
+
+_NOTICE: Final = 86_400.0
+_OF_MARKET: Final = 0.03
+"""The time before a bad opinion, at most a part of the market's, by which its rater must have bought elsewhere. Slander
+follows a plan, and needs all of its money at once; most honest buyers who complain have bought for weeks."""
 
 
 def backing(context: Context, rows: Ints) -> Floats:
@@ -27,6 +36,11 @@ def backing(context: Context, rows: Ints) -> Floats:
     rater, rated = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
     subjects = group_counts(opinions.rater[context.pair], ledger.accounts)
     spent = spending.elsewhere(rater, rated)
-    weight = np.minimum(spent / np.maximum(_BOUGHT, subjects[rater]), 1.0)
+    is_bad = opinions.percent[rows] < LEAST_RATING
+    bad = np.flatnonzero(is_bad)
+    times = ledger.paid_at[ledger.payer >= 0]
+    notice = min(_NOTICE, _OF_MARKET * float(np.ptp(times))) if len(times) else 0.0
+    spent[bad] = spending.elsewhere_before(rater[bad], rated[bad], opinions.ts[rows[bad]] - notice)
+    weight = np.minimum(spent / np.maximum(np.where(is_bad, _BOUGHT_BEFORE, _BOUGHT), subjects[rater]), 1.0)
     weight *= np.where(context.paid[rows], 1.0, _UNPAID)
     return np.where(spending.hand[rater] == spending.hand[rated], 0.0, weight)
