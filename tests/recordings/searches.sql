@@ -660,12 +660,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 5, 7, 8, 8, 8, 8)
+  AND agent.agent_id IN (1, 3, 4, 5, 7, 7, 7, 7)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 5, 7, 8)
+  AND standing.agent_id IN (1, 3, 4, 5, 7)
   AND standing.side = 'server'
 
 -- agents: order=registered&active=true
@@ -1081,12 +1081,12 @@ SELECT agent.chain_id, agent.identity_registry, agent.agent_id, agent.owner, age
   LEFT OUTER JOIN registration_file ON registration_file.content_hash = file.content_hash
   WHERE agent.chain_id IN (31337)
   AND agent.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36)
+  AND agent.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27)
 SELECT standing.chain_id, standing.identity_registry, standing.agent_id, standing.status, standing.lower_bound, standing.reasons, standing.rating
   FROM standing
   WHERE standing.chain_id IN (31337)
   AND standing.identity_registry IN ('0xA1A1a1a1A1A1A1A1A1a1a1a1a1a1A1A1a1A1a1a1')
-  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 27, 36)
+  AND standing.agent_id IN (1, 3, 4, 5, 6, 7, 8, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 27)
   AND standing.side = 'server'
 
 -- agents: gate=tag%3Dstarred,minimum%3D50&gate=side%3Dclient,minimum%3D20

@@ -29,6 +29,7 @@ CREATE INDEX channel_by_id ON channel (chain_id, channel_id);
 CREATE INDEX channel_fund_by_channel ON channel_fund (chain_id, channel_id, funder, block_number, log_index);
 CREATE INDEX client_rated_by_server ON client_rated (chain_id, registry, server_id, client_id);
 CREATE INDEX client_rated_by_subject ON client_rated (chain_id, registry, client_id, server_id);
+CREATE INDEX endpoint_change_by_id ON endpoint_change (chain_id, endpoint_id, change_id);
 CREATE INDEX feedback_attested_by_subject ON feedback_attested (chain_id, registry, buyer);
 CREATE INDEX feedback_revoked_by_subject ON feedback_revoked (chain_id, registry, agent_id, client_address, feedback_index);
 CREATE INDEX file_by_content ON file (content_hash);
@@ -64,9 +65,12 @@ CREATE INDEX ratings_opened_by_subject ON ratings_opened (chain_id, registry, cl
 CREATE INDEX ratings_sealed_by_server ON ratings_sealed (chain_id, registry, server_id, client_id);
 CREATE INDEX ratings_sealed_by_subject ON ratings_sealed (chain_id, registry, client_id, server_id);
 CREATE INDEX registered_by_agent ON registered (chain_id, registry, agent_id);
+CREATE INDEX registration_alive_by_time ON registration_alive (alive_at);
+CREATE INDEX registration_alive_by_up ON registration_alive (up_at);
 CREATE INDEX registration_capability_by_value ON registration_capability (kind, value);
 CREATE INDEX registration_claim_by_agent ON registration_claim (agent_registry, agent_id);
 CREATE INDEX registration_domain_by_file ON registration_domain (file_id);
+CREATE INDEX registration_endpoint_by_id ON registration_endpoint (endpoint_id);
 CREATE INDEX registration_service_by_name ON registration_service (name);
 CREATE INDEX removed_change_by_step ON removed_change (step, block_number, log_index);
 CREATE INDEX response_appended_by_responder ON response_appended (chain_id, registry, agent_id, client_address, feedback_index, responder, block_number, log_index);
@@ -438,6 +442,30 @@ CREATE TABLE credential_holder ( day BIGINT NOT NULL,
 CREATE TABLE credential_secret ( day BIGINT NOT NULL,
   secret BLOB NOT NULL,
   PRIMARY KEY (day) );
+CREATE TABLE endpoint_change ( change_id INTEGER NOT NULL,
+  chain_id BIGINT NOT NULL,
+  endpoint_id BLOB NOT NULL,
+  seen_block BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  kind VARCHAR(12) NOT NULL,
+  old TEXT,
+  new TEXT,
+  code VARCHAR(40),
+  PRIMARY KEY (change_id), UNIQUE (chain_id, endpoint_id, kind, at) );
+CREATE TABLE endpoint_day ( chain_id BIGINT NOT NULL,
+  endpoint_id BLOB NOT NULL,
+  day INTEGER NOT NULL,
+  vantage VARCHAR(60) NOT NULL,
+  scheduled INTEGER NOT NULL,
+  up INTEGER NOT NULL,
+  gated INTEGER NOT NULL,
+  degraded INTEGER NOT NULL,
+  down INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  unfit INTEGER NOT NULL,
+  median_ms INTEGER,
+  p95_ms INTEGER,
+  PRIMARY KEY (chain_id, endpoint_id, day, vantage) );
 CREATE TABLE endpoint_limit ( chain_id BIGINT NOT NULL,
   endpoint VARCHAR(300) NOT NULL,
   blocks BIGINT NOT NULL,
@@ -445,6 +473,17 @@ CREATE TABLE endpoint_limit ( chain_id BIGINT NOT NULL,
   learnt_at BIGINT NOT NULL,
   lost_logs_at BIGINT,
   PRIMARY KEY (chain_id, endpoint) );
+CREATE TABLE endpoint_state ( chain_id BIGINT NOT NULL,
+  endpoint_id BLOB NOT NULL,
+  vantage VARCHAR(60) NOT NULL,
+  state VARCHAR(8),
+  code VARCHAR(40),
+  since BIGINT,
+  probed_at BIGINT,
+  alive_at BIGINT,
+  failures INTEGER NOT NULL,
+  milliseconds INTEGER,
+  PRIMARY KEY (chain_id, endpoint_id, vantage) );
 CREATE TABLE feedback_attested ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,
@@ -798,6 +837,12 @@ CREATE TABLE registered ( chain_id BIGINT NOT NULL,
   owner VARCHAR(42) NOT NULL,
   raw_data BLOB,
   PRIMARY KEY (chain_id, block_number, log_index) );
+CREATE TABLE registration_alive ( content_hash BLOB NOT NULL,
+  up_at BIGINT,
+  alive_at BIGINT,
+  probed_at BIGINT NOT NULL,
+  PRIMARY KEY (content_hash),
+  FOREIGN KEY(content_hash) REFERENCES file_content (content_hash) ON DELETE CASCADE );
 CREATE TABLE registration_capability ( content_hash BLOB NOT NULL,
   kind VARCHAR(14) NOT NULL,
   position INTEGER NOT NULL,
@@ -835,6 +880,17 @@ CREATE TABLE registration_domain ( content_hash BLOB NOT NULL,
   position INTEGER NOT NULL,
   host VARCHAR(300) NOT NULL,
   file_id BLOB NOT NULL,
+  PRIMARY KEY (content_hash, position),
+  FOREIGN KEY(content_hash) REFERENCES file_content (content_hash) ON DELETE CASCADE );
+CREATE TABLE registration_endpoint ( content_hash BLOB NOT NULL,
+  position INTEGER NOT NULL,
+  endpoint_id BLOB NOT NULL,
+  protocol VARCHAR(8) NOT NULL,
+  url TEXT NOT NULL,
+  host VARCHAR(300) NOT NULL,
+  is_paid BOOLEAN NOT NULL,
+  is_probed BOOLEAN NOT NULL,
+  method VARCHAR(8),
   PRIMARY KEY (content_hash, position),
   FOREIGN KEY(content_hash) REFERENCES file_content (content_hash) ON DELETE CASCADE );
 CREATE TABLE registration_file ( content_hash BLOB NOT NULL,
@@ -1670,6 +1726,29 @@ CREATE TABLE credential_holder ( day BIGINT NOT NULL,
 CREATE TABLE credential_secret ( day BIGINT NOT NULL,
   secret BYTEA NOT NULL,
   PRIMARY KEY (day) );
+CREATE TABLE endpoint_change ( change_id BIGSERIAL NOT NULL,
+  chain_id BIGINT NOT NULL,
+  endpoint_id BYTEA NOT NULL,
+  seen_block BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  kind VARCHAR(12) NOT NULL, "old" TEXT, "new" TEXT,
+  code VARCHAR(40),
+  PRIMARY KEY (change_id), UNIQUE (chain_id, endpoint_id, kind, at) );
+CREATE INDEX endpoint_change_by_id ON endpoint_change (chain_id, endpoint_id, change_id);
+CREATE TABLE endpoint_day ( chain_id BIGINT NOT NULL,
+  endpoint_id BYTEA NOT NULL,
+  day INTEGER NOT NULL,
+  vantage VARCHAR(60) NOT NULL,
+  scheduled INTEGER NOT NULL,
+  up INTEGER NOT NULL,
+  gated INTEGER NOT NULL,
+  degraded INTEGER NOT NULL,
+  down INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  unfit INTEGER NOT NULL,
+  median_ms INTEGER,
+  p95_ms INTEGER,
+  PRIMARY KEY (chain_id, endpoint_id, day, vantage) );
 CREATE TABLE endpoint_limit ( chain_id BIGINT NOT NULL,
   endpoint VARCHAR(300) NOT NULL,
   blocks BIGINT NOT NULL,
@@ -1677,6 +1756,17 @@ CREATE TABLE endpoint_limit ( chain_id BIGINT NOT NULL,
   learnt_at BIGINT NOT NULL,
   lost_logs_at BIGINT,
   PRIMARY KEY (chain_id, endpoint) );
+CREATE TABLE endpoint_state ( chain_id BIGINT NOT NULL,
+  endpoint_id BYTEA NOT NULL,
+  vantage VARCHAR(60) NOT NULL,
+  state VARCHAR(8),
+  code VARCHAR(40),
+  since BIGINT,
+  probed_at BIGINT,
+  alive_at BIGINT,
+  failures INTEGER NOT NULL,
+  milliseconds INTEGER,
+  PRIMARY KEY (chain_id, endpoint_id, vantage) );
 CREATE TABLE feedback_attested ( chain_id BIGINT NOT NULL,
   block_number BIGINT NOT NULL,
   log_index INTEGER NOT NULL,
@@ -2066,6 +2156,14 @@ CREATE TABLE registered ( chain_id BIGINT NOT NULL,
   raw_data BYTEA,
   PRIMARY KEY (chain_id, block_number, log_index) ) PARTITION BY LIST (chain_id);
 CREATE INDEX registered_by_agent ON registered (chain_id, registry, agent_id);
+CREATE TABLE registration_alive ( content_hash BYTEA NOT NULL,
+  up_at BIGINT,
+  alive_at BIGINT,
+  probed_at BIGINT NOT NULL,
+  PRIMARY KEY (content_hash),
+  FOREIGN KEY(content_hash) REFERENCES file_content (content_hash) ON DELETE CASCADE );
+CREATE INDEX registration_alive_by_time ON registration_alive (alive_at);
+CREATE INDEX registration_alive_by_up ON registration_alive (up_at);
 CREATE TABLE registration_capability ( content_hash BYTEA NOT NULL,
   kind VARCHAR(14) NOT NULL,
   position INTEGER NOT NULL,
@@ -2108,6 +2206,18 @@ CREATE TABLE registration_domain ( content_hash BYTEA NOT NULL,
   PRIMARY KEY (content_hash, position),
   FOREIGN KEY(content_hash) REFERENCES file_content (content_hash) ON DELETE CASCADE );
 CREATE INDEX registration_domain_by_file ON registration_domain (file_id);
+CREATE TABLE registration_endpoint ( content_hash BYTEA NOT NULL,
+  position INTEGER NOT NULL,
+  endpoint_id BYTEA NOT NULL,
+  protocol VARCHAR(8) NOT NULL,
+  url TEXT NOT NULL,
+  host VARCHAR(300) NOT NULL,
+  is_paid BOOLEAN NOT NULL,
+  is_probed BOOLEAN NOT NULL,
+  method VARCHAR(8),
+  PRIMARY KEY (content_hash, position),
+  FOREIGN KEY(content_hash) REFERENCES file_content (content_hash) ON DELETE CASCADE );
+CREATE INDEX registration_endpoint_by_id ON registration_endpoint (endpoint_id);
 CREATE TABLE registration_file ( content_hash BYTEA NOT NULL,
   type TEXT,
   name TEXT,
