@@ -15,7 +15,7 @@ from bilateral.watchtower.store import open_store
 from tests.watchtower.killed import PROCESSES, endpoints, run_watchtower, serving
 
 INTERVAL = 4
-ENDPOINTS = 40
+ENDPOINTS = 15
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(200, marks=pytest.mark.nightly)])
@@ -49,9 +49,9 @@ def test_a_kill_counts_nothing_twice_and_skips_nobody(tmp_path, kills):
             sums[entry.endpoint_id].update(entry.counts)
         assert sums == probes
     assert len(probes) == ENDPOINTS
-    stored = sum(counts.total() for counts in probes.values())
+    stored = sum(counts["up"] for counts in probes.values())  # without those that were too late to be asked
     asked = sum(len(entries) for path, entries in times.items() if path != "/robots.txt")
-    assert 0 <= asked - stored <= kills * 2 * ENDPOINTS // INTERVAL  # those of a second, and those in flight
+    assert 0 <= asked - stored <= kills * ENDPOINTS  # those of a second, and those in flight
     gaps = [later - earlier for one in times.values() for earlier, later in pairwise(one)]
     assert max(gaps) <= INTERVAL + 60
 
