@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli import watchtower_publishing
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.help import argument, flag, option, optional
@@ -279,6 +278,5 @@ _COLUMNS: Final = columns(
     ms="milliseconds",
 )
 
-watchtower_publishing.add_commands(app)
 
 add_commands(app)
