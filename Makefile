@@ -86,17 +86,17 @@ test-npm: compile ## Check types, tests, sizes and the archive of the npm packag
 	@$(if $(NIGHTLY),mkdir -p .cache/runtimes && cp interop/runtimes/package*.json .npmrc .cache/runtimes && npm ci --prefix .cache/runtimes --ignore-scripts)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2 --output-sync=target) npm-sellers npm-vitest npm-types npm-archive
 
-npm-types:
+npm-types: ## Check the types of the npm package.
 	@cd npm && node_modules/.bin/tsc --project tsconfig.tests.json
 
-npm-vitest:
+npm-vitest: ## Run the unit tests of the npm package.
 	@cd npm && node_modules/.bin/vitest run
 
-npm-archive:
+npm-archive: ## Check the sizes and the archive of the npm package.
 	@cd npm && node_modules/.bin/publint $$(../$(BIN)/python -m scripts.npm_package ../.cache/npm-archive)
 	@cd npm && node_modules/.bin/attw --profile esm-only --format ascii --quiet ../.cache/npm-archive/*.tgz
 
-npm-sellers:
+npm-sellers: ## Sell and buy with the npm package on a real chain.
 	@NPM=1 $(if $(NIGHTLY),RUNTIMES=$(CURDIR)/.cache/runtimes) $(BIN)/ape test tests/npm --numprocesses 2 --dist worksteal -q $(if $(NIGHTLY),,-m "not nightly")
 
 ways: compile ## Play the pages for buyers, sellers, contract authors and operators from nothing, and print the time of each.

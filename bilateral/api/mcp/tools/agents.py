@@ -23,7 +23,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Get agent", annotations=READS)
     async def get_agent(agent: AgentText) -> Untrusted:
-        """Look up an agent: owner, wallet, registration file, metadata, summaries of ratings by side and tag.
+        """Look up an agent: owner, wallet, file, metadata, ratings by side and tag.
 
         A lower_bound is the least value with 95 % confidence.
         """

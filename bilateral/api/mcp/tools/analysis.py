@@ -36,7 +36,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
 
     @server.tool(title="Get trusted clients", annotations=READS)
     async def get_trusted_clients(agent: AgentText) -> Untrusted:
-        """Look up the clients whose feedback on an agent should count, for the registry's `getSummary`.
+        """List the clients whose feedback on an agent should count, for `getSummary`.
 
         Without `by_list`, nothing withstands false accounts that nobody found.
         """
