@@ -32,7 +32,10 @@ PROJECTIONS: Final[Sequence[Projection]] = (
     Measurements(),
 )
 
-READERS: Final[Sequence[Reader]] = (SearchReader(), EndpointReader())
+READERS: Final[Sequence[Reader]] = (
+    SearchReader(),
+    EndpointReader(),
+)
 """The readers of the contents of files, in their order."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
