@@ -25,7 +25,9 @@ STORING = [
     for group, commands in GROUP_COMMANDS.items()
     for name, command in commands.items()
     if any(parameter.name == "store_folder" for parameter in command.params)
+    if group != "watchtower"
 ]
+"""Commands that store one document. `watchtower publish` stores those of a week: see `tests/watchtower`."""
 
 
 def _public_key_file(folder):
