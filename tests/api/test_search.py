@@ -102,8 +102,15 @@ def test_feedback_is_found_by_reviewer_and_value(api, weather):
     assert sorted(int(entry["value"]) for entry in good) == sorted(star for star in STARS if star >= 90)
 
 
-def test_leaders_are_in_the_order_of_their_lower_bounds(api, weather):
+def test_leaders_are_in_the_order_of_their_standings(api, weather):
     items = api.get("/v1/leaders", params={"tag": "starred"}).json()["items"]
+    standings = [item["standing"] for item in items]
+    assert weather in [item["id"] for item in items]
+    assert standings == sorted(standings, reverse=True)
+
+
+def test_board_of_lower_bounds_is_in_their_order(api, weather):
+    items = api.get("/v1/leaders", params={"tag": "starred", "board": "lower_bound"}).json()["items"]
     bounds = [item["lower_bound"] for item in items]
     assert weather in [item["id"] for item in items]
     assert bounds == sorted(bounds, reverse=True)
