@@ -28,7 +28,7 @@ from bilateral.cli.index_options import (
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.secrets import KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE
-from bilateral.cli.watchtower_publishing import add_commands
+from bilateral.cli.watchtower_publishing import StoreUrl, add_commands
 from bilateral.core.identifiers import AgentId
 
 if TYPE_CHECKING:
@@ -43,16 +43,6 @@ if TYPE_CHECKING:
     from bilateral.watchtower.store import Store
 
 app = make_group("watchtower")
-
-StoreUrl = Annotated[
-    str | None,
-    option(
-        "URL",
-        "The watchtower's own database, sqlite:///FILE or postgresql://…; beside the index if left out.",
-        "--store",
-        envvar="BILATERAL_WATCHTOWER",
-    ),
-]
 
 _KEYS: Final = (KEY_VARIABLE, PASSPHRASE_VARIABLE, PASSPHRASE_FILE_VARIABLE)
 _MINUTE: Final = 60

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 StoreUrl = Annotated[
     str | None,
-    option("URL", "The watchtower's own database, as of `run`.", "--store", envvar="BILATERAL_WATCHTOWER"),
+    option(
+        "URL",
+        "The watchtower's own database, sqlite:///FILE or postgresql://…; beside the index if left out.",
+        "--store",
+        envvar="BILATERAL_WATCHTOWER",
+    ),
 ]
 PeriodName = Annotated[str, option("WEEK", "An ISO week that is over, such as 2026-W47.", "--period")]
 Vantage = Annotated[str, option("NAME", "The name of the vantage.", "--vantage")]

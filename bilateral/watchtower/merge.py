@@ -17,7 +17,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.dialects import insert_into, insert_new
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.periods import Period
-from bilateral.watchtower.store import Store
+from bilateral.watchtower.store import TOTALS_KEY, Store
 from bilateral.watchtower.tables import change, endpoint, hour
 from bilateral.watchtower.totals import packed
 
@@ -95,10 +95,12 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
         if hours:
             statement = insert_into(connection, hour)
             columns = statement.excluded
-            values = {name: columns[name] for name in hours[0] if name not in _KEY}
+            values = {name: columns[name] for name in hours[0] if name not in TOTALS_KEY}
             # Of two files the later one has more of the last hour.
             is_later = columns.scheduled > hour.c.scheduled
-            connection.execute(statement.on_conflict_do_update(index_elements=_KEY, set_=values, where=is_later), hours)
+            connection.execute(
+                statement.on_conflict_do_update(index_elements=TOTALS_KEY, set_=values, where=is_later), hours
+            )
         changes = [
             {"vantage": vantage, "endpoint": line["endpoint"], **{name: line[name] for name in _CHANGE}}
             for line in listed
@@ -106,9 +108,6 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
         ]
         insert_new(connection, change, changes)
     return len(hours)
-
-
-_KEY: Final = ("start", "endpoint", "vantage")
 
 
 def _hour(vantage: str, line: dict[str, Any]) -> dict[str, Any]:

@@ -286,7 +286,7 @@ def _add_totals(connection: Connection, table: Table, seconds: int, results: Seq
     )
     stored = {(row.start, row.endpoint, row.vantage): row for row in connection.execute(query)}
     rows = [_totals_row(key, stored.get(key), group, "codes" in table.c) for key, group in groups.items()]
-    _upsert(connection, table, _TOTALS_KEY, rows)
+    _upsert(connection, table, TOTALS_KEY, rows)
 
 
 def _totals_row(
@@ -300,7 +300,7 @@ def _totals_row(
     outcomes = [result.outcome for result in results]
     codes = {"codes": sorted({*before.codes, *(result.code for result in results)})} if has_codes else {}
     return {
-        **dict(zip(_TOTALS_KEY, key, strict=True)),
+        **dict(zip(TOTALS_KEY, key, strict=True)),
         "scheduled": before.scheduled + sum(result.scheduled for result in results),
         "answered": before.answered + len(timed),
         **{str(outcome): before.counts.get(outcome, 0) + outcomes.count(outcome) for outcome in Outcome},
@@ -309,7 +309,7 @@ def _totals_row(
     }
 
 
-_TOTALS_KEY: Final = ("start", "endpoint", "vantage")
+TOTALS_KEY: Final = ("start", "endpoint", "vantage")
 _UNCOUNTED: Final = frozenset({Outcome.UNKNOWN, Outcome.UNFIT})
 
 

@@ -50,8 +50,8 @@ def test_a_kill_counts_nothing_twice_and_skips_nobody(tmp_path, kills):
         assert sums == probes
     assert len(probes) == ENDPOINTS
     stored = sum(counts["up"] for counts in probes.values())  # without those that were too late to be asked
-    asked = sum(len(entries) for path, entries in times.items() if path != "/robots.txt")
-    assert 0 <= asked - stored <= kills * ENDPOINTS  # those of a second, and those in flight
+    requests = sum(len(entries) for path, entries in times.items() if path != "/robots.txt")
+    assert 0 <= requests - stored <= kills * ENDPOINTS  # those of a second, and those in flight
     gaps = [later - earlier for one in times.values() for earlier, later in pairwise(one)]
     assert max(gaps) <= INTERVAL + 60
 

@@ -107,8 +107,8 @@ def test_session_is_begun_and_ended(servers, version, is_stream):
     serve(servers, mcp(version, session="s-7", is_stream=is_stream))
     probe = run_probe(servers, HOST, Protocol.MCP, is_deep=True)
     assert (probe.outcome, probe.facts["era"]) == (Outcome.UP, version)
-    asked = ["server/discover", "initialize", "notifications/initialized", "tools/list", "DELETE"]
-    assert servers.asked(HOST) == asked
+    methods = ["server/discover", "initialize", "notifications/initialized", "tools/list", "DELETE"]
+    assert servers.asked(HOST) == methods
     for _, request in servers.requests[2:]:
         assert (request.headers["mcp-session-id"], request.headers["mcp-protocol-version"]) == ("s-7", version)
 

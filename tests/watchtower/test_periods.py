@@ -40,19 +40,19 @@ def recomputed(line):
     leaf = json.loads(line)
     counts = leaf["counts"]
     reached = counts.get("up", 0) + counts.get("gated", 0) + counts.get("degraded", 0)
-    known = reached + counts.get("down", 0)
+    measured = reached + counts.get("down", 0)
     values = {}
     if leaf["state"] is not None:
         values["reachable"] = leaf["state"] in ("up", "gated", "degraded")
         (values["ownerVerified"],) = leaf["agents"].values()
-    if known >= 90 and known / leaf["scheduled"] >= 0.8 and values.get("ownerVerified"):
-        values["uptime"] = f"{int(reached / known * 1000) / 10:.1f}"
+    if measured >= 90 and measured / leaf["scheduled"] >= 0.8 and values.get("ownerVerified"):
+        values["uptime"] = f"{int(reached / measured * 1000) / 10:.1f}"
         if leaf["answered"]:
             values["successRate"] = f"{int(reached / leaf['answered'] * 1000) / 10:.1f}"
         latencies = sorted(vantage["p50"] for vantage in leaf["vantages"].values() if vantage["p50"])
         if latencies:
             values["responseTime"] = latencies[(len(latencies) - 1) // 2]
-        bounds = binomtest(reached, known).proportion_ci(method="wilson")
+        bounds = binomtest(reached, measured).proportion_ci(method="wilson")
         assert leaf["uptime"][1:] == [f"{100 * bounds.low:.4f}", f"{100 * bounds.high:.4f}"]
     return values
 
@@ -176,9 +176,9 @@ def test_a_service_that_tells_its_lag_has_a_freshness(tmp_path):
 def vantage_states(end=1_000_000):
     """What a vantage may say: each state, a fresh failure, nothing, and what counts for nothing."""
     old, fresh = end - 86_400, end - 900
-    known = [VantageState(state, "ok", old) for state in (UP, GATED, DEGRADED, DOWN)]
+    measured = [VantageState(state, "ok", old) for state in (UP, GATED, DEGRADED, DOWN)]
     return [
-        *known,
+        *measured,
         VantageState(DOWN, "refused", fresh),
         VantageState(UNKNOWN, None, old),
         VantageState(UNFIT, None, 0),
@@ -187,14 +187,14 @@ def vantage_states(end=1_000_000):
 
 def expected_state(first, second):
     """The state by two vantages, as the table of the design says."""
-    known = [state for state in (first, second) if state and state.state not in (UNKNOWN, UNFIT)]
-    reachable = [state.state for state in known if state.state is not DOWN]
-    if not known:
+    measured = [state for state in (first, second) if state and state.state not in (UNKNOWN, UNFIT)]
+    reachable = [state.state for state in measured if state.state is not DOWN]
+    if not measured:
         return None
     if not reachable:
         return DOWN
-    is_split = len(known) == 2 and len(reachable) == 1
-    lasted = min(1_000_000 - state.since for state in known)
+    is_split = len(measured) == 2 and len(reachable) == 1
+    lasted = min(1_000_000 - state.since for state in measured)
     if is_split and lasted >= 3 * 900:
         return PARTIAL
     return next(state for state in (UP, GATED, DEGRADED) if state in reachable)

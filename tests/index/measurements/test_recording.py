@@ -38,8 +38,16 @@ def test_change_is_told_once_to_each_agent_that_lists_the_endpoint(measured):
         measured.record(changes=[down], currents=[current(Outcome.DOWN, code="refused")])
     notes = notes_of(measured)
     assert [note["agent_id"] for note in notes] == [1, 2]
-    told = {"protocol": "mcp", "url": MCP, "change": "state", "old": "up", "new": "down", "code": "refused", "at": NOON}
-    assert json.loads(notes[0]["details"]) == told
+    details = {
+        "protocol": "mcp",
+        "url": MCP,
+        "change": "state",
+        "old": "up",
+        "new": "down",
+        "code": "refused",
+        "at": NOON,
+    }
+    assert json.loads(notes[0]["details"]) == details
     assert [row["seen_block"] for row in changes_of(measured)] == [block]
 
 
