@@ -121,7 +121,7 @@ class Guard:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "rate_limited",
-            f"this address sent more than {self._rate}: try again in {seconds} seconds",
+            f"rate limit exceeded: this address sent more than {self._rate}: try again in {seconds} seconds",
             headers={"Retry-After": str(seconds)},
         )
 

@@ -116,7 +116,7 @@ async def refuse_wrong_parameters(request: Request) -> None:
     if route.path.startswith(_SINGLE):
         for name, count in names.items():
             if count > 1 and name in fields and not _is_list(fields[name]):
-                raise InvalidArgumentError(f"the parameter {quoted(name)} is given {count} times: give it once")
+                raise InvalidArgumentError(f"the parameter {quoted(name)} is given {count} times: pass it once")
     if is_refused or not route.path.startswith(_STRICT):
         return  # a model refuses them, with its own words
     for name in names:
@@ -156,5 +156,5 @@ T = TypeVar("T", str, str | None)
 def require_storable(text: T) -> T:
     """Check that a database can compare a text."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
-        raise InvalidArgumentError("a text has a character that no record can have: U+0000 or a lone surrogate")
+        raise InvalidArgumentError("the text contains U+0000 or a lone surrogate, which no record can contain")
     return text

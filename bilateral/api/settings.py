@@ -104,11 +104,13 @@ class ApiSettings:
             try:
                 parse(self.rate)
             except ValueError:
-                raise InvalidArgumentError(f"the rate {self.rate!r} is invalid: write it as 1200/minute") from None
+                raise InvalidArgumentError(
+                    f"the rate {self.rate!r} is invalid: use a form such as 1200/minute"
+                ) from None
         require_replicas(self.database, self.readers)
         _ = self.proxy_networks
         if (self.store is None) != (self.store_url is None):
-            raise InvalidArgumentError("api.store is the folder, and api.store_url its public URL: name both or none")
+            raise InvalidArgumentError("api.store (the folder) and api.store_url (its public URL) must be set together")
         if self.store_url is not None and not self.store_url.startswith("https://"):
             raise InvalidArgumentError(f"api.store_url {self.store_url!r} is not an https URL")
         if self.public_url is not None and not _ORIGIN.fullmatch(self.public_url):

@@ -308,16 +308,18 @@ def subscribe(  # noqa: PLR0913  # two have defaults
     """Store a subscription."""
     host, _ = host_of(url)
     if len(url) > _MOST_URL or "@" in url.partition("?")[0] or "#" in url:
-        raise InvalidArgumentError(f"url: write at most {_MOST_URL:,} characters, without a user, password or fragment")
+        raise InvalidArgumentError(f"url: use at most {_MOST_URL:,} characters, without a user, password or fragment")
     if not allow_private and not url.lower().startswith("https://"):
-        raise InvalidArgumentError(f"url: {quoted(url)} is not https. --allow-private permits http in your own network")
+        raise InvalidArgumentError(
+            f"url: {quoted(url)} is not an https URL. Pass --allow-private to permit http within your own network"
+        )
     if not allow_private and _is_private(host):
         raise InvalidArgumentError(
-            f"url: {quoted(host)} is not a public address, so nothing would be delivered. --allow-private permits "
-            "addresses of your own network; give it to `webhooks deliver`, too"
+            f"url: {quoted(host)} is not a public address, so nothing would be delivered. Pass --allow-private, "
+            "here and to `webhooks deliver`, to permit addresses within your own network"
         )
     if not 1 <= len(owner) <= _MOST_OWNER or not owner.isprintable():
-        raise InvalidArgumentError(f"owner: write 1 to {_MOST_OWNER} printable characters")
+        raise InvalidArgumentError(f"owner: use 1 to {_MOST_OWNER} printable characters")
     for name, values in (
         ("agent", chosen.agents),
         ("account", chosen.accounts),

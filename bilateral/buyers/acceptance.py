@@ -97,7 +97,7 @@ class BuyerMessages:
     def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Accepted:
         """Take a dispute of a seller, or its withdrawal."""
         if not self._settings.disputes:
-            raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service takes no disputes")
+            raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service does not accept disputes")
         body = requests.parse_body(requests.DisputeBody, value)
         if body.proofOfPayment.claim.payer != buyer:
             raise requests.invalid("the buyer of the path is not the fromAddress of proofOfPayment")

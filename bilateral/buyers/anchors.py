@@ -52,10 +52,10 @@ class StateTree:
         for state in states:
             key = (state.buyer, state.chain_id, state.policy)
             if key in self._states:
-                raise InvalidArgumentError(f"two states are of the buyer {state.buyer} on chain {state.chain_id}")
+                raise InvalidArgumentError(f"two states belong to the buyer {state.buyer} on chain {state.chain_id}")
             self._states[key] = (state, leaf_of(state))
         if not self._states:
-            raise InvalidArgumentError("name at least one state")
+            raise InvalidArgumentError("pass at least one state")
         self._leaves = sorted(leaf for _, leaf in self._states.values())
         self._nodes = _nodes_above(self._leaves)
 
@@ -107,7 +107,7 @@ class StateTree:
         key = (state.buyer, state.chain_id, state.policy)
         standing_state, leaf = self._states.get(key, (None, b""))
         if standing_state != state:
-            raise InvalidArgumentError(f"the tree does not have this state of the buyer {state.buyer}")
+            raise InvalidArgumentError(f"the tree does not contain this state of the buyer {state.buyer}")
         # OpenZeppelin puts the leaves at the end, in descending order.
         return len(self._nodes) - 1 - bisect_left(self._leaves, leaf)
 

@@ -31,7 +31,7 @@ _PERCENT: Final = 100  # per cent, and the greatest score
 def _require_number(value: Any) -> Any:
     """Refuse text in the place of a number: Python would read `1_0` and digits of any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        raise ValueError("write a JSON number, and no text")  # noqa: TRY004  # pydantic reports it
+        raise ValueError("use a JSON number, not text")  # noqa: TRY004  # pydantic reports it
     return value
 
 

@@ -226,5 +226,5 @@ def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
 
 def _mac(secret: bytes, message: bytes) -> bytes:
     if len(secret) != _SECRET_BYTES:
-        raise RuntimeError("the secret of the day is missing: it was deleted while it was read")
+        raise RuntimeError("today's secret is missing: it was deleted while it was being read")
     return hmac.digest(secret, message, "sha256")

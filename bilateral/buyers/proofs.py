@@ -207,7 +207,7 @@ def require_signer(
     signer = find_signer(message.digest(domain), domain.chain_id, signature, accepted, nodes)
     if signer is None:
         names = " or ".join(sorted(accepted)) or "nobody"
-        raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", f"the signature is not of {names}")
+        raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", f"the signature was not made by {names}")
     return signer
 
 

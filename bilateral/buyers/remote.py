@@ -61,7 +61,7 @@ class PaymentProof:
         object.__setattr__(self, "buyer", checksummed(self.buyer))
         object.__setattr__(self, "payee", checksummed(self.payee))
         if len(self.transaction_hash) != _WORD:
-            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
+            raise InvalidArgumentError(f"a transaction hash has 32 bytes, not {len(self.transaction_hash)}")
         domain_of_agent(self.seller)
 
     def signed(
@@ -232,7 +232,7 @@ class MessageReply:
         """Return the body of the request, signed by the buyer."""
         domain = domain_of_agent(self.seller)
         if not _MESSAGE_ID.fullmatch(self.message_id):
-            raise InvalidArgumentError(f"{quoted(self.message_id)} is not the id of a message: 64 hexadecimal digits")
+            raise InvalidArgumentError(f"{quoted(self.message_id)} is not a message id of 64 hexadecimal digits")
         buyer: Any = checksummed(signer.address)
         message = messages.BuyerReply(buyer, bytes.fromhex(self.message_id), text_hash(self.text), domain.chain_id)
         signature = signature_of(message, domain, signer)
@@ -330,7 +330,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     signed = _read_credential(answer)
     credential = signed.credential
     if (credential.holder, credential.scope, credential.policy) != (recipient, scope, policy_hash(policy)):
-        raise BuyerServiceFailedError("the service answers with a credential for another holder, scope or policy")
+        raise BuyerServiceFailedError("the service returned a credential for a different holder, scope or policy")
     return signed
 
 
@@ -344,14 +344,14 @@ def _read_credential(answer: Mapping[str, Any]) -> SignedCredential:
         credential = TierCredential(values["holder"], *times, policy, tier, scope, pseudonym)
         return SignedCredential(credential, bytes.fromhex(answer["signature"].removeprefix("0x")))
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise BuyerServiceFailedError(f"the service answers with no credential: {problem}") from None
+        raise BuyerServiceFailedError(f"the service returned no valid credential: {problem}") from None
 
 
 def base_of(service: str) -> str:
     """Return the URL of a service without the path of buyers."""
     parts = urlsplit(service)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidArgumentError(f"{quoted(service)} is not the http or https URL of a service")
+        raise InvalidArgumentError(f"{quoted(service)} is not an http or https URL of a service")
     return service.rstrip("/").removesuffix(PROVIDER)
 
 

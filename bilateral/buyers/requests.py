@@ -186,7 +186,7 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
                 detail = f"{name}: markup is not allowed: write plain text"
                 raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "markup", detail)
             if isinstance(text, str) and _NO_TEXT.search(text):
-                raise invalid(f"{name}: the text has NUL or half of a pair of characters")
+                raise invalid(f"{name}: the text contains NUL or a lone surrogate")
     return message
 
 

@@ -49,7 +49,7 @@ class BuyerMetrics:
         for name, value in vars(self).items():
             is_fraction = name == "feedback_sum" and isinstance(value, Fraction)
             if not (is_fraction or is_whole(value)) or value < 0:
-                raise InvalidArgumentError(f"{name} must be a whole number and not negative, not {value!r}")
+                raise InvalidArgumentError(f"{name} must be a non-negative integer, not {value!r}")
         for count, total in (("reviews", "review_sum"), ("feedback_sellers", "feedback_sum")):
             if getattr(self, total) > 100 * getattr(self, count):
                 raise InvalidArgumentError(f"{total} {getattr(self, total)} is over 100 for each of the {count}")

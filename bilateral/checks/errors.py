@@ -21,7 +21,7 @@ class UnknownChainError(CheckError):
     def __init__(self, chain_id: int | None, indexed: list[int]) -> None:
         listed = ", ".join(map(str, indexed)) or "none"
         which = "the chain is not named" if chain_id is None else f"chain {chain_id} is not indexed"
-        super().__init__(f"{which}: name one of the indexed chains ({listed}), as in 8453:247")
+        super().__init__(f"{which}: choose one of the indexed chains ({listed}), as in 8453:247")
         self.chain_id = chain_id
 
 
@@ -33,7 +33,7 @@ class UnknownRegistryError(FormattedError, CheckError):
     """
 
     reason = "registry_not_indexed"
-    template = "the identity registry {registry} is not indexed: name one of chain {chain_id} ({indexed})"
+    template = "the identity registry {registry} is not indexed: choose one on chain {chain_id} ({indexed})"
     chain_id: InitVar[int]
     registry: str
     indexed: InitVar[str]
@@ -76,8 +76,8 @@ class OtherHistoryError(FormattedError, CheckError):
 
     reason = "other_history"
     template = (
-        "the history up to block {block} is another one than that of the earlier answer: the chain was reorganised, "
-        "so check again without at_block"
+        "the history up to block {block} differs from the earlier answer, because the chain was reorganised: "
+        "check again without at_block"
     )
     block: int
 
@@ -90,7 +90,7 @@ class FileNotHeldError(FormattedError, CheckError):
     """
 
     reason = "file_not_held"
-    template = "the agent's file of block {block} was replaced since, and its content is not kept"
+    template = "the agent's file of block {block} has been replaced since, and its content was not retained"
     uri: str
     block: int
 
@@ -105,8 +105,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
     reason = "findings_not_held"
     template = (
-        "the findings as of block {block} are not kept: an analysis of block {analysed} replaced them, so check "
-        "without findings"
+        "the findings as of block {block} were replaced by an analysis of block {analysed}: check without findings"
     )
     block: int
     analysed: int
@@ -121,8 +120,8 @@ class PaymentsNotHeldError(FormattedError, CheckError):
 
     reason = "payments_not_held"
     template = (
-        "the payments that were known at block {block} are not kept, because all were read again: check at a later "
-        "block"
+        "the payments indexed at block {block} are no longer available, because all payments were read again: "
+        "check at a later block"
     )
     block: int
 
@@ -136,7 +135,7 @@ class HistoryTooLongError(FormattedError, CheckError):
 
     reason = "history_too_long"
     template = (
-        "there are more than {limit} {subject}: check at the head, and without a limit of age or proofs of payment"
+        "there are more than {limit} {subject}: check at the latest block, without an age limit or proofs of payment"
     )
     subject: InitVar[str]
     limit: int
@@ -146,5 +145,5 @@ class RequestsSpentError(FormattedError, CheckError):
     """An answer takes more requests to the node than allowed."""
 
     reason = "requests_spent"
-    template = "the node gives so little at once that {limit} requests do not suffice: use an index"
+    template = "the node gives so little at once that {limit} requests are not enough: use an index"
     limit: InitVar[int]

@@ -104,7 +104,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     policy, default = policy or Policy(), Policy()
     for name in _NEEDS_INDEX:
         if attrgetter(name)(policy) != attrgetter(name)(default):
-            raise errors.InvalidArgumentError(f"the policy's {name} needs an index: leave it out for a live check")
+            raise errors.InvalidArgumentError(f"the policy's {name} needs an index: remove it for a live check")
     if len(policy.trust.agents) > _MOST_TRUSTED_AGENTS:
         raise errors.InvalidArgumentError(
             f"a live check looks up at most {_MOST_TRUSTED_AGENTS} agents of trust.agents: name accounts instead"

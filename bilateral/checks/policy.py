@@ -136,7 +136,7 @@ def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
 def _agent(value: object) -> int | str:
     """Return an agent as its number, or as its id in a published form if it names a chain."""
     if not isinstance(value, int | str) or isinstance(value, bool):
-        raise ValueError("an agent is its number, or its id as text")  # noqa: TRY004  # pydantic names the field
+        raise ValueError("agent must be an integer or an id such as '8453:247'")  # noqa: TRY004  # pydantic names the field
     agent = parse_agent(value)
     return agent.agent_id if agent.chain_id is None else str(value)
 
@@ -259,7 +259,7 @@ class Policy(_Few):
     def _has_list(self) -> Policy:
         """Refuse a policy by the asker's own list without a list: it would accept nobody, and not say why."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
-            raise ValueError("own-list counts your own reviewers alone: name them in trust.accounts or trust.agents")
+            raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
 
     @field_validator("tag")
@@ -269,7 +269,9 @@ class Policy(_Few):
         if len(tag.encode()) > _MAX_TAG_BYTES:
             raise ValueError(f"a tag has at most {_MAX_TAG_BYTES} bytes here")
         if scale_of_tag(tag) is None:
-            raise ValueError(f"the tag {quoted(tag)} has no scale from 0 to 100: choose another, such as starred")
+            raise ValueError(
+                f"the tag {quoted(tag)} has no scale from 0 to 100: choose a tag that has one, such as starred"
+            )
         return tag
 
     @property

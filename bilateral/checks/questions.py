@@ -58,7 +58,7 @@ class OfServer(BaseModel):
     def check(self, connection: Connection, /, **options: Any) -> checks.Check:
         """Answer the question."""
         if self.pay_to is None and self.payment_chain is not None:
-            raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
+            raise InvalidArgumentError("payment_chain requires pay_to")
         return checks.check_server(
             connection,
             self.agent_id,

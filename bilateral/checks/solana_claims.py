@@ -92,7 +92,7 @@ def _genesis(run: Callable[[Any], Any]) -> str:
 
     genesis = run(ask())
     if not isinstance(genesis, str):
-        raise MalformedNodeAnswerError("the node does not say the genesis hash of its chain")
+        raise MalformedNodeAnswerError("the node did not return the genesis hash of its chain")
     return genesis
 
 

@@ -57,10 +57,10 @@ def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -
 
     if keystore_path(alias).exists():  # before anybody types a passphrase
         raise KeyUnavailableError(
-            "account_exists", f'there is an account "{alias}" already: choose another alias', account=alias
+            "account_exists", f'an account named "{alias}" already exists: choose another alias', account=alias
         )
     passphrase = find_passphrase(alias, invocation.settings.passphrase_file, invocation.output.ask, is_new=True)
     if not passphrase:
-        raise KeyUnavailableError("no_passphrase", "an empty passphrase protects nothing: choose one")
+        raise KeyUnavailableError("no_passphrase", "the passphrase is empty: choose one that protects the key")
     account, path = create_keystore(alias, passphrase, key)
     invocation.output.result({"alias": alias, "address": account.address, "keystore": path}, title=title)

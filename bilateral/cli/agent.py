@@ -69,12 +69,14 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
     if (new := description.file()) is not None:
         if uri or file or domain:
-            raise InvalidArgumentError("--name makes a registration file: leave out the URI, --file and --domain")
+            raise InvalidArgumentError(
+                "--name creates a registration file, so it excludes the URI, --file and --domain"
+            )
         register_new(invocation, new, _metadata(metadata or ()))
         return
     if domain:
         if uri or file or metadata:
-            raise InvalidArgumentError("--domain excludes the URI, --file and --metadata: leave them out")
+            raise InvalidArgumentError("--domain excludes the URI, --file and --metadata: remove them")
         invocation.write("Agent registered", lambda client: client.new_agent(domain))
         return
     entries = _metadata(metadata or ())
@@ -105,7 +107,7 @@ def set_uri(
 ) -> None:
     """Replace the URI of an agent's registration file."""
     if (uri is None) == (file is None):
-        raise InvalidArgumentError("give the registration file as a URI, or as --file")
+        raise InvalidArgumentError("pass the registration file either as a URI or with --file")
     document = _registration(invocation, file)
     invocation.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
 
@@ -253,7 +255,7 @@ def hexadecimal(text: str) -> bytes:
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
-        raise InvalidArgumentError("expected bytes as hexadecimal digits in pairs") from None
+        raise InvalidArgumentError("expected an even number of hexadecimal digits") from None
 
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:
@@ -261,7 +263,7 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
     for entry in entries:
         key, equals, value = entry.partition("=")
         if not equals:
-            raise InvalidArgumentError("metadata is given as KEY=VALUE")
+            raise InvalidArgumentError("metadata must have the form KEY=VALUE")
         if key in fields:
             raise InvalidArgumentError(f"the metadata {quoted(key)} is given twice")
         fields[key] = value
@@ -287,7 +289,7 @@ def services_of(services: Sequence[str]) -> list[dict[str, str]]:
     """Return services as objects of a registration file."""
     pairs = [service.partition("=") for service in services]
     if not all(kind and endpoint for kind, _, endpoint in pairs):
-        raise InvalidArgumentError("a service is given as NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
+        raise InvalidArgumentError("a service must have the form NAME=ENDPOINT, such as MCP=https://agent.example/mcp")
     return [{"name": kind, "endpoint": endpoint} for kind, _, endpoint in pairs]
 
 

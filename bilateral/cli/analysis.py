@@ -43,7 +43,7 @@ def analyse(
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
         option = option_with_variable("--rpc-url", "BILATERAL_RPC_URL")
-        raise UsageProblemError(f"{option} names nodes of one chain, and the index has several: add --chain-id")
+        raise UsageProblemError(f"{option} applies to one chain, but the index has several: add --chain-id")
     summaries = []
     for engine, key in keys:
         if rpc_urls:
@@ -78,7 +78,7 @@ def tables_of_index(engine: Engine) -> dict[int, Tables]:
             for chain_id in registries.chains
         }
     if not tables:
-        raise UsageProblemError("the index has no chain: see bilateral index status")
+        raise UsageProblemError("the index has no chains: see bilateral index status")
     return tables
 
 

@@ -46,7 +46,7 @@ def show(
     if service is not None:
         fields = buyer_service.answer_about(invocation, service, buyer, policy)
     elif policy is not None:
-        raise InvalidArgumentError("--policy is for a service: name it by --service; the registry has one rule alone")
+        raise InvalidArgumentError("--policy requires --service: the registry itself has only one rule")
     if service is None or seller is not None:
         with invocation.reading() as client:
             if service is None:
@@ -269,7 +269,7 @@ def _vote(text: str) -> BuyerFeedback:
     pair, _, score = text.partition("=")
     buyer, _, seller = pair.partition(":")
     if not seller or not score.isascii() or not score.isdigit():
-        raise InvalidArgumentError("votes are given as BUYER:SELLER=SCORE, such as 0x…:0x…=90")
+        raise InvalidArgumentError("votes must have the form BUYER:SELLER=SCORE, such as 0x…:0x…=90")
     return BuyerFeedback(buyer, seller, int(score))
 
 

@@ -70,7 +70,7 @@ class PlaceOptions:
     def require(self) -> None:
         """Check that one place is named."""
         if (self.gate is None) is (self.scope is None):
-            raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
+            raise InvalidArgumentError("choose where the credential is used, with --gate or --scope")
 
     def on(self, chain_id: int) -> bytes:
         """Return the place as 32 bytes."""
@@ -115,11 +115,11 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     """
     if incentives is not None:
         if seller is not None:
-            raise InvalidArgumentError("name either --incentives or --seller")
+            raise InvalidArgumentError("pass either --incentives or --seller")
         invocation.output.result(_by_policy(invocation, buyer, incentives, service, policy), title="Discount")
         return
     if service is None or seller is None:
-        raise InvalidArgumentError("name the service by --service and the agent by --seller, or give --incentives")
+        raise InvalidArgumentError("pass --service and --seller, or --incentives")
     discount = buyers_module("remote").ask_discount(service, buyer, seller, policy=policy)
     source = _source_of_service(service, discount.get("scoringPolicy"), None)
     invocation.output.result({**discount, "sources": [source]}, title="Discount")
@@ -227,7 +227,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
         policy = policy.get("buyerIncentives", policy)
     further = {} if details is None else json_of(invocation.read_file(details))
     if not isinstance(further, dict) or not isinstance(policy, dict | None):
-        raise InvalidArgumentError("the files of --incentives and --details must have a JSON object")
+        raise InvalidArgumentError("the files for --incentives and --details must contain a JSON object")
     remote = buyers_module("remote")
     offer = remote.ServiceOffer(seller, name, _price(price), policy, further)
     accepted = remote.send(service, offer, invocation.signer)

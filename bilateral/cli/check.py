@@ -131,7 +131,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # models, and what a check 
         _ask_nodes(invocation, question.agent_id, nodes, pay_to=question.pay_to, policy=policy.chosen())
         return
     if question.pay_to is None and question.payment_chain is not None:
-        raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")
+        raise UsageProblemError("--payment-chain requires --pay-to")
     _answer(invocation, (question, as_of), policy, repeat, database)
 
 
@@ -163,7 +163,7 @@ def check_url_command(
 
     rpc_url = invocation.settings.rpc_url
     if rpc_url is None:
-        raise UsageProblemError("a check of a URL asks a node: give --rpc-url")
+        raise UsageProblemError("checking a URL requires a node: pass --rpc-url")
     content = b"" if body_file is None else invocation.read_file(body_file)
     with invocation.reading("Asking the service and the node") as client:
         invocation.output.note("asking for the price")
@@ -206,7 +206,7 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
     side = "server" if isinstance(question, OfServer) else "client"
     sources = _SOURCES[side]
     if (question.model_fields_set | as_of.model_fields_set) & {"at_block", "history", "analysis", *sources}:
-        raise UsageProblemError("--repeat names the block, the history and the sources: give it alone")
+        raise UsageProblemError("--repeat sets the block, the history and the sources, so it excludes other options")
     try:
         answer = json.loads(repeat.read_bytes())
         if answer["side"] != side:
@@ -215,7 +215,9 @@ def _repeated(question: OfServer | OfClient, as_of: Snapshot, repeat: Path) -> t
         earlier = Snapshot(**fields, findings=as_of.findings)
         return question.model_copy(update={source: int(answer[source]) for source in sources}), earlier
     except (OSError, ValueError, KeyError, TypeError):
-        raise UsageProblemError(f"{quoted(str(repeat))} is not an answer of a check: write one with --json") from None
+        raise UsageProblemError(
+            f"{quoted(str(repeat))} is not the saved answer of a check: save one with --json"
+        ) from None
 
 
 def _reasons(answer: Any) -> dict[str, str]:
@@ -277,7 +279,7 @@ def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: A
     from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
 
     if node is None:
-        raise UsageProblemError("--live asks a node of Solana: give --solana-node")
+        raise UsageProblemError("--live requires a Solana node: pass --solana-node")
     with ExitStack() as stack:
         clients: dict[str, Client] = {}
         if invocation.settings.rpc_url is not None:

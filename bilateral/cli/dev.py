@@ -75,7 +75,7 @@ def _require_free(ports: Ports) -> None:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 raise UsageProblemError(
-                    f"port {port}, for the {name}, is taken: end the other program, or give --any-ports"
+                    f"port {port}, for the {name}, is in use: stop the other program, or pass --any-ports"
                 ) from None
 
 

@@ -92,7 +92,7 @@ class FeedbackOptions:
         if not self.stars:
             return BINARY.get(self.value, self.value), self.tag1, self.tag2, self.endpoint, file
         if self.tag1 not in ("", STARRED):
-            raise InvalidArgumentError(f"--stars rates under the tag {STARRED}: leave out --tag1, or --stars")
+            raise InvalidArgumentError(f"--stars uses the tag {STARRED}: remove either --tag1 or --stars")
         return stars_to_value(self.value), STARRED, self.tag2, self.endpoint, file
 
     def _file(self, invocation: Invocation) -> FeedbackFile | None:
@@ -107,14 +107,12 @@ class FeedbackOptions:
             raise InvalidArgumentError(f"--capability is {choices}, not {quoted(present['capability'])}")
         if ("capability" in present) != ("name" in present):
             raise InvalidArgumentError(
-                "--capability and --name go together: the kind of the MCP capability, and its name"
+                "--capability (the kind of MCP capability) and --name (its name) must be used together"
             )
         if self.file is None:
             return prepare_feedback_file(**present) if present else None
         if present:
-            raise InvalidArgumentError(
-                "--file excludes the options that make a feedback file, such as --text: leave one out"
-            )
+            raise InvalidArgumentError("--file excludes the options that create a feedback file, such as --text")
         return FeedbackFile.of(decode_object(invocation.read_file(self.file)))
 
 
@@ -314,11 +312,11 @@ def respond(
     from bilateral.client.inputs import ResponseLink, hash_bytes  # noqa: PLC0415  # slow to import
 
     if (text is None) == (not uri):
-        raise InvalidArgumentError("give the answer as --text, or as --uri")
+        raise InvalidArgumentError("pass the response with either --text or --uri")
     if text == "":
         raise InvalidArgumentError("the answer is empty")
     if text is not None and file_hash is not None:
-        raise InvalidArgumentError("--hash goes with --uri: leave it out beside --text")
+        raise InvalidArgumentError("--hash requires --uri and cannot be combined with --text")
     feedback_id = parse_feedback(feedback)
     response = text if text is not None else ResponseLink(uri, hash_bytes(file_hash, "--hash"))
     invocation.write("Answered", lambda client: client.append_response(feedback_id, response=response))

@@ -291,7 +291,7 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
 
     settings = read_settings(settings_file)
     if not settings.shards:
-        raise UsageProblemError(f"{settings_file} names no shards: add tables database.shards.NAME")
+        raise UsageProblemError(f"{settings_file} defines no shards: add tables database.shards.NAME")
     return settings
 
 

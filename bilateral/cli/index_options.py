@@ -99,10 +99,10 @@ class ChainOptions:
             }
             if conflicting := [option for option, value in options.items() if value not in (None, [])]:
                 names = " and ".join(conflicting)
-                raise UsageProblemError(f"--settings names the nodes and registries of all chains: remove {names}")
+                raise UsageProblemError(f"--settings defines the nodes and registries of all chains: remove {names}")
             return read_settings(self.settings_file)
         if not self.rpc_urls:
-            raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
+            raise UsageProblemError("no node: pass --rpc-url or --settings, or set BILATERAL_RPC_URL")
         urls = tuple(url for text in self.rpc_urls for url in text.split(","))
         records, books = read_deployments(self.deployments or [])
         return IndexSettings((ChainSettings(urls, records, from_block, books=books),))

@@ -168,7 +168,7 @@ class Invocation:
         from bilateral.client import Client  # noqa: PLC0415  # slow to import
 
         if not self.settings.rpc_url:
-            raise UsageProblemError("the node is missing: give --rpc-url, or set BILATERAL_RPC_URL")
+            raise UsageProblemError("no node: pass --rpc-url, or set BILATERAL_RPC_URL")
         with Client(
             self.settings.rpc_url,
             signer=signer,
@@ -216,7 +216,7 @@ class Invocation:
             if value
         ]
         if len(stores) > 1:
-            raise errors.InvalidArgumentError(f"documents go to one store: name {' or '.join(stores)}")
+            raise errors.InvalidArgumentError(f"documents go to a single store: choose one of {' or '.join(stores)}")
         _require_whole(settings)
         if settings.store_folder:
             return FolderStore(settings.store_folder, settings.store_url)
@@ -232,19 +232,19 @@ class Invocation:
 
 def _require_whole(settings: Settings) -> None:
     if settings.store_url and not settings.store_folder:
-        raise errors.InvalidArgumentError("--store-url is the URL of --store-folder: name that too")
+        raise errors.InvalidArgumentError("--store-url requires --store-folder")
     if settings.store_folder and not settings.store_url:
         raise errors.InvalidArgumentError(
-            "--store-folder is on this machine only: name the URL at which it is published by --store-url"
+            "--store-folder requires --store-url, the URL at which the folder is published"
         )
     if settings.store_url and not _is_web_folder(settings.store_url):
         raise errors.InvalidArgumentError(
             "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
         )
     if settings.pinning_api and not settings.ipfs_api:
-        raise errors.InvalidArgumentError("--pinning-api pins the documents of an IPFS node: name that by --ipfs-api")
+        raise errors.InvalidArgumentError("--pinning-api requires --ipfs-api, the IPFS node whose documents are pinned")
     if settings.public_url and not settings.put_url:
-        raise errors.InvalidArgumentError("--public-url is the public URL of --put-url: name that too")
+        raise errors.InvalidArgumentError("--public-url requires --put-url")
     if settings.public_url and not _is_web_folder(settings.public_url):
         raise errors.InvalidArgumentError(
             "--public-url is not an http or https URL without query, fragment, user and password"

@@ -60,12 +60,13 @@ class KeystoreSigner:
                 account: LocalAccount = Account.from_key(Account.decrypt(self._keystore, passphrase))
             except ValueError:  # its structure is checked, so its code of authentication is wrong
                 raise KeyUnavailableError(
-                    "wrong_passphrase", f"the passphrase does not open the keystore of {quoted(self._alias)}"
+                    "wrong_passphrase", f"wrong passphrase for the keystore of {quoted(self._alias)}"
                 ) from None
             if self._address not in (None, account.address):
                 raise KeyUnavailableError(
                     "malformed_keystore",
-                    f"{quoted(str(self._path))} names {self._address}, but holds the key of {account.address}",
+                    f"{quoted(str(self._path))} declares the address {self._address}, "
+                    f"but contains the key of {account.address}",
                 )
             self._account = account
         return self._account
@@ -89,14 +90,14 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
     if KEY.fullmatch(alias):
         raise KeyUnavailableError(
             "key_as_argument",
-            "this looks like a private key; name the alias of a keystore. If it was a real one, replace it.",
+            "this looks like a private key: pass the alias of a keystore instead. If the key is real, replace it.",
         )
     path = keystore_path(alias)
     if not path.is_file():
         existing = ", ".join(aliases()) or "none"
         raise KeyUnavailableError(
             "unknown_account",
-            f"no account {quoted(alias)} in {path.parent}; there are: {existing}. Make one: bilateral account new",
+            f"no account {quoted(alias)} in {path.parent}; there are: {existing}. Create one: bilateral account new",
             account=alias,
         )
     return KeystoreSigner(alias, path, passphrase_file, ask)
@@ -106,7 +107,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
     """Return the key in an environment variable."""
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise KeyUnavailableError("no_key", f"no key to sign with: name a keystore by {option}, or set {variable}")
+        raise KeyUnavailableError("no_key", f"no signing key: choose a keystore with {option}, or set {variable}")
     return key_of(value, f"{variable} holds no")
 
 
@@ -138,7 +139,7 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
         raise KeyUnavailableError(
             "no_passphrase",
             f"no terminal to ask for the passphrase of {quoted(alias)}: "
-            f"set {PASSPHRASE_VARIABLE}, or name a file by --passphrase-file",
+            f"set {PASSPHRASE_VARIABLE}, or pass --passphrase-file",
         )
     try:
         passphrase = ask(f"Passphrase of {alias}: ")
@@ -178,7 +179,7 @@ class _Scrypt(_Part):
         if self.n & (self.n - 1):
             raise ValueError("n is not a power of two")
         if 128 * self.n * self.r > _MAX_SCRYPT_MEMORY or self.n * self.r * self.p > _MAX_SCRYPT_WORK:
-            raise ValueError("n, r and p ask for more memory or time than a keystore needs")
+            raise ValueError("n, r and p require more memory or time than a keystore may use")
         return self
 
 
@@ -277,7 +278,7 @@ def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tu
             draft.unlink()
     except FileExistsError:
         raise KeyUnavailableError(
-            "account_exists", f"there is an account {quoted(alias)} already: choose another alias", account=alias
+            "account_exists", f"an account named {quoted(alias)} already exists: choose another alias", account=alias
         ) from None
     except OSError as error:
         raise KeyUnavailableError(

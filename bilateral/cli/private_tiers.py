@@ -183,7 +183,7 @@ def _tier(name: str) -> BuyerTier:
 
     names = [tier.value for tier in BuyerTier if tier is not BuyerTier.NEW]
     if name not in names:
-        raise InvalidArgumentError(f"a tier with a group is one of {', '.join(names)}, not {name}")
+        raise InvalidArgumentError(f"a tier that has a group is one of {', '.join(names)}, not {name}")
     return BuyerTier(name)
 
 

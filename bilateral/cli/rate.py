@@ -63,7 +63,7 @@ class RatingsOptions:
         for entry in self.ratings:
             agent, _, rating = entry.partition("=")
             if not rating.isascii() or not rating.isdigit() or not agent:
-                raise InvalidArgumentError("ratings are given as AGENT=RATING, such as 7=90")
+                raise InvalidArgumentError("ratings must have the form AGENT=RATING, such as 7=90")
             if agent in pairs:
                 raise InvalidArgumentError(f"agent {agent} is rated twice")
             pairs[agent] = int(rating)
@@ -138,7 +138,7 @@ def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, seali
 
     account = sealing.client_account
     if account is None:
-        raise InvalidArgumentError("--blind needs --client-account, the account that gives the feedback")
+        raise InvalidArgumentError("--blind requires --client-account, the account that gives the feedback")
     encoded, vault = hash_bytes(interaction, "--blind"), vault_at(sealing.vault)
     with invocation.signing() as signing:
         signed = signing.seal_rating(vault, rating.subject, rating.rating, client=account, interaction=encoded)

@@ -35,8 +35,8 @@ def refuse_keys(arguments: Sequence[str]) -> None:
         if _FORBIDDEN_OPTION.fullmatch(argument):
             raise KeyUnavailableError(
                 "key_as_argument",
-                "keys and passphrases are not taken from arguments, which other processes and the shell's history see: "
-                f"if it was a real one, replace it. Use --account or {KEY_VARIABLE}.",
+                "keys and passphrases are not accepted as arguments, because other processes and the shell history can "
+                f"read them. If the key is real, replace it. Use --account or {KEY_VARIABLE}.",
             )
 
 

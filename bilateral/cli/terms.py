@@ -54,7 +54,7 @@ def fields_of(term: Any) -> dict[str, Any]:
 def bytes_of(value: Any, place: str) -> bytes:
     """Return the bytes that a hexadecimal text stands for."""
     if not isinstance(value, str) or not _HEX.fullmatch(value):
-        raise InvalidArgumentError(f"{place} must be hexadecimal, as 0x5c1f")
+        raise InvalidArgumentError(f"{place} must be hexadecimal, such as 0x5c1f")
     return bytes.fromhex(value[2:])
 
 

@@ -33,7 +33,8 @@ def _refuse_databases(tables: Any) -> Any:
     """Refuse URLs of databases: an analysis reads Parquet alone."""
     if any(_DATABASE.match(place) for place in ([tables] if isinstance(tables, str) else tables or ())):
         raise UsageProblemError(
-            "--tables takes Parquet, not a database: export its tables to a folder by COPY … TO, and name the folder"
+            "--tables takes Parquet files, not a database: export the tables to a "
+            "folder with COPY … TO, and pass the folder"
         )
     return tables
 
@@ -83,7 +84,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     cases, trusted = judged.cases(), judged.trusted or []
     run = Run(_Pace(invocation.output.note))
     if bool(tables) == (database is not None):
-        raise UsageProblemError("give either --tables or the --database of an index")
+        raise UsageProblemError("pass either --tables or the --database of an index")
     with nullcontext(_folders(tables)) if tables else _indexed(database) as (read, by_chain):
         engine = Engine(run=run).fit(run.step("tables", read), cases, trusted)
         run.step("results", lambda: by_chain(Results.of(engine)).write(out))
@@ -143,7 +144,7 @@ def _chains(tables: list[str]) -> dict[int, str] | None:
     if len(tables) == 1 and not chains:
         return None
     if len(chains) < len(tables):
-        raise UsageProblemError("several --tables need the id of a chain each: --tables 1=DIR --tables 8453=DIR")
+        raise UsageProblemError("with several --tables, each needs a chain id: --tables 1=DIR --tables 8453=DIR")
     return chains
 
 

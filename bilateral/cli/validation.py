@@ -79,7 +79,7 @@ def list_requests(
 ) -> None:
     """List the requests for an agent or to a validator, with their last answers."""
     if (agent is None) == (validator is None):
-        raise InvalidArgumentError("give --agent or --validator, and not both")
+        raise InvalidArgumentError("pass either --agent or --validator")
     with invocation.reading() as client:
         hashes = client.get_agent_validations(agent) if agent else client.get_validator_requests(str(validator))
         statuses = [client.get_validation_status(request) for request in hashes]

@@ -116,7 +116,7 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     from bilateral.x402.server.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
 
     if signing_keystore is not None and public_key_file is not None:
-        raise InvalidArgumentError("name the key by --signing-keystore or by --public-key-file, not by both")
+        raise InvalidArgumentError("pass either --signing-keystore or --public-key-file")
     options: dict[str, Any] = {
         "role": role,
         "valid_from": parse_time(valid_from),

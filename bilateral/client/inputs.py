@@ -150,10 +150,10 @@ def feedback_id(
     """Return the feedback that a caller means: a `FeedbackId`, or an agent, a client and an index from 0."""
     if isinstance(feedback, FeedbackId):
         if client_address is not None or feedback_index is not None:
-            raise InvalidArgumentError("give a feedback id, or agent, client and index: not both")
+            raise InvalidArgumentError("pass either a feedback id or agent, client and index, not both")
         return FeedbackId(feedback.agent.on(chain_id), feedback.client, feedback.on_chain_index)
     if client_address is None or feedback_index is None:
-        raise InvalidArgumentError("give a feedback id, or agent, client and index")
+        raise InvalidArgumentError("pass a feedback id, or agent, client and index")
     return FeedbackId.from_index(feedback, client_address, feedback_index)
 
 
@@ -165,7 +165,7 @@ def hash_bytes(value: bytes | str | None, name: str) -> bytes:
         return bytes.fromhex(value.removeprefix("0x"))
     if isinstance(value, (bytes, bytearray)) and len(value) == 32:  # noqa: PLR2004  # a hash
         return bytes(value)
-    raise InvalidArgumentError(f"{name} is 32 bytes, or 0x and 64 hexadecimal digits")
+    raise InvalidArgumentError(f"{name} must be 32 bytes, or 0x and 64 hexadecimal digits")
 
 
 def checked_uint(value: int, bits: int, name: str) -> int:
@@ -226,4 +226,6 @@ class RemoteSigner:
     def sign_transaction(self, transaction: Any, /) -> NoReturn:
         """Refuse: the wallet signs transactions, and sends them."""
         del transaction
-        raise TypeError("a signer elsewhere signs no transaction here: use a client with dry_run=True")
+        raise TypeError(
+            "this client cannot send transactions, because its signer is remote: create it with dry_run=True"
+        )

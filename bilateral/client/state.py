@@ -131,7 +131,7 @@ class SentTransaction(Generic[T]):
 
     def _require_sent(self) -> Sent[T]:
         if self._sent is None:
-            raise NotSentError("the batch was not sent yet")
+            raise NotSentError("the batch has not been sent yet")
         return self._sent
 
     def __repr__(self) -> str:

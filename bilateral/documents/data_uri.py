@@ -73,7 +73,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
     if labels & _PACKINGS or content[:2] == _GZIP:
         result = unpacked(content, limit)
         if result is None and not _is_json(content):
-            raise UnsupportedUriError(f"{quoted(uri)} does not hold the compressed document that it promises")
+            raise UnsupportedUriError(f"{quoted(uri)} does not contain the compressed document that it declares")
         content = content if result is None else result
     if len(content) > limit:
         raise DocumentTooLargeError(limit)

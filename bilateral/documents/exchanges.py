@@ -35,7 +35,7 @@ class Answer:
         milliseconds: The time from the look-up of the name to the headers of the answer.
         certificate_ends: The Unix time at which the certificate of the server ends; None without TLS.
         event: The kind of the event; None if the answer is not a stream, or ended before the event.
-        encoding: The content encoding, although none was asked for. Then no content was read.
+        encoding: The content encoding, although none was requested. Then no content was read.
     """
 
     status: int

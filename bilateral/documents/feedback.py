@@ -277,7 +277,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     )
     further = _present(**fields)
     if twice := sorted(described.keys() & further.keys()):
-        raise MalformedDocumentError(f"given twice, as a whole and by its parts: {', '.join(twice)}")
+        raise MalformedDocumentError(f"passed twice, as a whole and by its parts: {', '.join(twice)}")
     file = FeedbackFile.written({name: as_object(field) for name, field in (further | described).items()})
     if file.proof_of_payment is not None:
         payment = file.proof_of_payment.require_complete()
@@ -293,5 +293,5 @@ def _present(**fields: Any) -> dict[str, Any]:
 def _iso(time: datetime) -> str:
     """Format a time in ISO 8601, in UTC and to the second, as the best practices do."""
     if time.tzinfo is None:
-        raise MalformedDocumentError("created_at has no time zone: give a datetime with tzinfo")
+        raise MalformedDocumentError("created_at has no time zone: pass a datetime with tzinfo")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

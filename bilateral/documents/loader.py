@@ -186,13 +186,15 @@ class Loader:
     def _load_file_uri(self, uri: str) -> bytes:
         """Load a file inside the folder. Links out of it are refused."""
         if self.files is None:
-            raise errors.UnsupportedUriError(f"{quoted(uri)}: this loader loads no files: give it their folder (files)")
+            raise errors.UnsupportedUriError(
+                f"{quoted(uri)}: this loader reads no local files: pass their folder as files"
+            )
         try:
             parts = urlsplit(uri)
         except ValueError:
             raise errors.UnsupportedUriError(f"{quoted(uri)} is not a URI") from None
         if parts.netloc not in ("", "localhost"):
-            raise errors.UnsupportedUriError(f"{quoted(uri)} names a file of another machine")
+            raise errors.UnsupportedUriError(f"{quoted(uri)} refers to a file on another machine")
         try:
             path = Path(url2pathname(parts.path)).resolve()
         except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
@@ -226,7 +228,7 @@ class Loader:
 
     def _load_ipfs(self, cid: Cid, path: list[str], gateways: Sequence[str], seconds: float) -> bytes:
         """Load a file of IPFS from the first gateway that delivers it. Each has an equal share of the time left."""
-        failure: errors.DocumentError = errors.UnreachableDocumentError("no IPFS gateway is named")
+        failure: errors.DocumentError = errors.UnreachableDocumentError("no IPFS gateway is configured")
         end = time.monotonic() + seconds
         for tried, gateway in enumerate(gateways):
             share = max(_MIN_SECONDS, (end - time.monotonic()) / (len(gateways) - tried))

@@ -306,7 +306,9 @@ class PinataStore:
         try:
             cid = Cid.parse(decode_object(answer)["data"]["cid"])
         except (ValueError, KeyError, TypeError, UnsupportedUriError):
-            raise UnreachableDocumentError(f"{quoted_url(self.upload_url)} does not answer as Pinata does") from None
+            raise UnreachableDocumentError(
+                f"{quoted_url(self.upload_url)} did not respond like the Pinata API"
+            ) from None
         stored = StoredDocument(f"ipfs://{cid}", content)
         if cid != Cid.of_raw(content):  # of several blocks, or of another layout
             loader = Loader(limits=self.limits, gateways=(self.gateway,), network=self.network)

@@ -231,7 +231,9 @@ def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tu
         return key.chain_id, key
     chain_id = chain_of(query.get("chain", ""))
     if chain_id is None or "chain" not in fields:
-        raise InvalidArgumentError("the path names neither an agent nor a chain: open the action from another page")
+        raise InvalidArgumentError(
+            "the path contains neither an agent nor a chain: open the action from the page of an agent"
+        )
     registries.require_indexed([chain_id])
     return chain_id, None
 

@@ -189,7 +189,7 @@ def _chains(fields: Mapping[str, str]) -> tuple[int, ...]:
     for name in _listed("chain", fields):
         chain_id = chain_of(name)
         if chain_id is None:
-            raise InvalidArgumentError(f"the chain {quoted(name)} is unknown: write its name or its number")
+            raise InvalidArgumentError(f"the chain {quoted(name)} is unknown: use its name or its number")
         chain_ids.append(chain_id)
     return tuple(chain_ids)
 
@@ -202,7 +202,7 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
         first = datetime.fromisoformat(text).replace(tzinfo=UTC)
         return int(first.timestamp()) + (_DAY - 1 if is_end else 0)
     except ValueError:
-        raise InvalidArgumentError(f"{name} {quoted(text)} is not a day: write it as 2026-11-22") from None
+        raise InvalidArgumentError(f"{name} {quoted(text)} is not a date: use the form 2026-11-22") from None
 
 
 def _capability(text: str) -> str:

@@ -33,14 +33,14 @@ class EndpointRefusesError(FormattedError):
 
     Attributes:
         endpoint: The endpoint's host.
-        first_block: The first block that was asked for.
-        last_block: The last block that was asked for.
+        first_block: The first block that was requested.
+        last_block: The last block that was requested.
         wait_seconds: The seconds that the endpoint asks to wait; None if it does not say.
         is_final: True if waiting does not help either.
     """
 
     reason = "endpoint_refuses"
-    template = "{endpoint} refuses the logs of blocks {first_block} to {last_block}: {text}. {advice}."
+    template = "{endpoint} refused the logs of blocks {first_block} to {last_block}: {text}. {advice}."
     endpoint: str
     first_block: int
     last_block: int
@@ -128,7 +128,7 @@ class ChainChangedError(FormattedError):
     """
 
     reason = "chain_changed"
-    template = "{endpoint} shows another chain than a moment ago: {change}"
+    template = "{endpoint} serves another chain than before: {change}"
     endpoint: str
     change: InitVar[str]
 
@@ -192,7 +192,7 @@ class OtherFirstBlockError(BilateralError):
         super().__init__(
             f"the database has chain {chain_id} from block {stored} on, and the first block is to be {requested}: "
             f"blocks {first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this "
-            "database, or name another --database"
+            "database, or choose another --database"
         )
 
 
@@ -223,7 +223,7 @@ class NewerSchemaError(FormattedError):
     """
 
     reason = "newer_schema"
-    template = "the tables have version {stored}, and this package knows {supported}: upgrade the package"
+    template = "the tables have version {stored}, and this package supports up to {supported}: upgrade the package"
     stored: str
     supported: str
 
@@ -256,7 +256,7 @@ class ChainServerFailedError(DatabaseUnavailableError):
 class MissingChainError(FormattedError, DatabaseUnavailableError):
     """The shard of a chain does not answer, so an answer about the chain would lack rows. Others get theirs."""
 
-    template = "the database of chain {chain_id} does not answer: try again later, or ask about other chains"
+    template = "the database of chain {chain_id} is not responding: try again later, or query other chains"
     chain_id: int
 
 
@@ -314,14 +314,14 @@ class ChainNotIndexedError(NotIndexedError):
         listed = ", ".join(map(str, indexed)) or "none"
         super().__init__("chain", chain)
         label = quoted(chain) if isinstance(chain, str) else chain
-        self.args = (f"chain {label} is not indexed: name one of the indexed chains ({listed})",)
+        self.args = (f"chain {label} is not indexed: choose one of the indexed chains ({listed})",)
 
 
 class LargeAnswerError(FormattedError, InvalidArgumentError):
     """A query has an answer that is too large."""
 
     reason = "answer_too_large"
-    template = "the answer has more than {most} bytes: ask for fewer entries, or for fewer texts"
+    template = "the answer has more than {most} bytes: request fewer entries or fewer texts"
     most: InitVar[int]
 
 
@@ -333,7 +333,7 @@ class QueryTimeoutError(FormattedError):
     """
 
     reason = "query_timeout"
-    template = "the query took longer than {seconds:g} seconds: ask for less, or filter by more"
+    template = "the query took longer than {seconds:g} seconds: request less, or add filters"
     seconds: float
 
 
@@ -341,7 +341,7 @@ class StarvedError(QueryTimeoutError):
     """A query got too little processor time, because the machine is busy. Try again."""
 
     reason = "busy"
-    template = "the machine is busy: the query was not done within {seconds:g} seconds; try again in a second"
+    template = "the server is busy: the query did not finish within {seconds:g} seconds; try again in a second"
 
 
 class ReadersBusyError(FormattedError):

@@ -51,7 +51,7 @@ class Url:
         except ValueError:
             port, host = 0, b""
         if not host or port == 0 or parts.scheme not in ("http", "https") or not text.isprintable():
-            raise InvalidArgumentError("rpc is not an http(s) URL, such as https://sepolia.base.org")
+            raise InvalidArgumentError("rpc must be an http or https URL, such as https://sepolia.base.org")
         self.name = host.decode() + ("" if port is None else f":{port}")
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self.url = httpcore.URL(scheme=parts.scheme.encode(), host=host, port=port, target=_quoted(target))
@@ -203,7 +203,7 @@ def _node_errors(method: str) -> Iterator[None]:
     try:
         yield
     except (httpcore.TimeoutException, TimeoutError):
-        raise NodeTimeoutError(f"the node does not answer {method} in time") from None
+        raise NodeTimeoutError(f"the node did not answer {method} in time") from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as failure:
         raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None
 

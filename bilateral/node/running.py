@@ -83,5 +83,7 @@ class AsyncStepRunner:
 
 def _node(transport: T | None) -> T:
     if transport is None:
-        raise InvalidArgumentError("the operation asks a node, and its runner has none: give the runner a transport")
+        raise InvalidArgumentError(
+            "the operation needs a node, but its runner has none: create the runner with a transport"
+        )
     return transport

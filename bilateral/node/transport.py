@@ -142,7 +142,7 @@ def require_duration(name: str, seconds: float) -> None:
 def _rethrow(method: str, failure: Exception) -> NoReturn:
     """Turn a provider's exception into an error of this package, without its text, which may hold a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
-        raise errors.NodeTimeoutError(f"the node does not answer {method} in time") from None
+        raise errors.NodeTimeoutError(f"the node did not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)
     if status is not None:
         raise errors.NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None

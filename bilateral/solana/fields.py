@@ -41,7 +41,7 @@ class Fields:
             value |= (byte & 0x7F) << shift
             if not byte & 0x80:
                 if (byte == 0 and shift) or value > 0xFFFF:  # noqa: PLR2004  # the largest of 16 bits
-                    raise self.malformed("a length does not have its shortest form")
+                    raise self.malformed("a length is not in its shortest form")
                 return value
         raise self.malformed("a length has more than three bytes")
 

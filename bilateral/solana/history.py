@@ -65,7 +65,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
     requests = [Rpc("getFirstAvailableBlock"), *searches]
     first, *pages = yield from _all(requests)
     if whole(first) > slot:
-        raise _not_provable(f"the node keeps transactions from slot {whole(first)} on, not from slot {slot}")
+        raise _not_provable(f"the node retains transactions from slot {whole(first)} on, not from slot {slot}")
     later: dict[str, None] = {}
     for page in pages:
         later |= dict.fromkeys(_later(answers.records(page), slot))

@@ -73,7 +73,9 @@ class MintedAgent:
     def authority(self) -> str:
         """The account that may change wallet and URI."""
         if self.metadata.update_authority is None:
-            raise AgentRefusedError("nobody may update the agent's metadata, so its holder does not", MISMATCH)
+            raise AgentRefusedError(
+                "the agent's metadata has no update authority, so its holder cannot change it", MISMATCH
+            )
         return self.metadata.update_authority
 
 
@@ -153,7 +155,7 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
         raise _unregistered(mint, "it has no metadata of its own")
     metadata = token2022.TokenMetadata.of(parsed.extensions[token2022.Extension.METADATA])
     if metadata.mint != mint:
-        raise _unregistered(mint, f"its metadata are those of {metadata.mint}")
+        raise _unregistered(mint, f"its metadata belongs to {metadata.mint}")
     authority = parsed.extensions[token2022.Extension.METADATA_POINTER][:_ADDRESS_BYTES]
     return MintedAgent(
         metadata=metadata,

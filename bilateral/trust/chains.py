@@ -51,7 +51,7 @@ class Chains:
         """Join the tables of chains."""
         for chain_id in tables:
             if not 0 < chain_id < _CHAINS:
-                raise InvalidArgumentError(f"chain id {chain_id} is not a number from 1 to {_CHAINS - 1}")
+                raise InvalidArgumentError(f"chain id {chain_id} must be an integer from 1 to {_CHAINS - 1}")
         numbered = [_numbered(own, chain_id) for chain_id, own in tables.items()]
         names = [field.name for field in fields(Tables)]
         rows = {name: [getattr(own, name).num_rows for own in tables.values()] for name in names}

@@ -97,7 +97,7 @@ def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
     and never sees later ones.
     """
     if analyses < 1:
-        raise InvalidArgumentError(f"{analyses} analyses are too few: ask for at least 1")
+        raise InvalidArgumentError(f"{analyses} analyses is too low: request at least 1")
     if not asks.num_rows:
         return ANSWERS.empty_table()
     ts = asks.column("ts").to_numpy()

@@ -53,7 +53,7 @@ def _facts(results: Results, identifier: str) -> dict[str, Any]:
     if account.num_rows:
         return _account(results, account.to_pylist()[0])
     if _case(results, identifier):
-        raise InvalidArgumentError(f"{quoted(identifier)} was reviewed, and occurs in no table: check its address")
+        raise InvalidArgumentError(f"{quoted(identifier)} was reviewed but occurs in no table: check its address")
     raise InvalidArgumentError(f"{quoted(identifier)} is not a finding, an address or an agent of these results")
 
 

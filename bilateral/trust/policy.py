@@ -35,7 +35,7 @@ def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
     ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
     place = int(np.searchsorted(ledger.agent_ids[: ledger.current], agent_id))
     if place >= ledger.current or ledger.agent_ids[place] != agent_id:
-        raise InvalidArgumentError(f"agent {agent_id} is not in the tables: analyse tables that hold it")
+        raise InvalidArgumentError(f"agent {agent_id} is not in the tables: analyse tables that contain it")
     own = np.flatnonzero(np.isin(ledger.subject_agent, np.flatnonzero(ledger.identity == place)))
     own = own[np.isin(ledger.subject_kind[own], (Kind.FEEDBACK, Kind.CONSTANT_TAG))]
     bounds = zip(*(np.searchsorted(opinions.subject, own, side=side) for side in ("left", "right")), strict=True)

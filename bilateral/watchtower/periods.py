@@ -57,7 +57,7 @@ class Period:
         try:
             monday = datetime.strptime(f"{name}-1", "%G-W%V-%u").replace(tzinfo=UTC)
         except ValueError:
-            raise InvalidArgumentError(f"{quoted(name)} is no ISO week, such as 2026-W47") from None
+            raise InvalidArgumentError(f"{quoted(name)} is not an ISO week such as 2026-W47") from None
         first = int(monday.timestamp())
         return cls(f"{monday:%G-W%V}", first, first + 7 * DAY)
 

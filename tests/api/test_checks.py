@@ -124,7 +124,7 @@ def test_wrong_question_is_a_problem(api, path, params, status, code):
 
 
 def test_message_of_an_invalid_policy_is_the_same_by_both_methods(api):
-    message = 'the tag "responseTime" has no scale from 0 to 100: choose another, such as starred'
+    message = 'the tag "responseTime" has no scale from 0 to 100: choose a tag that has one, such as starred'
     asked = {"agent": f"{CHAIN_ID}:1", "tag": "responseTime"}
     assert api.get("/v1/checks/server", params=asked).json()["detail"] == f"policy: tag: {message}"
     asked = {"agent": f"{CHAIN_ID}:1", "policy": {"tag": "responseTime"}}

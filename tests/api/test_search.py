@@ -159,7 +159,7 @@ def test_an_invalid_filter_is_a_problem(api, path, query):
 def test_chain_that_is_not_indexed_is_a_problem(api, path, query):
     answer = api.get(f"{path}?{query}")
     assert (answer.status_code, answer.json()["code"]) == (404, "chain_not_indexed")
-    assert answer.json()["detail"] == "chain 5 is not indexed: name one of the indexed chains (31337)"
+    assert answer.json()["detail"] == "chain 5 is not indexed: choose one of the indexed chains (31337)"
 
 
 def test_no_path_takes_a_parameter_that_it_does_not_have(api):

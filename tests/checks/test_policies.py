@@ -41,10 +41,10 @@ def test_policy_is_read_from_a_file(tmp_path):
         ('[trust]\naccounts = ["0x12"]', 'policy: trust.accounts.0: "0x12" is not an EVM address: '),
         ("[trust]\nagents = [-1]", "policy: trust.agents.0: "),
         ('[trust]\nagents = ["8453:x"]', 'policy: trust.agents.0: "8453:x" is not an agent id: '),
-        ("[trust]\nagents = [true]", "policy: trust.agents.0: an agent is its number, or its id as text"),
+        ("[trust]\nagents = [true]", "policy: trust.agents.0: agent must be an integer or an id such as '8453:247'"),
         (
             "[trust]\nagents = [1.5]",
-            "policy: trust.agents.0: an agent is its number, or its id as text",
+            "policy: trust.agents.0: agent must be an integer or an id such as '8453:247'",
         ),
         ('tag = "revenues"', 'policy: tag: the tag "revenues" has no scale from 0 to 100'),
         ("minimum_raters = 0", "policy: minimum_raters: "),

@@ -60,7 +60,7 @@ def test_canonical_registry_comes_before_an_older_one():
 
 def test_registry_that_is_not_indexed_is_named(registries):
     other = account(0xBAD)
-    with pytest.raises(UnknownRegistryError, match=f"{other} is not indexed: name one of chain {CHAIN_ID}"):
+    with pytest.raises(UnknownRegistryError, match=f"{other} is not indexed: choose one on chain {CHAIN_ID}"):
         registries.server(global_id(other, 1))
 
 

@@ -109,7 +109,7 @@ def test_feedback_for_another_server_than_the_envelopes_is_refused(refused, clie
 
 def test_client_account_is_needed_to_seal(refused, owner, vaults):
     error = refused(3, "rate", "client", 2, 20, "--blind", INTERACTION, *vaults[0], key=owner)
-    assert error["message"] == "--blind needs --client-account, the account that gives the feedback"
+    assert error["message"] == "--blind requires --client-account, the account that gives the feedback"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"kind": "SealedRating"})])

@@ -279,7 +279,7 @@ def misbehaving():
     [
         ("/text", 5, "the service answers 200, and not as one"),
         ("/large", 5, "the answer of the service exceeds the limit of 1048576 bytes"),
-        ("/bare", 4, 'the service refuses with status 500: "without a reason"'),
+        ("/bare", 4, 'the service refused with status 500: "without a reason"'),
     ],
     ids=["text", "large", "bare"],
 )
@@ -301,9 +301,9 @@ AGENT = "eip155:1:0x8004A818BFB912233c491871b3d84c89A494BD9e#1"
     ("options", "sentence"),
     [
         (["--seller", AGENT], "name the service by --service"),
-        (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not the http or https URL of a service'),
+        (["--seller", AGENT, "--service", "ftp://x"], '"ftp://x" is not an http or https URL of a service'),
         (["--seller", AGENT, "--service", "https://x?y=1"], "is not the http or https URL"),
-        (["--seller", AGENT, "--incentives", "-"], "name either --incentives or --seller"),
+        (["--seller", AGENT, "--incentives", "-"], "pass either --incentives or --seller"),
     ],
     ids=["no service", "scheme", "query", "both"],
 )
@@ -329,7 +329,7 @@ def test_a_malformed_policy_is_refused(refused, client, policy, sentence):
     ("change", "sentence"),
     [
         ({"--score": 101}, "score 101 is out of range 0..100"),
-        ({"--transaction": "0x12"}, "a transaction's hash has 32 bytes, not 1"),
+        ({"--transaction": "0x12"}, "a transaction hash has 32 bytes, not 1"),
         ({"--transaction": "12"}, "--transaction must be hexadecimal"),
         ({"--seller": "247"}, "247"),
     ],

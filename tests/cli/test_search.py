@@ -182,7 +182,7 @@ def test_an_invalid_option_is_refused(refused, database, options, message):
 def test_a_chain_that_is_not_indexed_is_refused(refused, database, others):
     problem = refused(11, "search", "--chain-id", "5", *others, "--database", database)
     assert problem["reason"] == "chain_not_indexed"
-    assert problem["message"] == "chain 5 is not indexed: name one of the indexed chains (31337)"
+    assert problem["message"] == "chain 5 is not indexed: choose one of the indexed chains (31337)"
 
 
 @pytest.mark.parametrize("arguments", OF_AN_INDEX, ids=" ".join)
@@ -200,7 +200,7 @@ def test_a_database_that_does_not_exist_is_named_and_not_made(refused, tmp_path,
     path = tmp_path / "folder" / "mistyped.sqlite"
     problem = refused(11, *arguments, "--database", url.format(path))
     assert problem["reason"] == "database_unavailable"
-    assert problem["message"] == f'the database "{path}" does not exist: bilateral index run makes it'
+    assert problem["message"] == f'the database "{path}" does not exist: bilateral index run creates it'
     assert list(tmp_path.iterdir()) == []
 
 

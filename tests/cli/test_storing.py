@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("agent")
 
 URL = "https://files.example"
 TOKEN = {"BILATERAL_PINNING_TOKEN": "secret"}
-ALONE = "--store-folder is on this machine only: name the URL at which it is published by --store-url"
+ALONE = "--store-folder requires --store-url, the URL at which the folder is published"
 UNUSABLE = "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
 
 LISTED = Secp256k1Key(bytes(range(1, 33)))
@@ -128,13 +128,13 @@ def test_the_variables_are_held_to_the_same(refused, client, published):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--store-url", URL], "--store-url is the URL of --store-folder: name that too"),
+        (["--store-url", URL], "--store-url requires --store-folder"),
         (
             ["--store-folder", "x", "--ipfs-api", "http://127.0.0.1:1"],
-            "documents go to one store: name --store-folder or --ipfs-api",
+            "documents go to a single store: choose one of --store-folder or --ipfs-api",
         ),
-        (["--pinning-api", URL], "--pinning-api pins the documents of an IPFS node: name that by --ipfs-api"),
-        (["--public-url", URL], "--public-url is the public URL of --put-url: name that too"),
+        (["--pinning-api", URL], "--pinning-api requires --ipfs-api, the IPFS node whose documents are pinned"),
+        (["--public-url", URL], "--public-url requires --put-url"),
         (
             ["--put-url", URL, "--public-url", f"{URL}?a=1"],
             "--public-url is not an http or https URL without query, fragment, user and password",

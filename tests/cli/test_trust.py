@@ -120,7 +120,7 @@ def test_several_folders_without_their_chains_are_refused(refused, tables, tmp_p
 @pytest.mark.parametrize("sources", [(), ("--tables", "tables", "--database", "sqlite:///index.sqlite")])
 def test_analysis_of_no_rows_or_of_two_sources_is_refused(refused, sources, tmp_path):
     told = refused(2, "trust", "analyse", *sources, "--out", tmp_path / "r")["message"]
-    assert told == "give either --tables or the --database of an index"
+    assert told == "pass either --tables or the --database of an index"
 
 
 @pytest.mark.parametrize(

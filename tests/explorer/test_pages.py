@@ -254,7 +254,7 @@ def test_paths_of_programs_answer_with_json_whoever_asks(api, path):
 def test_a_chain_that_is_not_indexed_is_said(api, path, named):
     shown = api.get(path, headers={"Accept": "text/html"})
     assert shown.status_code == 404
-    assert f"chain {named} is not indexed: name one of the indexed chains (31337)" in Page(shown.text).text
+    assert f"chain {named} is not indexed: choose one of the indexed chains (31337)" in Page(shown.text).text
     told = api.get(path, headers={"Accept": "application/json"})
     assert (told.status_code, told.json()["code"]) == (404, "chain_not_indexed")
 

@@ -186,7 +186,7 @@ def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole)
         other.execute("BEGIN IMMEDIATE")
         code, told = run(into=f"{database}?timeout=0.2")
     assert code == 11
-    assert "another program has locked the database for too long: end it, or name another --database" in told
+    assert "another program has locked the database for too long: end it, or choose another --database" in told
     is_whole()
 
 
@@ -211,7 +211,7 @@ def test_locked_database_of_postgresql_is_named_and_nothing_is_lost(run, postgre
         options = f"{short.query['options']} -clock_timeout=200ms"
         code, told = run(into=short.update_query_dict({"options": options}).render_as_string(hide_password=False))
         assert code == 11
-        assert "another program has locked the database for too long: end it, or name another --database" in told
+        assert "another program has locked the database for too long: end it, or choose another --database" in told
         connection.rollback()
     engine.dispose()
     assert run(into=postgres_url)[0] == 0
@@ -229,7 +229,7 @@ def test_a_folder_in_the_place_of_the_file_is_named(run, tmp_path):
     code, told = run(into=f"sqlite:///{tmp_path}")
     assert code == 11
     assert "the database file cannot be opened" in told
-    assert "name another --database" in told
+    assert "choose another --database" in told
 
 
 def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database):  # noqa: F811  # a fixture

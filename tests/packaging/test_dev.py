@@ -87,7 +87,7 @@ def test_taken_port_is_named_before_anything_starts(tmp_path):
         command = [Path(sys.executable).with_name("bilateral"), "dev", "--anvil", ANVIL]
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert ran.returncode == 2
-    assert "is taken: end the other program, or give --any-ports" in ran.stderr
+    assert "is in use: stop the other program, or pass --any-ports" in ran.stderr
     assert not (tmp_path / "bilateral-dev").exists()
 
 

@@ -224,7 +224,7 @@ def test_without_a_gateway_that_delivers_the_last_failure_is_told(ipfs):
     cid = Blocks().add(FILE)
     with pytest.raises(UnreachableDocumentError, match="status 404"):
         ipfs.load(f"ipfs://{cid}")
-    with pytest.raises(UnreachableDocumentError, match="no IPFS gateway is named"):
+    with pytest.raises(UnreachableDocumentError, match="no IPFS gateway is configured"):
         replace(ipfs, gateways=()).load(f"ipfs://{cid}")
 
 

@@ -120,7 +120,7 @@ def test_a_header_that_cannot_be_sent_is_not_quoted(kubo):
     message = refused(UnreachableDocumentError, lambda: store.put(FILE))
     assert (
         message
-        == f'"{kubo.url}/api/v0/add" cannot be asked: the request is malformed, such as by a line break in a header'
+        == f'"{kubo.url}/api/v0/add" cannot be requested: the request is malformed, such as by a line break in a header'
     )
     assert kubo.requests == []
 

@@ -117,7 +117,7 @@ def test_pinata_is_not_believed(pinata):
     with pytest.raises(CidMismatchError):
         store.put(FILE)
     running.add = lambda _: "x"
-    with pytest.raises(UnreachableDocumentError, match="does not answer as Pinata does"):
+    with pytest.raises(UnreachableDocumentError, match="did not respond like the Pinata API"):
         store.put(FILE)
 
 

@@ -156,7 +156,7 @@ def test_command_shows_the_answer_and_ends_with_its_verdict(rpc, agent, owner, s
     assert run(named, "--live", "--solana-node", rpc, "--pay-to", str(stranger.pubkey()))[0] == 13
     for arguments, problem in (
         ((named,), "no index has agents on Solana: add --live"),
-        ((named, "--live"), "--live asks a node of Solana: give --solana-node"),
+        ((named, "--live"), "--live requires a Solana node: pass --solana-node"),
         (("8453:247", "--live", "--solana-node", rpc), "the node is missing: give --rpc-url"),
         ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check has no index"),
     ):

@@ -254,7 +254,7 @@ def test_a_case_of_an_account_that_does_not_occur_is_told():
         {"account": address.lower(), "occurs": True},
         {"account": "0xtypo", "occurs": False},
     ]
-    with pytest.raises(InvalidArgumentError, match='"0xTypo" was reviewed, and occurs in no table: check its address'):
+    with pytest.raises(InvalidArgumentError, match='"0xTypo" was reviewed but occurs in no table: check its address'):
         explain(results, "0xTypo")
 
 
@@ -271,7 +271,7 @@ def test_many_absent_accounts_are_told_in_one_sentence():
         ([{"account": "0x1", "verdict": "maybe", "reason": ""}], 'verdict "maybe" is invalid: write guilty'),
         ([{"account": "0x1", "reason": ""}], "a review has account, verdict and reason"),
         ([{"account": name, "verdict": "guilty", "reason": ""} for name in ("0xA", "0xa")],
-         'account "0xa" is reviewed twice: keep one case'),
+         'account "0xa" is reviewed twice: remove one of the reviews'),
     ],
 )  # fmt: skip
 def test_an_invalid_review_is_refused(entries, words):

@@ -113,6 +113,6 @@ def test_tables_in_parts_are_read_in_their_order(folder, tmp_path):
 
 
 def test_a_url_that_no_library_reads_is_refused_without_the_password():
-    with pytest.raises(InvalidArgumentError, match='no folder opens at "unknown://host/tables"') as refused:
+    with pytest.raises(InvalidArgumentError, match='cannot open a folder at "unknown://host/tables"') as refused:
         Tables.read("unknown://reader:secret@host/tables?key=secret")
     assert "secret" not in str(refused.value)

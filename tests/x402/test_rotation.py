@@ -83,7 +83,7 @@ def test_other_fields_of_the_file_stay(register, seller, publish, selling_client
 
 
 def test_listed_key_is_refused(own, selling_client):
-    with pytest.raises(InvalidArgumentError, match="is listed already"):
+    with pytest.raises(InvalidArgumentError, match="is already listed"):
         add_signer(selling_client, own, SIGNING_KEY)
 
 

@@ -38,7 +38,7 @@ def _services(value: Any) -> Any:
     for number, line in enumerate(filter(None, map(str.strip, value.splitlines())), 1):
         words = line.split()
         if len(words) not in _PARTS:
-            raise ValueError(f"line {number} is not a name, an endpoint and perhaps a version, with blanks between")
+            raise ValueError(f"line {number} must be a name, an endpoint and optionally a version, separated by spaces")
         services.append(dict(zip(("name", "endpoint", "version"), words, strict=False)))
     return services
 
@@ -125,7 +125,9 @@ class RegisterAgent(_Keepable):
         """The registration file; None if it is elsewhere."""
         described = self.name or self.description or self.image or self.services
         if self.uri and (described or self.keep):
-            raise InvalidArgumentError("uri is of a file elsewhere: leave it out, or name, description and the rest")
+            raise InvalidArgumentError(
+                "uri points to an existing file: leave out either uri or the fields of a new file, such as name"
+            )
         return None if self.uri else RegistrationFile.new(**_fields_of(self))
 
     def document(self) -> Any:
@@ -197,7 +199,7 @@ class SetAgentWallet(_OfAgent):
             signer = RemoteSigner(self.wallet)
             return client.set_agent_wallet(self.agent, self.wallet, new_wallet_signer=signer, deadline=deadline)
         if self.deadline is None:
-            raise InvalidArgumentError("deadline is missing: a signature comes with the deadline that it names")
+            raise InvalidArgumentError("deadline is missing: a signature requires the deadline that was signed")
         until = datetime.fromtimestamp(self.deadline, UTC)
         signature = bytes.fromhex(self.signature[2:])
         return client.set_agent_wallet(self.agent, self.wallet, deadline=until, signature=signature)

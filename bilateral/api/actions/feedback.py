@@ -56,7 +56,9 @@ class GiveFeedback(Action):
         if not (self.text or self.payment):
             return None
         if self.uri or self.hash:
-            raise InvalidArgumentError("uri and hash are of a file elsewhere: leave them out, or text and payment")
+            raise InvalidArgumentError(
+                "uri and hash point to an existing file: leave out either them or text and payment"
+            )
         names = ("fromAddress", "toAddress", "chainId", "txHash")
         proof = dict(zip(names, (client, wallet, str(self.chain_id), self.payment), strict=True))
         return prepare_feedback_file(text=self.text or None, proof_of_payment=proof if self.payment else None)
@@ -225,7 +227,7 @@ class AuthorizeFeedback(Action):
             self.index_limit = last + self.count
             self.expiry = int((datetime.now(UTC) + LIFETIME).timestamp())
         if self.expiry is None or self.index_limit is None:
-            raise InvalidArgumentError("expiry or index_limit is missing: a signature comes with both")
+            raise InvalidArgumentError("expiry or index_limit is missing: a signature requires both")
         authorization = client.authorize_feedback(
             self.agent, self.client, index_limit=self.index_limit, expiry=datetime.fromtimestamp(self.expiry, UTC)
         )

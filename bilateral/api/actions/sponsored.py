@@ -40,7 +40,7 @@ def _object(value: Any) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise ValueError("it is not JSON: copy the whole statement, with its braces") from None
+        raise ValueError("not valid JSON: copy the whole statement, including its braces") from None
 
 
 class SponsoredFeedback(Action):
@@ -95,7 +95,7 @@ class SponsoredFeedback(Action):
         interaction = self.interaction
         network = f"eip155:{chain_of(self.agent)}"
         if str(interaction.network) != network:
-            raise InvalidArgumentError(f"the statement is of a payment on {interaction.network}, not on {network}")
+            raise InvalidArgumentError(f"the statement is for a payment on {interaction.network}, not on {network}")
         stored = value_for_tag(self.tag1, self.value, _TAG2)
         fields = {"taskRef": interaction.task_ref, "value": stored.value, "valueDecimals": stored.decimals}
         texts = {"tag1": self.tag1, "tag2": _TAG2, "endpoint": self.endpoint, "comment": self.text}
@@ -108,7 +108,7 @@ class SponsoredFeedback(Action):
         loaded = client.load_agent(agent_of(deployment, self.agent), load_file=False)
         agent = GlobalAgentId(deployment.agent_registry, str(loaded.id.token_id))
         if interaction.agent_id != agent.agent or interaction.agent_registry not in (None, agent.registry):
-            raise InvalidArgumentError(f"the statement is of agent {interaction.agent_id}, not of {agent}")
+            raise InvalidArgumentError(f"the statement is for agent {interaction.agent_id}, not of {agent}")
         stored, tags = value_for_tag(self.tag1, self.value, _TAG2), Tags(self.tag1, _TAG2)
         signed = None if self.client_signature is None else bytes.fromhex(self.client_signature[2:])
         make = specified_file if interaction.data_hash is None else draft_file

@@ -312,7 +312,7 @@ class Checked:
         if not 0 <= skip <= MAX_SKIP:
             raise GraphQLError(
                 f"The value of the `skip` argument must be between 0 and {MAX_SKIP}, but is {skip}: "
-                "filter by the last id or time that you have, and skip less"
+                "filter by the last id or time received, and skip less"
             )
         where = arguments.get("where") or {}
         self._conditions += limits.count_conditions(where)
@@ -370,7 +370,7 @@ def _operation(document: ast.DocumentNode, name: str | None) -> ast.OperationDef
     if not operations:
         raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
     if len(operations) > 1:
-        raise GraphQLError("the text has several operations: name one by operationName")
+        raise GraphQLError("the document has several operations: choose one with operationName")
     if operations[0].operation is not ast.OperationType.QUERY:
-        raise GraphQLError("only queries are served: this service cannot be written to, and pushes nothing")
+        raise GraphQLError("only queries are supported: this service has no mutations or subscriptions")
     return operations[0]

@@ -281,4 +281,4 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
 def refuse_nul(value: Any) -> None:
     """Refuse a text with NUL."""
     if isinstance(value, str) and "\0" in value:
-        raise LimitError("a text of the query has the character NUL, which no stored text has: leave it out")
+        raise LimitError("the query contains the character NUL, which no stored text contains: remove it")

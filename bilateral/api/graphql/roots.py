@@ -60,7 +60,7 @@ class _AtBlock(Root):
             if chain.block_number < requested.get("number_gte", 0):
                 raise GraphQLError(
                     f"the index has blocks of chain {chain.chain_id} up to {chain.block_number}, and block "
-                    f"{requested['number_gte']} is not yet available: try again later"
+                    f"{requested['number_gte']} is not available yet: try again later"
                 )
             number, hash_ = requested.get("number", chain.block_number), requested.get("hash")
             indexed_hash = chain.block_hash.hex()

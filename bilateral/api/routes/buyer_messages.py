@@ -78,7 +78,7 @@ def _secret(variable: str) -> bytes:
     except ValueError:
         secret = b""
     if len(secret) != 32:  # noqa: PLR2004  # bytes of a key
-        raise InvalidArgumentError(f"the environment variable {variable} has no private key of 32 bytes")
+        raise InvalidArgumentError(f"the environment variable {variable} does not contain a 32-byte private key")
     return secret
 
 

@@ -121,7 +121,7 @@ def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor
         posted = read_last_anchor(connection, chain_id, registry)
         if posted is not None:
             return posted, (chain_id, registry)
-    raise ProblemError(HTTPStatus.NOT_FOUND, "no_anchor", "this service has no root on chain that the index knows")
+    raise ProblemError(HTTPStatus.NOT_FOUND, "no_anchor", "the index has no root that this service posted on chain")
 
 
 def _fields_of(state: BuyerState) -> dict[str, Any]:
@@ -265,7 +265,9 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
     message = TierMember(account, commitment, policy_hash(policy), body.fromEpoch, body.chainId)
     signature = bytes.fromhex(body.signature[2:])
     if recover_signer(message.digest(domain_of(body.chainId)), signature) != buyer:
-        detail = f"the signature is not of {buyer}. A contract cannot be a member: everybody checks signatures by key"
+        detail = (
+            f"the signature was not made by {buyer}. A contract cannot be a member: everybody checks signatures by key"
+        )
         raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", detail)
     if not body.identity:
         detail = "identity is missing: the identity signs the same message as the buyer, as `join_tiers` does"

@@ -249,7 +249,7 @@ def signer_of(request: Request) -> ResultSigner:
     """Return what signs results."""
     signer: ResultSigner | None = getattr(request.app.state, "buyer_signer", None)
     if signer is None:
-        raise ProblemError(HTTPStatus.NOT_FOUND, "no_key", "this service has no key, so it signs nothing")
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_key", "this service has no signing key, so it cannot sign")
     return signer
 
 

@@ -156,7 +156,7 @@ async def read_changes(
     since, limit, is_stream = query.since, query.limit, query.list_format is FeedFormat.EVENTS
     if is_stream:
         if query.wait:
-            raise InvalidArgumentError("wait: a stream always waits: leave the parameter out")
+            raise InvalidArgumentError("wait: streams always wait, so remove this parameter")
         since = last_event_id or since
     cursor = since if since is not None else await service.read_briefly(last_cursor)
     if not is_stream and not query.wait:

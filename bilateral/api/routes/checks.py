@@ -158,5 +158,5 @@ def _answer(
 def _severity(text: str) -> tuple[str, str]:
     code, colon, severity = text.partition(":")
     if not colon:
-        raise InvalidArgumentError("a severity is written as code:severity, such as inactive:decline")
+        raise InvalidArgumentError("expected code:severity, such as inactive:decline")
     return code, severity

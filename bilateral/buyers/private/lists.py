@@ -237,7 +237,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
         if not member.is_anchored(root):
             raise MemberListError(buyer, f"its state is not in the anchor {anchor_epoch}")
         if recover_signer(member.digest, member.signature) != buyer:
-            raise MemberListError(buyer, "it did not sign its commitment")
+            raise MemberListError(buyer, "it did not sign its own commitment")
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:

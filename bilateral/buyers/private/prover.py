@@ -141,9 +141,9 @@ class Prover:
         except subprocess.CalledProcessError as failure:
             lines = failure.stderr.decode(errors="replace").strip().splitlines()
             problems = [line for line in lines if "Error" in line] or lines[-1:]
-            raise ProverFailedError(f"the prover fails: {problems[0][:300] if problems else 'no reason'}") from None
+            raise ProverFailedError(f"the prover failed: {problems[0][:300] if problems else 'no reason'}") from None
         except (subprocess.TimeoutExpired, ValueError) as failure:
-            raise ProverFailedError(f"the prover gives no answer: {type(failure).__name__}") from None
+            raise ProverFailedError(f"the prover returned no answer: {type(failure).__name__}") from None
         return answer
 
 
@@ -198,6 +198,6 @@ def _run_npm(command: list[str], place: Path) -> None:
         subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=_NPM_SECONDS)  # noqa: S603
     except subprocess.CalledProcessError as failure:
         problem = failure.stderr.decode(errors="replace").strip()[-300:]
-        raise ProverFailedError(f"npm fails: {problem}") from None
+        raise ProverFailedError(f"npm failed: {problem}") from None
     except subprocess.TimeoutExpired:
-        raise ProverFailedError(f"npm takes longer than {_NPM_SECONDS} seconds") from None
+        raise ProverFailedError(f"npm took longer than {_NPM_SECONDS} seconds") from None

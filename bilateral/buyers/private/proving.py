@@ -45,7 +45,7 @@ def identity_secret(signer: TransactionSigner) -> bytes:
         first, second = (bytes(signer.sign_message(signable).signature) for _ in range(2))
     if first != second:
         raise InvalidArgumentError(
-            "the signer does not sign deterministically: make a secret by new_secret and keep it"
+            "the signer's signatures are not deterministic: create a secret with new_secret and store it"
         )
     return keccak(first)
 
@@ -94,7 +94,7 @@ def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | No
                 raise BuyerServiceFailedError(f"the service has no list of day {epoch}: status {response.status_code}")
             return read_limited(response, MOST_BYTES, "the list has more than")
     except httpx.HTTPError as failure:
-        raise BuyerServiceFailedError(f"the service does not answer: {type(failure).__name__}") from failure
+        raise BuyerServiceFailedError(f"the service did not respond: {type(failure).__name__}") from failure
 
 
 def prove_tier(  # noqa: PLR0913  # what a proof is of
@@ -125,7 +125,7 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
         raise TooFewMembersError(len(group), least_members)
     if worker.commitment(secret) not in group:
         raise NotAMemberError(
-            f"no member of the group for {minimum.value} has this secret on day {audited.members.epoch}: join first, "
+            f"no member of the group for {minimum.value} holds this secret on day {audited.members.epoch}: join first, "
             "or prove a lower tier"
         )
     report("making the proof, some seconds")

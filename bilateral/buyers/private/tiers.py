@@ -193,7 +193,7 @@ class MemoryNullifiers:
                 today = epoch_of()
                 self._holders = {key: entry for key, entry in self._holders.items() if entry[0] >= today - 1}
                 if len(self._holders) >= _MOST_HOLDERS:
-                    raise TierProofRefusedError("verifier_busy", "no room for more buyers today")
+                    raise TierProofRefusedError("verifier_busy", "the limit of buyers for today is reached")
             return self._holders.setdefault(nullifier, (epoch, holder))[1]
 
 
@@ -247,7 +247,9 @@ class TierVerifier:
             self._verify((proof, self._scope(proof.epoch), use_message(presented_by, request)))
             served = self._nullifiers.take(proof.nullifier, proof.epoch, presented_by)
         if served != presented_by:
-            raise TierProofRefusedError("tier_already_used", "its buyer was served here today from another account")
+            raise TierProofRefusedError(
+                "tier_already_used", "the same buyer was already served today from another account"
+            )
         return proof.nullifier
 
     def _verify(self, claim: _Claim) -> None:
@@ -257,7 +259,7 @@ class TierVerifier:
                 self._claims.move_to_end(claim)
                 return
         if not self._places.acquire(blocking=False):
-            raise TierProofRefusedError("verifier_busy", "too many are being verified: try again in a second")
+            raise TierProofRefusedError("verifier_busy", "too many proofs are being verified: try again in a second")
         try:
             self._verification(*claim)
         finally:

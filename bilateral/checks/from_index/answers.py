@@ -89,7 +89,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         MalformedIdentifierError: The agent or an account is malformed.
     """
     if amount is not None and not (amount.is_finite() and amount >= 0):
-        raise InvalidArgumentError(f"amount {amount} is not 0 or more: give units of the payment token, such as 0.5")
+        raise InvalidArgumentError(f"amount {amount} is negative: give units of the payment token, such as 0.5")
     policy = policy or Policy()
     sources = {"files": files, "analysis": analysis, "measurements": measurements}
     subject = find_agent(

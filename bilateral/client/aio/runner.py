@@ -45,7 +45,7 @@ class AsyncHandle(SentTransaction[T]):
 
         Raises:
             TransactionPendingError: It does not have the confirmations yet, or the node did not say.
-            TransactionDroppedError: It is in no block, and the node no longer knows it.
+            TransactionDroppedError: It is in no block, and the node has dropped it.
             TransactionReplacedError: A block has another transaction with its nonce.
             ContractRevertError: The registry reverted in the block, because something changed after the simulation.
             TransactionFailedError: It failed, and the node gives no reason.

@@ -114,7 +114,7 @@ def set_uri(
 ) -> Operation[Sent[AgentUriSet]]:
     """See `Client.set_agent_uri`."""
     if uri is None and file is None:
-        raise InvalidArgumentError('give a URI or a file; uri="" erases the URI')
+        raise InvalidArgumentError('pass a URI or a file; uri="" removes the URI')
     deployment = yield from registries.connect(state)
     agent = registries.agent_of(deployment, agent_id)
     if file is not None:
@@ -145,7 +145,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # the method's own parameters
             deadline, advice = yield from wallet_deadline()
         signature = yield from _consent(state, agent, wallet, new_wallet_signer, seconds(deadline))
     elif deadline is None or new_wallet_signer is not None:
-        raise InvalidArgumentError("a signature that was made elsewhere comes with its deadline, and without a signer")
+        raise InvalidArgumentError("a signature made in advance requires its deadline and excludes a signer")
     arguments = (agent.token_id, wallet, seconds(deadline), signature)
     function = "setAgentWallet"
     try:
@@ -193,9 +193,9 @@ def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operati
 def seconds(time: datetime) -> int:
     """Return a time in Unix time."""
     if time.tzinfo is None:
-        raise InvalidArgumentError("a time needs a time zone, such as datetime.now(UTC) has")
+        raise InvalidArgumentError("the time has no time zone: use a value such as datetime.now(UTC)")
     if time.timestamp() < 0:
-        raise InvalidArgumentError("the chain has no time before 1970")
+        raise InvalidArgumentError("the time is before 1970")
     return int(time.timestamp())
 
 
@@ -204,7 +204,7 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
     if file is None:
         return uri
     if uri:
-        raise InvalidArgumentError("give a URI or a file, not both")
+        raise InvalidArgumentError("pass either a URI or a file, not both")
     if file.faults:  # it was read from a stranger, or from the agent's former file
         raise MalformedDocumentError("; ".join(file.faults))
     return Unstored(file.to_bytes())
@@ -252,7 +252,7 @@ def _consent(
 ) -> Operation[bytes]:
     signer = wallet_signer or registries.require_signer(state)
     if checksummed(signer.address) != wallet:
-        raise MissingSignerError(f"the wallet {wallet} must sign: give new_wallet_signer=…, or its signature=…")
+        raise MissingSignerError(f"the wallet {wallet} must sign: pass new_wallet_signer=… or its signature=…")
     deployment = yield from registries.connect_to_sign(state)
     owner = yield from owner_of(state, agent)
     message = AgentWalletSet(agent.token_id, wallet, owner, deadline)  # type: ignore[arg-type]  # checksummed
@@ -301,7 +301,7 @@ class RegistrationChanges:
                 raise MalformedDocumentError(f"{key} of the present file is not a list of objects: give {key} whole")
             after = after | {key: self._changed_services(services)}
         if after == before:
-            raise InvalidArgumentError("the changes leave the registration file as it is: give a new value")
+            raise InvalidArgumentError("the update changes nothing in the registration file: pass a new value")
         changed = RegistrationFile.written(after)
         if problems := [problem for problem in changed.problems() if problem not in file.problems()]:
             raise MalformedDocumentError("; ".join(problems))

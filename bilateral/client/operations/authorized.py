@@ -96,10 +96,12 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
     if checksummed(signer.address) != owner:
         raise errors.NotAgentOwnerError(checksummed(signer.address), owner)
     if (yield from agents.is_authorized_or_owner(state, client, agent)):
-        raise errors.InvalidArgumentError(f"{client} may act for the agent, and so may not rate it")
+        raise errors.InvalidArgumentError(f"{client} may act for the agent, so it cannot rate the agent")
     if index_limit is None:
         if count < 1:
-            raise errors.InvalidArgumentError("count is 1 at least: how much feedback the client may give")
+            raise errors.InvalidArgumentError(
+                "count must be at least 1: it is the number of feedback entries the client may give"
+            )
         function = "getLastIndex"
         (last,) = yield from registries.call(state, Registry.AUTHORIZED, function, agent.token_id, client)
         if last != last_index:  # a lying node would have the owner sign any number of feedbacks
@@ -197,7 +199,7 @@ def tag_word(tag: str) -> bytes:
     """Return a tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
-        raise errors.InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")
+        raise errors.InvalidArgumentError("a tag here must have at most 32 bytes in UTF-8 and must not end in NUL")
     return word.ljust(32, b"\0")
 
 
@@ -230,7 +232,7 @@ def _encoded(feedback_auth: FeedbackAuthorization | bytes | str) -> bytes:
     try:
         return bytes.fromhex(feedback_auth.removeprefix("0x"))
     except ValueError:
-        raise errors.InvalidArgumentError("the authorisation is not in hexadecimal digits") from None
+        raise errors.InvalidArgumentError("the authorisation is not hexadecimal") from None
 
 
 def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: datetime | None) -> Operation[SignedFeedback]:
@@ -281,7 +283,7 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
         return
     if voided and deadline <= voided:
         raise errors.InvalidArgumentError(
-            f"{client} has voided its signatures through {chain_time(voided).isoformat()}: give a later deadline"
+            f"{client} has invalidated its signatures up to {chain_time(voided).isoformat()}: give a later deadline"
         )
 
 

@@ -115,7 +115,8 @@ def seal_feedback(  # noqa: PLR0913, PLR0917  # the method's own parameters
     arguments = yield from feedback.arguments_of(state, agent, draft)
     if documents.are_published(state, arguments):
         raise InvalidArgumentError(
-            "feedback_file: storing it would show the feedback before it is sealed: use a DataUriStore, or feedback_uri"
+            "feedback_file: storing it would reveal the feedback before it is "
+            "sealed: use a DataUriStore, or feedback_uri"
         )
     settled = yield from documents.settled(state, arguments)
     registry = yield from registries.require_registry(state, Registry.BIDIRECTIONAL)
@@ -182,8 +183,8 @@ def exchange(
     chain_id = (yield from registries.connect(state)).chain_id
     if not has_private_mempool(chain_id) and not accept_public_mempool:
         raise InvalidArgumentError(
-            f"chain {chain_id} may have a public mempool, which would show both ratings before they are stored: "
-            "use seal_ratings and then open_ratings, or say accept_public_mempool"
+            f"chain {chain_id} may have a public mempool, which would reveal both ratings before they are stored: "
+            "use seal_ratings and then open_ratings, or pass accept_public_mempool"
         )
     arguments = (pair.arguments, *signatures, *client.arguments, *server.arguments)
     decode = partial(_opened, pair, chain_id)
@@ -259,7 +260,7 @@ def _require_agent(state: ClientState, side: str, account: str, expected: int) -
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
-            f"{side}: the primary agent of {account} is {agent_id}, not {expected}: choose it by set_primary_agent"
+            f"{side}: the primary agent of {account} is {agent_id}, not {expected}: choose it with set_primary_agent"
         )
 
 
@@ -276,7 +277,7 @@ def _openings_of(
             require_fit(pair.rating_envelope, opening)
             server = opening
     if client is None and server is None:
-        raise InvalidArgumentError("openings: give the opening of one side, or of both")
+        raise InvalidArgumentError("openings: pass the opening of one side or of both")
     return client, server
 
 

@@ -284,7 +284,7 @@ def _attested(
 ) -> Callable[[Sequence[kinds.Event]], tuple[T, ...]]:
     """Return a decoder that requires an event of each record. A transaction without records would do nothing."""
     if not records:
-        raise errors.InvalidArgumentError("name at least one record")
+        raise errors.InvalidArgumentError("pass at least one record")
 
     def decode(events: Sequence[kinds.Event]) -> tuple[T, ...]:
         for record in records:

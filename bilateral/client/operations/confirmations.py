@@ -112,7 +112,9 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
                 nonce_used_since = nonce_used_since or time.monotonic()
                 is_settled = time.monotonic() - nonce_used_since >= LAG_SECONDS
                 if is_settled and (yield from knows(sent.hash)) is False:
-                    raise errors.TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
+                    raise errors.TransactionReplacedError(
+                        "was replaced by another transaction with the same nonce", sent.hash, sent.raw
+                    )
             else:
                 nonce_used_since = None
         except errors.NODE_FAILURES as error:
@@ -156,7 +158,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
                 raise
         except errors.NODE_FAILURES:
             continue
-    raise errors.TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
+    raise errors.TransactionFailedError("was mined and failed; the node returned no reason", hash_, sent.raw)
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
@@ -181,7 +183,7 @@ def _give_up(
 ) -> Operation[None]:
     if failure is None and (yield from knows(hash_)) is False:
         state.nonces = NonceMemory()
-        raise errors.TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
+        raise errors.TransactionDroppedError("is in no block, and the node has dropped it", hash_, raw)
     why = f": {failure}" if failure else ""
     raise errors.TransactionPendingError(
         f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw

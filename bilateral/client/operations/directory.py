@@ -100,7 +100,7 @@ def update_agent(
 ) -> Operation[Sent[DirectoryEntry]]:
     """See `Client.update_agent`."""
     if not domain and address is None:
-        raise InvalidArgumentError("name a new domain, a new address, or both")
+        raise InvalidArgumentError("pass a new domain, a new address, or both")
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     arguments = (agent.token_id, domain, checksummed(address) if address is not None else ZERO_ADDRESS)
     return (yield from transactions.send(state, Registry.IDENTITY, "updateAgent", arguments, _update_decoder(agent)))

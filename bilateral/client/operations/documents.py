@@ -102,5 +102,5 @@ def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
     """Return a URI and a hash that a caller gave."""
     if hash_ is not None and not uri:
-        raise InvalidArgumentError(f"{name} is the hash of the content of a URI, and the URI is missing")
+        raise InvalidArgumentError(f"{name} requires a URI: it is the hash of the content at that URI")
     return uri, hash_bytes(hash_, name)

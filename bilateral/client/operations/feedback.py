@@ -116,7 +116,7 @@ def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tup
     if draft.file is None:
         return documents.link(*draft.link, "the file's hash")
     if draft.link != ("", None):
-        raise InvalidArgumentError("give a file or its URI and hash, not both")
+        raise InvalidArgumentError("pass either a file or its URI and hash, not both")
     deployment = yield from registries.connect(state)
     client = registries.require_address(state)
     complete = draft.file.complete(
@@ -173,4 +173,4 @@ def _response_link(
         uri = response.get("uri")
         if isinstance(uri, str):
             return documents.link(uri, response.get("hash"), "the response's hash")
-    raise InvalidArgumentError('a response is a text, a ResponseLink, or {"uri": …, "hash": …}')
+    raise InvalidArgumentError('a response must be a text, a ResponseLink, or {"uri": …, "hash": …}')

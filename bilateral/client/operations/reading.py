@@ -288,7 +288,7 @@ def search(
     """See `Client.search_feedback`."""
     deployment = yield from registries.connect(state)
     if not agents and not reviewers:
-        raise InvalidArgumentError("name an agent or a reviewer: a search for everything needs an index")
+        raise InvalidArgumentError("pass an agent or a reviewer: searching without either requires an index")
     if unknown := query.capabilities - set(get_args(Capability)):
         raise InvalidArgumentError(f"capabilities are {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
     about = dict.fromkeys(registries.agent_of(deployment, agent) for agent in agents)

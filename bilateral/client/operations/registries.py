@@ -70,7 +70,7 @@ def require_signer(state: ClientState) -> TransactionSigner:
     """Return the signer."""
     if state.signer is None:
         raise errors.MissingSignerError(
-            "this needs a signer: give the client signer=…, such as an eth-account LocalAccount"
+            "this call needs a signer: create the client with signer=…, such as an eth-account LocalAccount"
         )
     return state.signer
 

@@ -44,7 +44,7 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
 def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     """Send a transaction again with higher fees, see `Handle.speed_up`."""
     if sent.hash is None:
-        raise NotSentError("nothing was sent, so nothing can be sped up")
+        raise NotSentError("nothing was sent, so there is nothing to speed up")
     if (yield from confirmations.read_receipt(sent.hash)) is not None:
         return sent
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
@@ -63,10 +63,10 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
 def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     """Send an empty transaction with the nonce of a pending one, see `Handle.cancel`."""
     if sent.hash is None:
-        raise NotSentError("nothing was sent, so nothing can be cancelled")
+        raise NotSentError("nothing was sent, so there is nothing to cancel")
     sender = registries.require_address(state)
     if (yield from confirmations.read_receipt(sent.hash)) is not None:
-        raise TransactionReplacedError("is in a block already, so it cannot be cancelled", sent.hash, sent.raw)
+        raise TransactionReplacedError("is already in a block, so it cannot be cancelled", sent.hash, sent.raw)
     call = {"from": sender, "to": sender, "data": "0x"}
     gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
@@ -88,7 +88,9 @@ def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sen
     try:
         return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
     except transactions.NonceUsedError:
-        raise TransactionReplacedError("is in a block already, or another with its nonce is", previous) from None
+        raise TransactionReplacedError(
+            "is already in a block, or another transaction with its nonce is", previous
+        ) from None
     finally:
         state.nonces = nonces
 
@@ -115,7 +117,7 @@ def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> 
     record = answers.record(answer)
     kind = answers.quantity(record.get("type", "0x0" if record.get("maxFeePerGas") is None else "0x2"))
     if kind not in _PRICES:
-        raise InvalidArgumentError(f"transaction {hash_} has type {kind}: only those of types 0, 1 and 2 are replaced")
+        raise InvalidArgumentError(f"transaction {hash_} has type {kind}: only types 0, 1 and 2 can be replaced")
     costs = {name: answers.quantity(record.get(name)) for name in ("nonce", *_PRICES[kind], "gas")}
     value = answers.quantity(record.get("value"))
     to = b"" if record.get("to") is None else answers.data(record["to"])

@@ -80,7 +80,7 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
     deployment = yield from registries.connect(state)
     registries.require_signer(state)
     if not period:
-        raise InvalidArgumentError("name the period, such as 2026-W47: signals are published once a period")
+        raise InvalidArgumentError("pass the period, such as 2026-W47: signals are published once per period")
     requested: dict[_Key, Signal] = {}
     for signal in signals:
         if signal.tag not in MEASURED_TAGS:
@@ -135,7 +135,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
         except Exception as error:  # whatever a signer or a provider raises
             raise batch.interrupted(str(error)) from error
         return Published(tuple(batch.sent.values()), already)
-    raise batch.interrupted("another program has the same key")
+    raise batch.interrupted("another program is using the same key")
 
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
@@ -157,7 +157,7 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
             if waited >= confirmations.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:
-            raise batch.interrupted("earlier transactions of the signer are still on their way")
+            raise batch.interrupted("earlier transactions of the signer are still pending")
         yield Pause(state.poll_interval)
 
 
@@ -183,7 +183,7 @@ def _endpoints(state: ClientState, unread: set[FeedbackId], last: int) -> Operat
     while unread - endpoints.keys():
         first = max(deployment.first_block, last - span + 1)
         if first > last:
-            raise MalformedNodeAnswerError("the node lacks the events of signals that the registry has")
+            raise MalformedNodeAnswerError("the node did not return the events of some signals that the registry has")
         for raw in (yield from read_logs(query, first, last, limit=state.log_range)):
             event = registries.decode(Registry.REPUTATION, raw)
             if isinstance(event, NewFeedback):

@@ -135,7 +135,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
         return
     state.nonces = NonceMemory()
     if is_sent is None or meaning is Refusal.UNCLEAR:
-        message = f"was sent to the node, which did not confirm that it accepted it: {failure}"
+        message = f"was sent to the node, which did not confirm receipt: {failure}"
         raise errors.SendUncertainError(message, hash_, signed.raw) from failure
     if is_of_nonce:
         remember_nonce(state, nonce)

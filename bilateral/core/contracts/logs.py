@@ -61,9 +61,9 @@ class RawLog:
             log = cls(position, _topics(entry["topics"]), _data(entry["data"]))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             problem = f"{type(error).__name__}: {error}"[:200]
-            raise MalformedNodeAnswerError(f"the node answers with a log that cannot be read: {problem}") from None
+            raise MalformedNodeAnswerError(f"the node returned a log that cannot be decoded: {problem}") from None
         if entry.get("removed"):
-            raise MalformedNodeAnswerError("the node answers with a log that a reorganisation removed")
+            raise MalformedNodeAnswerError("the node returned a log that a reorganisation removed")
         return log
 
 

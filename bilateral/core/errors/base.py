@@ -120,7 +120,7 @@ class EnvelopeMismatchError(BilateralError, ValueError):
         client, server = (value.hex() if isinstance(value, bytes) else value for value in (ours, theirs))
         super().__init__(
             f"the client's envelope has {field} {client}, the server's has {server}: "
-            "ask for an envelope of this interaction"
+            "request an envelope for this interaction"
         )
         self.field = field
 

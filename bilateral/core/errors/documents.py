@@ -148,7 +148,7 @@ class EncodedAnswerError(FormattedError, UnreachableDocumentError):
     """An answer has a content encoding that was not asked for."""
 
     reason = "unasked_encoding"
-    template = "the answer has the content encoding {encoding_text}, which was not asked for"
+    template = "the answer has the content encoding {encoding_text}, which was not requested"
     encoding_text: InitVar[str]
 
 
@@ -208,6 +208,6 @@ class CidMismatchError(FormattedError, DocumentError):
     """
 
     reason = "cid_mismatch"
-    template = "the content's CID is {actual}, but {expected} was asked for"
+    template = "the content's CID is {actual}, but {expected} was requested"
     expected: str
     actual: str

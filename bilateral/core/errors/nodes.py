@@ -83,7 +83,7 @@ class UnknownDeploymentError(BilateralError):
         kind = f"{origin} deployment" if origin else "deployment"
         super().__init__(
             f"no packaged {kind} for chain {chain_id}: "
-            f"give the client deployment=Deployment({chain_id}, identity=…, reputation=…, …)"
+            f"create the client with deployment=Deployment({chain_id}, identity=…, reputation=…, …)"
         )
         self.chain_id = chain_id
         self.origin = origin
@@ -102,7 +102,7 @@ class MissingRegistryError(BilateralError):
     def __init__(self, registry: str, chain_id: int) -> None:
         contract = _CONTRACTS[registry]
         super().__init__(
-            f"the deployment on chain {chain_id} has no {registry} registry: name one that exists by {registry}=…, "
+            f"the deployment on chain {chain_id} has no {registry} registry: pass the address of one as {registry}=…, "
             f"or deploy {contract} (docs/deployed-registries.md)"
         )
         self.registry = registry

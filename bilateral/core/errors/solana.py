@@ -35,7 +35,7 @@ class WrongNodeError(SolanaError):
     reason = "wrong_node"
 
     def __init__(self, chain: str, genesis: str) -> None:
-        super().__init__(f"the node is of another chain: its genesis hash is {genesis[:64]}, expected {chain}")
+        super().__init__(f"the node serves another chain: its genesis hash is {genesis[:64]}, expected {chain}")
 
 
 class InconsistentNodeError(SolanaError):
@@ -51,7 +51,7 @@ class AgentRefusedError(SolanaError):
 
 
 class SolanaPaymentError(SolanaError):
-    """The transaction is not the payment that was asked for. See `code`.
+    """The transaction is not the payment that was requested. See `code`.
 
     Attributes:
         is_final: False if the same look may have another result later.

@@ -89,8 +89,8 @@ class IndexMismatchError(FormattedError, ValueError):
 
     reason = "index_mismatch"
     template = (
-        "the node says that {client} has given {node_index} feedbacks for the agent, not {last_index}: if you know "
-        "that the node is right, give its number as last_index; or name the limit as index_limit"
+        "the node says that {client} has given {node_index} feedback entries for the agent, not {last_index}: if the "
+        "node is right, pass its number as last_index; otherwise pass index_limit"
     )
     client: str
     node_index: int
@@ -203,7 +203,7 @@ class TransactionPendingError(TransactionError, TimeoutError):
 
 
 class TransactionDroppedError(TransactionError):
-    """A transaction is in no block, and the node no longer knows it. It may be sent again as it is."""
+    """A transaction is in no block, and the node has dropped it. It may be sent again as it is."""
 
     reason = "transaction_dropped"
 

@@ -102,8 +102,8 @@ class DeadlineBackend(httpcore.NetworkBackend):
             return _DeadlineStream(stream, self._remaining)
         self._remaining()
         if _OWN_FAULTS.issuperset(faults):
-            raise HostUnreachableError(f"this machine has no connection to {quoted(host)}", "no_route")
-        raise HostUnreachableError(f"{quoted(host)} does not answer at port {port}", "refused")
+            raise HostUnreachableError(f"this machine has no route to {quoted(host)}", "no_route")
+        raise HostUnreachableError(f"{quoted(host)} does not respond on port {port}", "refused")
 
     def _look_up(self, host: str, port: int) -> list[str]:
         """Resolve a host in a thread, because the system's resolver takes no deadline."""

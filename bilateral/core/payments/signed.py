@@ -89,7 +89,7 @@ class SignedPayment:
         asset, payee = _account(accepted, "asset"), _account(accepted, "payTo")
         amount = _number(accepted, "amount")
         if amount == 0:
-            raise InvalidPaymentError("invalid_amount", "amount", "0 is no price")
+            raise InvalidPaymentError("invalid_amount", "amount", "the price must not be 0")
         payer = _account(signed, f"{name}.from")
         if kind is PaymentKind.EIP3009:
             _require(payee, _account(signed, f"{name}.to"), "payee_mismatch", f"{name}.to")

@@ -21,7 +21,7 @@ _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 def decode_object(content: bytes) -> dict[str, Any]:
     """Decode the JSON object that a document is."""
     if not isinstance(content, (bytes, bytearray)):
-        raise MalformedDocumentError(f"a document is bytes, not a {type(content).__name__}")
+        raise MalformedDocumentError(f"a document must be bytes, not a {type(content).__name__}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -37,7 +37,7 @@ def decode_object(content: bytes) -> dict[str, Any]:
     except MalformedDocumentError:
         raise
     except ValueError:  # an integer of more than 4300 digits, the interpreter's limit
-        raise MalformedDocumentError("the document has a number that is too long") from None
+        raise MalformedDocumentError("the document contains a number that is too long") from None
     if not isinstance(value, dict):
         raise MalformedDocumentError(f"the document is a JSON {type(value).__name__}, not an object")
     encode_object(value)  # refuses half a surrogate pair
@@ -49,7 +49,7 @@ def encode_object(value: dict[str, Any]) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
-        raise MalformedDocumentError("a text in the document holds half a surrogate pair") from None
+        raise MalformedDocumentError("a text in the document contains a lone surrogate") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise MalformedDocumentError(f"the document cannot be written as JSON: {error}") from None
 

@@ -91,7 +91,9 @@ class FeedbackValue:
         integer = int("".join(map(str, digits)))
         shift = exponent + places if integer else 0
         if -shift >= len(digits) or integer % 10 ** max(0, -shift):
-            raise UnrepresentableValueError(f"{quoted(str(human))} is not exact with {places} decimals")
+            raise UnrepresentableValueError(
+                f"{quoted(str(human))} cannot be represented exactly with {places} decimals"
+            )
         value = integer * 10**shift if shift >= 0 else integer // 10**-shift
         return cls(-value if sign else value, places)
 
@@ -248,7 +250,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
     """
     number = FeedbackValue.of(stars)
     if isinstance(stars, bool) or not 1 <= number.human <= 5:  # noqa: PLR2004  # the scale itself
-        raise UnrepresentableValueError(f"a rating has 1 to 5 stars, not {stars}")
+        raise UnrepresentableValueError(f"a rating must have 1 to 5 stars, not {stars}")
     points, decimals = number.value * _POINTS_A_STAR, number.decimals
     while decimals and points % 10 == 0:
         points, decimals = points // 10, decimals - 1

@@ -101,7 +101,7 @@ class Checks:
             return None
         source.distrust()
         if not receipts.is_proven and not stated < true:
-            raise errors.EndpointLiesError(source.name, f"the receipts of block {number} have other logs")
+            raise errors.EndpointLiesError(source.name, f"the receipts of block {number} contain different logs")
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
@@ -167,12 +167,14 @@ class Checks:
         for disputed in (source, second):
             disputed.distrust()
             disputed.is_disputed = True
-        return errors.EndpointLiesError(source.name, f"it gives other logs of block {number} than {second.name} does")
+        return errors.EndpointLiesError(
+            source.name, f"it returned different logs of block {number} than {second.name} does"
+        )
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
     """Return the error of an endpoint whose header of a block has another hash than its logs."""
-    return errors.EndpointLiesError(source.name, f"the logs of block {number} are of another block")
+    return errors.EndpointLiesError(source.name, f"the logs of block {number} belong to another block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
@@ -180,7 +182,7 @@ def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(
-            source.name, f"the header of block {logs.number} has another time than its hash proves"
+            source.name, f"the header of block {logs.number} has a different time than its hash proves"
         )
 
 

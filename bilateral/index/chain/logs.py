@@ -145,7 +145,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
                 raise EndpointLiesError(name, f"it gives log {index} of block {number} twice") from None
         raise problem from None
     except ValueError as problem:
-        raise MalformedNodeAnswerError(f"{name} answers with a log that cannot be read: {problem}") from None
+        raise MalformedNodeAnswerError(f"{name} returned a log that cannot be decoded: {problem}") from None
 
 
 class UnnumberedLogsError(Exception):
@@ -183,7 +183,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
                 hash_text, before, transaction_text = entry.blockHash, (-1, -1), None
                 blocks.append(block)
         if entry.blockHash != hash_text and hash_of(entry.blockHash) != block.hash:
-            raise EndpointLiesError(name, f"it gives logs of two blocks with the number {block.number}")
+            raise EndpointLiesError(name, f"it returned logs of two blocks with the number {block.number}")
         transaction = before[0]
         if entry.transactionIndex != transaction_text:
             transaction_text = entry.transactionIndex

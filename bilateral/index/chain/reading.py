@@ -54,7 +54,7 @@ class _Range:
         parts: The blocks with logs, in parts that can be stored at once, with the last block of each.
         later: A later block, as it was before the logs were read; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
-        mismatched: The numbers of blocks whose logs are of another block.
+        mismatched: The numbers of blocks whose logs belong to another block.
         doubtful: The numbers of blocks deep in the chain whose logs contradict other fields of the header.
     """
 

@@ -89,7 +89,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
     """Return the services at the host of a URL. Of a registration file, only its first three hosts count."""
     host = secure_host(url if "://" in url else f"https://{url}")
     if host is None:
-        raise InvalidArgumentError(f"url: {quoted(url)} has no host: give an https URL, or a host alone")
+        raise InvalidArgumentError(f"url: {quoted(url)} has no host: pass an https URL or a host name")
     domain, service, reference = files.registration_domain, files.registration_service, files.file_reference
     names = (*_KEY, "owner", "wallet")
     columns = [column(name, agent_tables.agent.c[name].type) for name in names]

@@ -36,7 +36,7 @@ _NO_ANSWER: Final = f"the server of the database does not answer: start it, or c
 
 _PROBLEMS: Final = {
     "database is locked|lock timeout|canceling statement due to lock": "another program has locked the database for "
-    f"too long: end it, or name another --database. {_RESUMES}",
+    f"too long: end it, or choose another --database. {_RESUMES}",
     "disk is full|disk I/O error|No space left|could not extend file": "the disk of the database is full, or does not "
     f"work: free some space, and start again. {_RESUMES}",
     'could not open extension control file|postgres_fdw" is not available': "the server of the coordinator lacks "
@@ -45,7 +45,7 @@ _PROBLEMS: Final = {
     "run CREATE EXTENSION postgres_fdw and GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw there.",
     "password": "the server of the database refuses the user or the password: correct them in its URL.",
     "readonly database|read-only|permission denied": "the database may only be read: change the permissions of the "
-    "file or the user, or name another --database.",
+    "file or the user, or choose another --database.",
     "not currently accepting connections": _NO_ANSWER,
     "FATAL: database": "the server has no such database: make it by CREATE DATABASE, or correct the URL.",
     "prepared statement": "a pooler lends the server's connections from transaction to transaction: add ?pooler=yes to "
@@ -53,7 +53,7 @@ _PROBLEMS: Final = {
     "no such table|no such column|does not exist": "the database lacks a table of the index: name the database of an "
     "index, or make a new one.",
     "unable to open": "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
-    "writes its log beside the file. Change the permissions, copy the file elsewhere, or name another --database.",
+    "writes its log beside the file. Change the permissions, copy the file elsewhere, or choose another --database.",
     "not a database|malformed": "the database file is damaged, or of another program: restore it, or name another "
     "--database.",
     "could not connect to server": "a shard does not answer: start its server, or correct database.shards and run "
@@ -148,7 +148,7 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
         _PREPARE[engine.dialect.name](engine)
         engine.connect().close()
     except OSError as problem:
-        raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: name another --database") from None
+        raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: choose another --database") from None
     except DBAPIError as problem:
         raise unavailable(problem) from None
     return engine
@@ -228,7 +228,9 @@ def require_file(url: URL) -> None:
     """
     path = _file_of(url)
     if path is not None and not path.exists():
-        raise DatabaseUnavailableError(f"the database {quoted(str(path))} does not exist: bilateral index run makes it")
+        raise DatabaseUnavailableError(
+            f"the database {quoted(str(path))} does not exist: bilateral index run creates it"
+        )
 
 
 def _file_of(url: URL) -> Path | None:

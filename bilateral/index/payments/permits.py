@@ -84,7 +84,7 @@ def _settlements(
             if hash_ not in candidates:
                 continue
             if block.hash != candidates[hash_][0].block_hash:
-                raise EndpointLiesError(proxies.name, f"it gives logs of two blocks with the number {block.number}")
+                raise EndpointLiesError(proxies.name, f"it returned logs of two blocks with the number {block.number}")
             log = ReceiptLog(index, address_of(entry.address), tuple(map(bytes_of, entry.topics)), bytes_of(entry.data))
             if is_settlement(log):
                 events[hash_].append((log, entry))

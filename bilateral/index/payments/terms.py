@@ -43,7 +43,7 @@ class PaymentTerms:
     def __post_init__(self) -> None:
         """Check the terms, and bring addresses into checksum form."""
         if not self.tokens:
-            raise InvalidArgumentError("payments need at least one token")
+            raise InvalidArgumentError("payments require at least one token")
         try:
             tokens = {checksummed(address): decimals for address, decimals in self.tokens.items()}
         except MalformedIdentifierError as problem:

@@ -108,7 +108,7 @@ class FilteredSource(Source):
         blocks = list(self.read(topics, first, last))
         for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
             if block.hash != header.block.hash:
-                raise EndpointLiesError(self.name, f"the logs of block {block.number} are of another block")
+                raise EndpointLiesError(self.name, f"the logs of block {block.number} belong to another block")
             block.time = header.block.time
         return blocks
 
@@ -144,7 +144,9 @@ class TransferSource(FilteredSource):
         for part in in_parts(sorted(accounts), _ACCOUNTS):
             for transfer in self._read_transfers([*topics, _topics(part)], first, last):
                 if getattr(transfer, side) not in part:
-                    raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {transfer.place}")
+                    raise EndpointLiesError(
+                        self.name, f"it returned a transfer that was not requested: {transfer.place}"
+                    )
                 transfers[transfer.place] = transfer
         return [transfers[place] for place in sorted(transfers)]
 

@@ -37,7 +37,7 @@ class InvalidCursorError(FormattedError, InvalidArgumentError):
     """A cursor is not one that this list gave."""
 
     reason = "invalid_cursor"
-    template = "the cursor is not of this list: pass `next` of the former page unchanged"
+    template = "the cursor belongs to another list: pass `next` of the previous page unchanged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ class Gate:
             if value is not None and not 1 <= value < 2**63:
                 raise InvalidArgumentError(f"{name} {value} is out of range 1..2^63-1")
         if self.payment is not None and self.side is not Side.SERVER:
-            raise InvalidArgumentError(f"payment is of feedback, which has the side server, not {self.side}")
+            raise InvalidArgumentError(f"payment filters feedback, which has the side server, not {self.side}")
         if self.only_sealed and self.side is Side.VALIDATOR:
             raise InvalidArgumentError("blind is of ratings of servers and clients: no rating of a validator is blind")
         require_short("reviewers", self.reviewers)
@@ -265,7 +265,7 @@ class AgentSearch:
             raise InvalidArgumentError(f"{len(self.gates)} gates: a search has at most {MAX_GATES}")
         if self.order in OF_GATE and not self.gates:
             raise InvalidArgumentError(
-                f"the order {self.order} needs a gate: name a tag or another condition on ratings"
+                f"the order {self.order} needs a gate: add a tag or another condition on ratings"
             )
         if self.order in _OF_TEXT and not self.words:
             raise InvalidArgumentError(f"the order {self.order} needs a text")

@@ -211,7 +211,7 @@ class Words:
         terms: The words, or those that stand in for them.
         has: The condition that a file has all words; none without words.
         relevance: The number of words that the name of a row has.
-        files: The number of files with all words, up to one more than was asked for; as many without words.
+        files: The number of files with all words, up to one more than was requested; as many without words.
     """
 
     matcher: Matcher

@@ -88,7 +88,7 @@ def split(connection: Connection) -> str:
     """Make a database without chains a coordinator, unless it is one."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
-            raise ShardError("", "database.url is the database of a shard: name another one")
+            raise ShardError("", "database.url is the database of a shard: choose another one")
         if (chain_id := connection.execute(text("SELECT min(chain_id) FROM chain")).scalar_one()) is not None:
             problem = f"database.url has tables of chain {chain_id}: name an empty database, and this one as a shard"
             raise ShardError("", problem)
@@ -332,7 +332,7 @@ def _add(connection: Connection, engine: Engine, identity: str, entry: tuple[str
         wait_for_locks(on_shard)
         is_new = served.claim(on_shard, identity, (name, number), adopts=adopts)
         if is_new and not adopts and any(placed.shard == name for placed in places(connection)):
-            raise ShardError(name, f"its database is another one than before: correct database.shards.{name}.url")
+            raise ShardError(name, f"its database has changed: correct database.shards.{name}.url")
         for placed in places(connection):
             if placed.shard != name and holds(on_shard, placed.chain_id):
                 served.forget_chain(on_shard, placed.chain_id)  # a move broke off before its end

@@ -88,7 +88,9 @@ def require_rows(engine: Engine) -> None:
     """Refuse a coordinator where a command writes the tables of chains."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
-            raise ShardError("", "it holds no rows of chains: pass --settings without --database to work on each shard")
+            raise ShardError(
+                "", "it stores no rows of chains: pass --settings without --database to work on each shard"
+            )
 
 
 def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:

@@ -69,7 +69,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
     """Write down which coordinator a shard is of."""
     name, number = shard
     if has_schema(connection, PARTS):
-        raise ShardError(name, "the database is a coordinator itself: name the database of a shard")
+        raise ShardError(name, "the database is a coordinator itself: use the database of a shard")
     connection.exec_driver_sql(
         "CREATE SCHEMA IF NOT EXISTS served;"
         "CREATE TABLE IF NOT EXISTS served.claim (coordinator text NOT NULL, shard text NOT NULL);"

@@ -68,7 +68,7 @@ class Reviews:
             if verdict not in _VERDICTS:
                 raise InvalidArgumentError(f"verdict {quoted(verdict)} is invalid: write guilty or innocent")
             if account in cases:
-                raise InvalidArgumentError(f"account {quoted(account)} is reviewed twice: keep one case")
+                raise InvalidArgumentError(f"account {quoted(account)} is reviewed twice: remove one of the reviews")
             cases[account] = Case(account, verdict == "guilty", entry["reason"])
         return cls(cases)
 

@@ -50,7 +50,7 @@ class Folder:
         except pa.ArrowInvalid:  # Arrow does not know its scheme, or its options
             return cls(label, *_by_fsspec(text, label))
         except OSError as error:
-            raise InvalidArgumentError(f"no folder opens at {quoted(label)}: {error}") from None
+            raise InvalidArgumentError(f"cannot open a folder at {quoted(label)}: {error}") from None
 
     def has(self, name: str) -> bool:
         """Return True if the folder has a table."""
@@ -106,5 +106,5 @@ def _by_fsspec(url: str, label: str) -> tuple[Any, str, str]:
     try:
         filesystem, root = fsspec.core.url_to_fs(path)
     except (ImportError, ValueError, OSError) as error:
-        raise InvalidArgumentError(f"no folder opens at {quoted(label)}: {error}") from None
+        raise InvalidArgumentError(f"cannot open a folder at {quoted(label)}: {error}") from None
     return pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, separator + query

@@ -29,7 +29,7 @@ class EigenTrust:
     def fit(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> Self:
         """Compute trust."""
         if not len(trusted):
-            raise InvalidArgumentError("the list of trusted accounts is empty: name at least one account that acted")
+            raise InvalidArgumentError("the list of trusted accounts is empty: add at least one account that has acted")
         graph = sparse.csr_matrix((weight, (source, target)), (size, size))
         out = np.asarray(graph.sum(axis=1)).ravel()
         flow = (sparse.diags(np.divide(1.0, out, out=np.zeros(size), where=out > 0)) @ graph).T.tocsr()

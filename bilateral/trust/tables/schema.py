@@ -243,8 +243,8 @@ def require_ids(ids: pa.ChunkedArray) -> None:
     if len(again):
         first, second = (int(order[again[0] + step]) for step in (0, 1))
         raise InvalidArgumentError(
-            f"agents.agent_id has {numbers[first]} in row {first + 1} and again in row {second + 1}: keep one row an "
-            "agent"
+            f"agents.agent_id has {numbers[first]} in row {first + 1} and again in row {second + 1}: keep one row "
+            "per agent"
         )
 
 

@@ -42,7 +42,7 @@ class Reading:
 
     Attributes:
         document: The document; None if it did not change since it was valid.
-        url: The URL that was asked for.
+        url: The URL that was requested.
     """
 
     answer: Answer

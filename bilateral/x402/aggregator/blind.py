@@ -205,7 +205,7 @@ class BlindRelay:
             raise invalid("envelope", str(error)) from None
         now = yield from registries.block_time()
         if envelope.deadline < int(now.timestamp()) + _LEAST_SECONDS:
-            raise invalid("envelope.deadline", f"the envelope must hold for another {_LEAST_SECONDS} seconds")
+            raise invalid("envelope.deadline", f"the envelope must remain valid for another {_LEAST_SECONDS} seconds")
         status = yield from blind.status(state, envelope.client_id, envelope.server_id)
         if status.state is not RatingState.NONE:
             problem = f"the server's rating of this client is {status.state.name.lower()} on chain"
@@ -236,7 +236,7 @@ def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
     if stored_text is None:
         return False
     if SignedEnvelope.from_json(stored_text).envelope != envelope:
-        raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service holds another envelope of this side")
+        raise FeedbackRefusedError(Code.ALREADY_SEALED, "this service already stores a different envelope of this side")
     return True
 
 

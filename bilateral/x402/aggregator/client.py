@@ -66,7 +66,7 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
     def __init__(self, sponsored: SponsoredFeedback, problem: str) -> None:
         super().__init__(
             f"the aggregator says {sponsored.status!r}, and {problem}; "
-            "look again later, or send it yourself by submit_signed_feedback(error.sponsored.signed)"
+            "check again later, or send it yourself with submit_signed_feedback(error.sponsored.signed)"
         )
         self.sponsored = sponsored
 
@@ -182,7 +182,7 @@ def _confirmed(sponsored: SponsoredFeedback, entry: FeedbackEntry) -> SponsoredF
     expected = (signed.value, signed.value_decimals, signed.tag1, signed.tag2)
     is_same = expected == (entry.stored.value, entry.stored.decimals, entry.tag1, entry.tag2)
     if not is_same or (entry.event is not None and entry.event.hash != signed.feedback_hash):
-        raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is another feedback")
+        raise UnconfirmedFeedbackError(sponsored, f"{entry.id} in the registry is a different feedback")
     transaction = sponsored.transaction if entry.event is None else entry.event.transaction
     return replace(sponsored, entry=entry, transaction=transaction)
 
@@ -219,7 +219,7 @@ def submission_of(
 def _bodies_of(verification: Verification) -> Bodies:
     paid = verification.paid
     if paid is None or paid.response is None or paid.is_body_lost:
-        raise InvalidArgumentError("the bodies of the paid request are not known: leave send_bodies out")
+        raise InvalidArgumentError("the bodies of the paid request are not available: leave send_bodies out")
     if (size := len(paid.request) + len(paid.response)) > MAX_BODIES:
         raise InvalidArgumentError(f"bodies of {size} bytes exceed the limit of {MAX_BODIES}: leave send_bodies out")
     return Bodies(paid.request, paid.response)

@@ -58,7 +58,9 @@ def check(
     """Check a submission: what costs least first."""
     is_bound = _binding(submission)
     if chain.requires_bound_proof and not is_bound:
-        raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
+        raise FeedbackRefusedError(
+            Code.UNBOUND_PROOF, "send the bodies: without them the proof may belong to another payment"
+        )
     yield from _reviewer(state, submission)
     payer, transaction = submission.reviewer.address, submission.payment.transaction
     payments = yield from find_payments(state, chain, transaction, payer, submission.agent)

@@ -242,7 +242,7 @@ def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> st
         return ""
     text = read.text(fields, name, path, limit)
     if "\0" in text:
-        raise InvalidMessageError(path + name, "malformed", "the text holds NUL")
+        raise InvalidMessageError(path + name, "malformed", "the text contains NUL")
     return text
 
 
@@ -265,7 +265,7 @@ def _bodies(value: Any) -> Bodies | None:
     for name in ("request", "response"):
         text = fields.get(name, "")
         if not isinstance(text, str):
-            raise InvalidMessageError(f"bodies.{name}", "wrong_type", "expected a text in base64")
+            raise InvalidMessageError(f"bodies.{name}", "wrong_type", "expected base64 text")
         try:
             contents.append(base64.b64decode(text, validate=True))
         except (binascii.Error, ValueError):

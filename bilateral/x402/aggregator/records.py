@@ -199,7 +199,7 @@ class Acceptance:
         except BudgetSpentError:
             raise FeedbackRefusedError(
                 Code.BUDGET_EXHAUSTED,
-                "the budget of the day is spent: try again tomorrow, or send the feedback yourself",
+                "today's budget is spent: try again tomorrow, or send the feedback yourself",
                 retry_seconds=SECONDS_A_DAY - int(now) % SECONDS_A_DAY,
             ) from None
         values = _columns(chain, submission, evidence, payment)
@@ -230,7 +230,7 @@ def _find_same(connection: Connection, submission: Submission, accepted: Iterabl
     query = select(table.c.task_ref).where(table.c.interaction_hash == submission.interaction_hash).limit(1)
     used = connection.execute(query).scalar_one_or_none()
     if used is not None and used.lower() != submission.task_ref.lower():
-        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the proof is of another payment, {used}")
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the proof belongs to another payment, {used}")
     return None
 
 

@@ -229,7 +229,9 @@ class Aggregator(Closing):
         state = client.state
         now = yield from registries.block_time()
         if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
-            raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")
+            raise invalid(
+                "sponsored.deadline", f"the signature must remain valid for another {_MIN_SECONDS_LEFT} seconds"
+            )
         checked = yield from evidence.check(state, self._files, self._loader, chain, submission)
         try:
             prepared = yield from prepare(

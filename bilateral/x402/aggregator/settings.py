@@ -57,7 +57,7 @@ class SponsoredChain:
         """Refuse settings under which anybody could spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
-            raise InvalidArgumentError("name the tokens whose payments count: anybody can make a token")
+            raise InvalidArgumentError("list the tokens whose payments count: anybody can create a token")
         try:
             tokens = {checksummed(address): minimum for address, minimum in self.tokens.items()}
         except MalformedIdentifierError as error:
@@ -141,7 +141,7 @@ class _ChainTable(BaseModel):
     @model_validator(mode="after")
     def _names_one(self) -> Self:
         if (self.key_variable is None) == (self.keystore is None):
-            raise ValueError("give key_variable, or keystore and passphrase_variable")
+            raise ValueError("set key_variable, or keystore and passphrase_variable")
         if (self.keystore is None) != (self.passphrase_variable is None):
             raise ValueError("a keystore needs passphrase_variable, the name of the variable with its passphrase")
         return self

@@ -77,7 +77,7 @@ def too_large(limits: AnswerLimits) -> AnswerLimitError:
 
 def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
     """Return the error for an answer that takes too long."""
-    return AnswerTimeoutError(f"the answer takes longer than {limits.seconds} s: see AnswerLimits(seconds=…)")
+    return AnswerTimeoutError(f"the answer took longer than {limits.seconds} s: see AnswerLimits(seconds=…)")
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:

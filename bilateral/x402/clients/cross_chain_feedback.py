@@ -74,7 +74,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     digest = payer_digest(agent, interaction.task_ref, AccountId(agent.registry.chain, signer.address))
     signature = payer.sign(digest)
     if not is_signature_of_account(digest, signature, registration.chain, account):
-        raise InvalidArgumentError(f"{account} paid, and the payer's key is that of another account")
+        raise InvalidArgumentError(f"{account} paid, but the payer's key belongs to another account")
     fields = {**feedback.specified_file(agent, interaction, stored, tags, signer), PAYER_SIGNATURE: signature.hex()}
     return feedback.feedback_arguments(verification, agent, stored, tags, fields, comment)
 

@@ -281,7 +281,7 @@ def ask_price(
     limits = Limits(seconds=_SECONDS, redirects=0)
     answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)
     if answer.status != HTTPStatus.PAYMENT_REQUIRED:
-        raise InvalidArgumentError(f"{quoted(url)} answers {answer.status}, not 402: it asks for no payment")
+        raise InvalidArgumentError(f"{quoted(url)} answers {answer.status}, not 402: it requests no payment")
     header = answer.headers.get(PAYMENT_REQUIRED)
     return read_offer(header, answer.body if header is None else b"").message
 

@@ -76,7 +76,9 @@ def payment_feedback(  # noqa: PLR0913  # the fields of the layout
         MalformedIdentifierError: The payment, the agent or the client is malformed.
     """
     if outcome is None:
-        raise InvalidArgumentError("outcome is missing: choose NEGATIVE, NEUTRAL or POSITIVE, no value decides it")
+        raise InvalidArgumentError(
+            "outcome is missing: choose NEGATIVE, NEUTRAL or POSITIVE, because the value does not determine it"
+        )
     payment = TransactionRef.parse(task_ref)
     if payment.chain.is_evm:
         raise InvalidArgumentError(f"{task_ref} is not a payment on Solana")

@@ -122,7 +122,7 @@ def check_before_payment(
         service_address = yield from _service_wallet_of(reader, files, registration, chain)
         expected = service_address or (expected if reader.chain == chain else "")
         if not expected:
-            raise PaymentRefusedError("no_wallet_on_network", f"the agent names no wallet on {chain}")
+            raise PaymentRefusedError("no_wallet_on_network", f"the agent declares no wallet on {chain}")
     if not is_same_account(chain, expected, pay_to):
         raise PaymentRefusedError("payment_address_mismatch", verdicts.ADDRESS_MISMATCH)
     return registration
@@ -154,7 +154,7 @@ def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentReg
     if file is None:
         raise PaymentRefusedError("file_not_authentic", "nothing proves that the registration file is authentic")
     if file.registration_of(agent) is None:
-        raise PaymentRefusedError("agent_not_registered", f"the registration file does not name the agent {agent}")
+        raise PaymentRefusedError("agent_not_registered", f"the registration file does not mention the agent {agent}")
     keys = file.valid_signers(datetime.now(UTC))
     if not keys:
         raise PaymentRefusedError("no_valid_signers", f"{verdicts.NO_VALID_SIGNERS} in the registration file")

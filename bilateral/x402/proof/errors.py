@@ -110,7 +110,8 @@ class UnreadFeedbackError(ReputationExtensionError):
 
     def __init__(self, feedback: str, task_ref: str, uri: str, problem: str) -> None:
         super().__init__(
-            f"the file {quoted(uri[:200])} of feedback {feedback} cannot be loaded, so that it may be for the payment "
+            f"the file {quoted(uri[:200])} of feedback {feedback} cannot be "
+            "loaded, so it may already be for the payment "
             f"{task_ref} already: {problem}; try again, or pass accept_unread=True if it is for another payment"
         )
         self.feedback, self.task_ref, self.uri = feedback, task_ref, uri
@@ -185,7 +186,7 @@ class StreamingRouteError(FormattedError, ReputationExtensionError, ValueError):
     """A route that streams its responses declares the extension, but a stream cannot be signed before it ends."""
 
     reason = "streaming_route"
-    template = "{route} streams its responses: do not declare 8004-reputation on it"
+    template = "{route} streams its responses, which 8004-reputation does not support: remove the declaration"
     route: str
 
 
@@ -199,7 +200,7 @@ class PreflightError(ReputationExtensionError):
     reason = "preflight"
 
     def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems) + '; correct them, or start with on_problem="warn"')
+        super().__init__("; ".join(problems) + '; correct them, or set on_problem="warn"')
         self.problems = problems
 
 

@@ -182,7 +182,7 @@ class Examination:
         if settlement.is_paid:
             self._transaction = settlement.transaction
             amount = settlement.amount or f"up to {signed.amount}"
-            raise _failed(f"the server reports that nothing was paid, and took {amount}", "amount_mismatch", "amount")
+            raise _failed(f"the server reports that nothing was paid, but took {amount}", "amount_mismatch", "amount")
         problem = "nothing was paid, and nothing can be taken any more"
         if not settlement.is_expired:
             until = expiry_of(signed)
@@ -204,7 +204,7 @@ class Examination:
         self._registration = self._reader.trusted_registration(self._profile.info_of(self._paid.declaration))
         interaction, agent = self._statement(), self._registration.agent
         if interaction.agent_id != agent.agent or interaction.agent_registry not in {None, agent.registry}:
-            raise _failed(f"the statement is of agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
+            raise _failed(f"the statement is for agent {interaction.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
         networks = {str(self._statement().network), self._receipt.network if self._receipt else "", self._paid.network}
@@ -214,12 +214,12 @@ class Examination:
     def _compare_transactions(self) -> None:
         interaction, receipt = self._statement(), _required(self._receipt, "no settlement")
         if interaction.task_ref != f"{receipt.network}:{receipt.transaction}":
-            raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
+            raise _failed("the statement and the settlement name different transactions", "task_ref_mismatch")
 
     def _compare_hashes(self) -> Operation[None]:
         interaction, paid = self._statement(), self._paid
         if paid.is_body_lost:
-            raise _unchecked("the server has not kept the body of this answer", "body_not_kept")
+            raise _unchecked("the server did not retain the body of this answer", "body_not_kept")
         if paid.response is None:
             raise _failed("the response cannot be decoded", "unsupported_body")
         parts = interaction.task_ref, paid.request, paid.path_and_query, paid.response
@@ -228,7 +228,7 @@ class Examination:
         else:
             hashes = yield Blocking(lambda: self._profile.hashes(*parts))
         if hashes != (interaction.interaction_hash, interaction.data_hash):
-            raise _failed("the hash is not that of these bodies", "hash_mismatch")
+            raise _failed("the hash does not match these bodies", "hash_mismatch")
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
@@ -313,7 +313,9 @@ class Examination:
             raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
         if interaction.public_key is not None and not is_key(interaction.public_key, self._signer):
             self._signer = None
-            raise _failed("the statement names another key, which did not sign", "key_mismatch", "agentSignerPublicKey")
+            raise _failed(
+                "the statement names a different key, which did not sign", "key_mismatch", "agentSignerPublicKey"
+            )
 
     def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:
         """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""

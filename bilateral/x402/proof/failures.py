@@ -189,6 +189,6 @@ def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, InvalidPaymentError) as error:
         raise UnprovenFailureError("malformed_evidence", f"the evidence is malformed: {error}") from None
     if signed.asset not in {checksummed(listed) for listed in tokens}:
-        raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not one that counts")
+        raise UnprovenFailureError("unlisted_token", f"the token {signed.asset} is not among those that count")
     verifier.run_on(str(payment.accepted.get("network")), payment.check_proof(proof))
     return proof.reason

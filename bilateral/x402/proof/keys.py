@@ -142,7 +142,7 @@ def key_from_secret(secret: bytes, algorithm: Algorithm = "secp256k1") -> Secp25
         InvalidKeyError: They are not a key of the algorithm, or the algorithm is unknown.
     """
     if algorithm not in get_args(Algorithm):
-        raise InvalidKeyError(f"the algorithm is one of {', '.join(get_args(Algorithm))}, not {algorithm!r}")
+        raise InvalidKeyError(f"the algorithm must be one of {', '.join(get_args(Algorithm))}, not {algorithm!r}")
     return Secp256k1Key(secret) if algorithm == "secp256k1" else Ed25519Key(secret)
 
 
@@ -190,7 +190,7 @@ def check_key(key: InteractionKey) -> None:
     except InvalidKeyError:
         raise
     except Exception as error:
-        raise InvalidKeyError(f"the signing key fails: {type(error).__name__}") from error
+        raise InvalidKeyError(f"the signing key failed: {type(error).__name__}") from error
     if not is_signature_of(_PROBE, signature, key.public_key, key.algorithm):
         raise InvalidKeyError("the public key of the signing key does not verify its signature")
 

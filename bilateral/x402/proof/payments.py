@@ -34,7 +34,7 @@ _EVM_SCHEMES: Final = ("upto", "batch-settlement", "auth-capture")
 
 
 class PaymentProblemError(Exception):
-    """The transaction is not the payment that was asked for. The message says why.
+    """The transaction is not the payment that was requested. The message says why.
 
     Attributes:
         code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or the code

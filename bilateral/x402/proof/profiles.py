@@ -114,7 +114,7 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
         InvalidArgumentError: A tag holds NUL, which separates the fields.
     """
     if "\0" in tag1 + tag2:
-        raise InvalidArgumentError("a tag holds NUL, which separates the fields of a signed review")
+        raise InvalidArgumentError("a tag contains NUL, which separates the fields of a signed review")
     head = "".join(f"{text}\0" for text in (agent.registry, agent.agent, task_ref)).encode()
     number = value.value.to_bytes(16, signed=True) + bytes([value.decimals])
     return keccak(head + data_hash + number + f"{tag1}\0{tag2}".encode())
@@ -391,5 +391,5 @@ def declaration_of(
 
 def _info(registrations: tuple[AgentRegistration, ...], **options: Any) -> ReputationInfo:
     if len({registration.chain for registration in registrations}) < len(registrations):
-        raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
+        raise InvalidArgumentError("two registrations are on one chain: declare one per chain")
     return ReputationInfo(registrations, **options)

@@ -76,7 +76,7 @@ class Chains:
     def _add(self, reader: RegistryReader) -> None:
         network = str(reader.chain)
         if network in self.readers:
-            raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
+            raise InvalidArgumentError(f"two deployments are on {network}: pass one per chain")
         self.readers[network] = reader
 
     def reader(self, network: str) -> RegistryReader:

@@ -251,7 +251,7 @@ def failed_settlement_feedback(
         BilateralError: The node fails.
     """
     if standing.payer.lower() != failure.payer.lower():
-        raise InvalidArgumentError(f"{failure.payer} was to pay, not {standing.payer} for {standing.agent}")
+        raise InvalidArgumentError(f"{failure.payer} was due to pay, not {standing.payer} for {standing.agent}")
     evidence = failure.evidence
     check_failure(verifier, evidence, tokens=[failure.payment["accepted"]["asset"]])
     file = prepare_feedback_file(text=comment, failedSettlement=evidence)

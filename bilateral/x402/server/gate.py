@@ -101,7 +101,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
             if claim is None:
                 if anonymous:
                     return None
-                raise _declined("anonymous_client", "this service is for clients that are agents")
+                raise _declined("anonymous_client", "this service only accepts clients that are registered agents")
             check, indexed = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent, count)
             standing = await verifier.check_client(claim, payer, server_agent, indexed_rating=indexed)
         except InvalidMessageError as error:
@@ -117,7 +117,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
 
 def _require(standing: VerifiedClient, minimum: int, *, newcomers: bool) -> None:
     if standing.rating is None and not newcomers:
-        raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
+        raise _declined("unrated_client", f"{standing.agent} has no rating by this service")
     if standing.rating is not None and standing.rating < minimum:
         raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
     if standing.check is not None and standing.check.verdict == "decline":
@@ -169,7 +169,7 @@ def _ask_index(
             return index.read(read, client, deployment.reputation, count)
         except BilateralError as error:
             if policy is not None:
-                raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error
+                raise PaymentRefusedError("cannot_check", f"the index did not answer: {error}") from error
             logger.warning("the index fails, and the chain is asked instead", exc_info=True)
             return None, None
 
@@ -203,7 +203,7 @@ def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int)
     """
     exchange = CURRENT.get()
     if exchange is None:
-        raise InvalidArgumentError("no paid request runs here: call rate_after_settlement in its endpoint")
+        raise InvalidArgumentError("no paid request is in progress: call rate_after_settlement within its endpoint")
     if not 0 <= rating <= MAX_RATING:
         raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
     exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())

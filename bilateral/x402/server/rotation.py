@@ -58,7 +58,7 @@ def add_signer(
             `comment`, a note for people.
 
     Raises:
-        InvalidArgumentError: The key is listed already, or the file lists 64 keys.
+        InvalidArgumentError: The key is already listed, or the file lists 64 keys.
         InvalidKeyError: The key does not sign.
         DocumentError: The file cannot be loaded.
     """
@@ -72,7 +72,7 @@ def add_public_key(
     """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs."""
     listed = list_signers(client, agent_id)
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
-        raise InvalidArgumentError(f"the key {public_key[:16]}… is listed already")
+        raise InvalidArgumentError(f"the key {public_key[:16]}… is already listed")
     if len(listed) >= MAX_SIGNERS:
         raise InvalidArgumentError(f"the file lists {len(listed)} keys, and clients accept at most {MAX_SIGNERS}")
     entry: dict[str, Any] = {"publicKey": public_key, "algorithm": algorithm, "role": options.get("role", "delegate")}
@@ -114,5 +114,5 @@ def retire_signer(
 
 def _seconds(time: datetime) -> int:
     if time.tzinfo is None:
-        raise InvalidArgumentError("the time has no time zone: give a datetime with tzinfo")
+        raise InvalidArgumentError("the time has no time zone: pass a datetime with tzinfo")
     return int(time.timestamp())

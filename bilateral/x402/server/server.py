@@ -235,7 +235,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         try:
             exchange = exchange_of(context.transport_context, self._limit)
             if exchange is None:
-                raise InvalidArgumentError("no adapter captured the bodies")  # noqa: TRY301  # counted below
+                raise InvalidArgumentError("no adapter recorded the bodies")  # noqa: TRY301  # counted below
             if is_free(context):
                 exchange.is_free = True
                 return None

@@ -108,7 +108,7 @@ export class NodeError extends X402Error {
   }
 }
 
-/** A body is longer than the limit, or the answer takes longer than the limit of time. */
+/** A body is longer than the limit, or the answer took longer than the limit of time. */
 export class AnswerLimitError extends X402Error {
   /**
    * @param message The reason, for people.

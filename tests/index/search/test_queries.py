@@ -95,7 +95,7 @@ def test_trigrams_are_those_of_pg_trgm():
         ({"chains": (2**63,)}, "9223372036854775808 is out of range 0..2^63-1"),
         ({"registered_from": -1}, "-1 is out of range 0..2^63-1"),
         ({"gates": (Gate(),) * (MAX_GATES + 1)}, "6 gates: a search has at most 5"),
-        ({"order": Order.MEAN}, "the order mean needs a gate: name a tag or another condition on ratings"),
+        ({"order": Order.MEAN}, "the order mean needs a gate: add a tag or another condition on ratings"),
         ({"order": Order.RELEVANCE}, "the order relevance needs a text"),
     ],
     ids=[
@@ -119,7 +119,7 @@ def test_a_condition_out_of_range_is_refused(conditions, problem):
         ({"reviewers": ("nobody",)}, 'reviewer "nobody" is not an address: expected 0x and 40 hexadecimal digits'),
         (
             {"side": Side.CLIENT, "payment": Payment.CLAIMED},
-            "payment is of feedback, which has the side server, not client",
+            "payment filters feedback, which has the side server, not client",
         ),
     ],
     ids=["minimum", "lower bound", "count", "clients", "reviewer", "payment"],

@@ -261,13 +261,13 @@ def test_server_that_is_not_what_the_settings_say_is_refused_in_one_line(setting
     )
     third = servers.database(1, "third")
     assert refused(settings, {"c": Shard(url=settings.database)}) == (
-        "shard c: the database is a coordinator itself: name the database of a shard"
+        "shard c: the database is a coordinator itself: use the database of a shard"
     )
     assert refused(settings, {"c": Shard(url=whole)}) == (
         "shard c: it holds chain 31337, which database.shards.c.chains leaves out: add it"
     )
     assert refused(settings, {"a": Shard(url=third, chains=a.chains)}) == (
-        "shard a: its database is another one than before: correct database.shards.a.url"
+        "shard a: its database has changed: correct database.shards.a.url"
     )
     assert refused(settings, {"b": Shard(url=b.url)}) == (
         "shard b: the settings leave out its chain 31338: add it to its chains"

@@ -108,7 +108,7 @@ def test_an_exception_in_the_context_sends_nothing(blocking, newcomer, agent, we
 def test_a_handle_of_a_batch_that_was_not_sent_says_so(blocking, newcomer, agent):
     handle = blocking(newcomer).batch().give_feedback(agent, 1)
     assert "not sent" in repr(handle)
-    with pytest.raises(NotSentError, match="the batch was not sent yet"):
+    with pytest.raises(NotSentError, match="the batch has not been sent yet"):
         handle.wait()
 
 

@@ -172,7 +172,9 @@ def test_an_argument_that_would_mean_something_else_is_refused(connect, reviewer
 @pytest.mark.parametrize("text", ["0x12", "", "0x" + "zz" * 32, "0x" + "1 " * 32, "0x0x" + "11" * 31])
 @only_the_blocking_client
 def test_a_hash_has_32_bytes(connect, text):
-    with pytest.raises(InvalidArgumentError, match="the request's hash is 32 bytes, or 0x and 64 hexadecimal digits"):
+    with pytest.raises(
+        InvalidArgumentError, match=("the request's hash must be 32 bytes, or 0x and 64 hexadecimal digits")
+    ):
         connect().get_validation_status(text)
 
 

@@ -274,7 +274,7 @@ class Buyer {
   private limited(call: http.Call): { signal: AbortSignal; stop: () => void; leave: () => void } {
     const timeout = new AbortController();
     const timer: unknown = setTimeout(() => {
-      const problem = `the answer takes longer than ${this.milliseconds / 1000} s: see limits.seconds`;
+      const problem = `the answer took longer than ${this.milliseconds / 1000} s: see limits.seconds`;
       timeout.abort(new AnswerLimitError(problem, "answer_timeout"));
     }, this.milliseconds);
     const { signal } = call.settings;

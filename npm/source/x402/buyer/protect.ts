@@ -107,7 +107,7 @@ async function check(context: PaymentCreationContext, terms: BuyerTerms): Promis
 /** Refuse terms by which a payment would be signed that no transaction can settle. */
 function checkPrice({ amount, asset, payTo }: PaymentRequirements): void {
   if (!/^[1-9][0-9]{0,77}$/.test(amount) || BigInt(amount) >= 2n ** 256n) {
-    throw new TrustError("invalid_declaration", `amount: ${quoted(amount)} is not a number from 1 to 2^256 - 1`);
+    throw new TrustError("invalid_declaration", `amount: ${quoted(amount)} must be an integer from 1 to 2^256 - 1`);
   }
   for (const address of [asset, payTo]) {
     try {

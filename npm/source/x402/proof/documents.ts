@@ -135,7 +135,7 @@ async function dataOf(uri: string): Promise<Uint8Array> {
   if (isGzip || labels.some((label) => PACKINGS.includes(label))) {
     const unpackedContent = await unpacked(content);
     if (unpackedContent === null && !isJson(content)) {
-      throw new DocumentError(`${quoted(uri)} does not hold the compressed document that it promises`);
+      throw new DocumentError(`${quoted(uri)} does not contain the compressed document that it declares`);
     }
     content = unpackedContent ?? content;
   }

@@ -235,7 +235,7 @@ class Examination {
     if (settlement?.isPaid) {
       this.transaction = settlement.transaction;
       const amount = settlement.amount ?? `up to ${signed.amount}`;
-      throw failed("amount_mismatch", `the server reports that nothing was paid, and took ${amount}`, "amount");
+      throw failed("amount_mismatch", `the server reports that nothing was paid, but took ${amount}`, "amount");
     }
     const until = `the server may still take up to ${signed.amount} until ${expiryOf(signed)}`;
     this.unpaid = unchecked(
@@ -278,7 +278,7 @@ class Examination {
     const { agentId, agentRegistry } = this.statement();
     const isOther = agentRegistry !== null && !isSameRegistry(agentRegistry, agent.registry);
     if (agentId !== agent.agent || isOther) {
-      throw failed("agent_mismatch", `the statement is of agent ${agentId}, not of ${agentText(agent)}`);
+      throw failed("agent_mismatch", `the statement is for agent ${agentId}, not of ${agentText(agent)}`);
     }
   }
 
@@ -293,19 +293,19 @@ class Examination {
     const { taskRef } = this.statement();
     const receipt = required(this.receipt, "no settlement");
     if (taskRef !== `${receipt.network}:${receipt.transaction}`) {
-      throw failed("task_ref_mismatch", "the statement names another transaction than the settlement");
+      throw failed("task_ref_mismatch", "the statement and the settlement name different transactions");
     }
   }
 
   private async compareHashes(): Promise<void> {
     const { taskRef, interactionHash, dataHash } = this.statement();
     const { request, response, isBodyLost } = this.paid;
-    if (isBodyLost) throw unchecked("the server has not kept the body of this answer", "body_not_kept");
+    if (isBodyLost) throw unchecked("the server did not retain the body of this answer", "body_not_kept");
     if (response === null) throw failed("unsupported_body", "the response cannot be decoded");
     const hashes = await hashesOf(this.profile, taskRef, request, pathAndQuery(this.paid), response);
     const isData = hashes.data === null || dataHash === null ? hashes.data === dataHash : isEqual(hashes.data, dataHash);
     if (!isEqual(hashes.interaction, interactionHash) || !isData) {
-      throw failed("hash_mismatch", "the hash is not that of these bodies");
+      throw failed("hash_mismatch", "the hash does not match these bodies");
     }
   }
 
@@ -414,7 +414,7 @@ class Examination {
     if (this.signer === null) throw failed("signature_failed", SIGNATURE_FAILED);
     if (publicKey !== null && !isKey(publicKey, this.signer)) {
       this.signer = null;
-      const problem = "the statement names another key, which did not sign";
+      const problem = "the statement names a different key, which did not sign";
       throw failed("key_mismatch", problem, "agentSignerPublicKey");
     }
   }

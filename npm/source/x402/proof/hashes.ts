@@ -82,7 +82,7 @@ export function draftReviewerHash(
   tags: readonly [string, string],
 ): Uint8Array {
   if (tags.some((tag) => tag.includes("\0"))) {
-    throw new InvalidArgumentError("a tag holds NUL, which separates the fields of a signed review");
+    throw new InvalidArgumentError("a tag contains NUL, which separates the fields of a signed review");
   }
   const head = utf8([accountText(agent.registry), agent.agent, taskRef, ""].join("\0"));
   const number = joined(bytesOf(BigInt.asUintN(128, value), 16), Uint8Array.of(decimals));

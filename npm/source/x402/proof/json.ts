@@ -30,7 +30,7 @@ export class Fraction {
   constructor(readonly value: number) {}
 }
 
-/** Tell whether a text holds half a surrogate pair, which has no UTF-8 form. */
+/** Tell whether a text contains a lone surrogate, which has no UTF-8 form. */
 export function hasHalfPair(text: string): boolean {
   return HALF_PAIR.test(text);
 }
@@ -150,7 +150,7 @@ class Parser {
         value += meaning;
       }
     }
-    if (hasHalfPair(value)) throw new MalformedDocumentError("a text in the document holds half a surrogate pair");
+    if (hasHalfPair(value)) throw new MalformedDocumentError("a text in the document contains a lone surrogate");
     return value;
   }
 
@@ -166,7 +166,7 @@ class Parser {
       return this.isExact ? new Fraction(value) : value;
     }
     if (text.replace("-", "").length > MAX_DIGITS) {
-      throw new MalformedDocumentError("the document has a number that is too long");
+      throw new MalformedDocumentError("the document contains a number that is too long");
     }
     const value = Number(text);
     return Number.isSafeInteger(value) ? value + 0 : BigInt(text);

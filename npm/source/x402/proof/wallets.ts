@@ -25,6 +25,6 @@ export async function walletOn(
     wallet = serviceWallet(file, chain);
   }
   const expected = wallet || (reader.chain === chain ? own : "");
-  if (!expected) throw new TrustError("no_wallet_on_network", `the agent names no wallet on ${chain}`);
+  if (!expected) throw new TrustError("no_wallet_on_network", `the agent declares no wallet on ${chain}`);
   return expected;
 }

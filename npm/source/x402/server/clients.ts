@@ -59,11 +59,11 @@ export async function checkClient(terms: ClientTerms, payment: JsonObject): Prom
   const claim = claimOf(payment["extensions"]);
   if (claim === null) {
     if (terms.anonymous) return null;
-    throw new DeclinedClientError("anonymous_client", "this service is for clients that are agents");
+    throw new DeclinedClientError("anonymous_client", "this service only accepts clients that are registered agents");
   }
   const client = await standingOf(terms, claim, payerOf((payment["payload"] ?? {}) as JsonObject) ?? "");
   if (client.rating === null && terms.newcomers === false) {
-    throw new DeclinedClientError("unrated_client", `${agentText(claim)} has no rating from this service`);
+    throw new DeclinedClientError("unrated_client", `${agentText(claim)} has no rating by this service`);
   }
   if (client.rating !== null && client.rating < terms.minimum) {
     throw new DeclinedClientError("low_rating", `the rating ${client.rating} is below the minimum ${terms.minimum}`);

@@ -219,7 +219,7 @@ export function reputation(options: ReputationOptions): ReputationExtension {
     async enrichSettlementResponse(declaration, context) {
       await end(context, true);
       const exchange = exchangeOf(context.transportContext);
-      if (exchange === null) return countUnsigned("no adapter captured the bodies");
+      if (exchange === null) return countUnsigned("no adapter recorded the bodies");
       if (isFree(context)) {
         exchange.isFree = true;
         return undefined;

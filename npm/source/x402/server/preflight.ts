@@ -72,7 +72,7 @@ async function checkKeys(trust: TrustTerms, declaration: unknown, network: strin
     }
     const file = readRegistrationFile(document.content);
     if (!isOfAgent(file, agent)) {
-      throw new KeyProblem("agent_not_registered", `the registration file does not name the agent ${agentText(agent)}`);
+      throw new KeyProblem("agent_not_registered", `the registration file does not mention the agent ${agentText(agent)}`);
     }
     const keys = validSigners(file, Date.now() / 1000);
     if (!keys.length) throw new KeyProblem("no_valid_signers", "No valid signers found in the registration file");
