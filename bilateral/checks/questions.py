@@ -44,8 +44,8 @@ class OfServer(BaseModel):
     """The subject of a question about a server."""
 
     agent_id: Annotated[Text, Field(alias="agent", description="The server, such as 8453:247.")]
-    pay_to: Annotated[Text | None, Field(description="The account that a payment would go to.")] = None
-    amount: Annotated[Decimal | None, Field(ge=0, description="The money asked for, in units of the token.")] = None
+    pay_to: Annotated[Text | None, Field(description="The account that would receive the payment.")] = None
+    amount: Annotated[Decimal | None, Field(ge=0, description="The requested amount, in units of the token.")] = None
     payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
     for_client: Annotated[
         Text | None, Field(alias="client", description="The client that asks: an account or an agent.")

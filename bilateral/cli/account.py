@@ -18,7 +18,7 @@ Alias = Annotated[str, argument("ALIAS", "The account's name.")]
 
 @command(app, creates=True)
 def new(invocation: Invocation, alias: Alias) -> None:
-    """Create a key, and encrypt it into a keystore. The file is the only copy: back it up."""
+    """Create a key, and encrypt it into a keystore. The file is the only copy, so back it up."""
     _create(invocation, alias, None, "Account created")
 
 
@@ -37,7 +37,7 @@ def import_key(invocation: Invocation, alias: Alias) -> None:
 
 @command(app, "list", is_local=True)
 def list_accounts(invocation: Invocation) -> None:
-    """List the keystores, with the addresses that they name."""
+    """List the keystores and their addresses."""
     from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
 
     rows: list[dict[str, str | None]] = []

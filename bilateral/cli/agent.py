@@ -64,9 +64,9 @@ def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: Uri = "",
     file: File = None,
     domain: str = option("DOMAIN", "Register under a domain, without a URI (August 2025).", default=""),
-    metadata: list[str] | None = optional("KEY=VALUE", "Metadata to keep on chain; may be repeated."),
+    metadata: list[str] | None = optional("KEY=VALUE", "On-chain metadata; may be repeated."),
 ) -> None:
-    """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
+    """Register an agent that the signer owns. With --name, also create its registration file."""
     if (new := description.file()) is not None:
         if uri or file or domain:
             raise InvalidArgumentError(
@@ -119,7 +119,7 @@ def edit(
     description: FileOptions,
     removed: list[str] | None = optional("NAME", "Remove a service; may be repeated.", "--remove-service"),
 ) -> None:
-    """Change an agent's registration file, and leave the rest of it as it is. A service replaces that of its name."""
+    """Change fields of an agent's registration file. A service replaces the one of the same name."""
     added = services_of(description.services or ())
     invocation.write(
         "Registration file changed",
@@ -135,13 +135,13 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     agent: Agent,
     wallet: Annotated[str, argument("WALLET", "The wallet's address.")],
     wallet_account: str | None = optional(
-        "ALIAS", f"The wallet's keystore, unless it is the signer. Without it, the key in {WALLET_KEY_VARIABLE}."
+        "ALIAS", f"The wallet's keystore, if it is not the signer; else the key in {WALLET_KEY_VARIABLE}."
     ),
-    wallet_passphrase_file: Path | None = optional("FILE", "Holds that keystore's passphrase."),
-    signature: str | None = optional("HEX", "The wallet's signature, if it was made elsewhere."),
-    deadline: int | None = optional("UNIX", "The last second in which that signature counts."),
+    wallet_passphrase_file: Path | None = optional("FILE", "A file with that keystore's passphrase."),
+    signature: str | None = optional("HEX", "The wallet's signature, if it was made in advance."),
+    deadline: int | None = optional("UNIX", "The last second at which that signature is valid."),
 ) -> None:
-    """Set the wallet that receives an agent's payments, with the wallet's consent."""
+    """Set the wallet that receives an agent's payments; the wallet must consent."""
     wallet_signer: TransactionSigner | None = None
     if signature is None and wallet_account is not None:
         wallet_signer = open_keystore(wallet_account, wallet_passphrase_file, invocation.output.ask)
@@ -161,7 +161,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(app, writes=True)
 def unset_wallet(invocation: Invocation, agent: Agent) -> None:
-    """Leave an agent without a wallet."""
+    """Remove an agent's wallet."""
     invocation.write("Wallet unset", lambda client: client.unset_agent_wallet(agent))
 
 
@@ -198,7 +198,7 @@ def transfer(
 def resolve(
     invocation: Invocation,
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
-    entry: bool = flag("--entry", "Show only the directory's entry (August 2025), also for an address."),
+    entry: bool = flag("--entry", "Show only the directory's entry (August 2025), even for an address."),
 ) -> None:
     """Find the agent that holds a domain, or the primary agent of an address."""
     with invocation.reading() as client:
@@ -226,7 +226,7 @@ def update(
 
 @command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
-    """Give up an agent's domain, which is free at once (August 2025)."""
+    """Release an agent's domain, which others may then register (August 2025)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
@@ -238,13 +238,13 @@ def set_primary(invocation: Invocation, agent: Agent) -> None:
 
 @command(app, writes=True)
 def prove(invocation: Invocation, agent: Agent) -> None:
-    """Prove to the companion of a foreign registry that an agent exists, so that batches of ratings may name it."""
+    """Prove to a foreign registry's companion that an agent exists, so that batches of ratings can include it."""
     invocation.write("Agent proven", lambda client: client.prove_agent(agent))
 
 
 @command(app)
 def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", "The account.")], agent: Agent) -> None:
-    """Show if an account may act for an agent. Such an account may not rate it."""
+    """Show whether an account may act for an agent. Such accounts cannot rate it."""
     with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)
     invocation.output.result({"agent": agent, "account": account, "may_act": answer})

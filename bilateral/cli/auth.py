@@ -24,19 +24,19 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     client: Client,
-    count: int = option("N", "The number of feedback that is allowed from now on.", default=1, min=1),
+    count: int = option("N", "The number of feedback entries allowed from now on.", default=1, min=1),
     last_index: int = option(
         "N",
-        "The number of authorised feedback that the client has given for the agent. The node must agree.",
+        "The number of authorised feedback entries the client has given for the agent; the node must agree.",
         default=0,
         min=0,
     ),
     index_limit: int | None = optional(
         "N", "Allow feedback while the client's index is below this, instead of --count and --last-index."
     ),
-    expiry: int | None = optional("UNIX", "The last second in which it counts; a day from now if left out."),
+    expiry: int | None = optional("UNIX", "The last second at which it is valid; a day from now if left out."),
 ) -> None:
-    """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
+    """Authorise a client to rate an agent, as the agent's owner. Nothing is sent: the authorisation is printed."""
     with invocation.signing() as signing:
         authorization = signing.authorize_feedback(
             agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=parse_time(expiry)
@@ -71,7 +71,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     file_hash: FileHash = None,
     text: str | None = optional("TEXT", "Your comment; it goes into a feedback file."),
 ) -> None:
-    """Rate the agent that an authorisation names, as the client that it names."""
+    """Rate an agent as its client, with the authorisation of its owner."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415
     from bilateral.documents import prepare_feedback_file  # noqa: PLC0415  # slow to import
 
@@ -91,8 +91,8 @@ def list_feedback(
     invocation: Invocation,
     agent: Agent,
     client: str | None = optional("ADDRESS", "The client that gave the feedback; all clients if left out."),
-    offset: int = option("N", "The number of feedback to skip.", default=0, min=0),
-    limit: int | None = optional("N", "The largest number of feedback to read.", min=1),
+    offset: int = option("N", "The number of entries to skip.", default=0, min=0),
+    limit: int | None = optional("N", "The largest number of entries to read.", min=1),
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""
     with invocation.reading("Reading feedback") as reading:

@@ -56,7 +56,7 @@ class OpenedOptions(PairOptions):
 class OfferOptions:
     """The server's envelope, for which feedback is sealed instead of given."""
 
-    blind: Path | None = optional("FILE", "Seal the feedback for the server's envelope in this file.")
+    blind: Path | None = optional("FILE", "Seal the feedback in reply to the server's envelope in this file.")
     vault: Vault = None
 
 
@@ -69,7 +69,7 @@ def vault_at(path: Path | None) -> BlindVault:
 
 @command(app, "list")
 def list_(invocation: Invocation, vault: Vault = None) -> None:
-    """List your sealed ratings: until when they can be sealed on chain, and what is missing."""
+    """List your sealed ratings, the deadline for sealing them on chain, and what is missing."""
     with invocation.reading() as client:
         chain_id = client.get_deployment().chain_id
         rows = [_row(client, sealed) for sealed in vault_at(vault).all() if sealed.chain_id == chain_id]
@@ -88,7 +88,7 @@ def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
 
 @command(app, writes=True)
 def seal(invocation: Invocation, pair: PairOptions) -> None:
-    """Store both envelopes on chain, so that neither rating can change. Nothing is shown."""
+    """Store both envelopes on chain, so that neither rating can change. Neither is revealed."""
     envelopes = pair.read(invocation)
     invocation.write("Ratings sealed", lambda client: client.seal_ratings(*envelopes))
 
@@ -118,7 +118,7 @@ def open_(
 def exchange(
     invocation: Invocation,
     pair: OpenedOptions,
-    public_mempool: bool = flag("--public-mempool", "Send it though others may see both ratings first."),
+    public_mempool: bool = flag("--public-mempool", "Send it even though others may see both ratings first."),
     vault: Vault = None,
 ) -> None:
     """Seal and open both ratings in one transaction."""
@@ -131,7 +131,7 @@ def exchange(
 
 @command(app)
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
-    """Write the opening of your envelope as JSON. Hand it over only after you trust the receiver, or after the seal."""
+    """Print the opening of your envelope as JSON. Share it only with a receiver you trust, or after the seal."""
     (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 
@@ -140,10 +140,10 @@ def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None)
 def relay(
     invocation: Invocation,
     envelope: EnvelopeFile,
-    url: Annotated[str, option("URL", "The relay. It learns the rating: choose one that you trust.", "--relay")],
+    url: Annotated[str, option("URL", "The relay. It learns the rating, so choose one you trust.", "--relay")],
     vault: Vault = None,
 ) -> None:
-    """Hand your envelope and its opening to a relay, which pays the gas. Run it again to see the state of the pair."""
+    """Hand your envelope and its opening to a relay, which pays the gas. Run again to see the state of the pair."""
     import httpx  # noqa: PLC0415  # slow to import
 
     from bilateral.core.identifiers import ChainId  # noqa: PLC0415

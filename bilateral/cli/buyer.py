@@ -25,7 +25,7 @@ app = make_group("buyer")
 
 Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
 PaymentTransaction = Annotated[str, argument("TRANSACTION", "The hash of the payment's transaction.")]
-Terms = Annotated[Path, argument("FILE", "A JSON file, see docs/buyers.md; - is the standard input.")]
+Terms = Annotated[Path, argument("FILE", "A JSON file (docs/buyers.md); - is the standard input.")]
 Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 
 
@@ -37,7 +37,7 @@ def show(
     service: buyer_service.OptionalService = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
-    """Show a buyer's score and tier: those of the service if one is named, else those of both records on chain.
+    """Show a buyer's score and tier, from the given service or else from both records on chain.
 
     The answer names its sources. A service counts all payments that it has seen; the registry on chain those that it
     settled, and those that its attestor vouches for.
@@ -99,7 +99,7 @@ def paid(
     position: int | None = optional(None, "The position of the payment's log; any if left out.", min=0, max=254),
     chain_id: int | None = optional(None, "The chain of the payment; the registry's if left out."),
 ) -> None:
-    """Tell whether the attestor recorded a payment."""
+    """Show whether the attestor recorded a payment."""
     from bilateral.core.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
@@ -133,7 +133,7 @@ def review(invocation: Invocation, reviews: Terms) -> None:
 @command(app, writes=True)
 def anchor(
     invocation: Invocation,
-    epoch: Annotated[int, argument("EPOCH", "The next epoch, see root.")],
+    epoch: Annotated[int, argument("EPOCH", "The next epoch (see root).")],
     root: Annotated[str, argument("ROOT", "The Merkle root, 32 bytes.")],
 ) -> None:
     """Post the Merkle root of the next epoch, as the anchorer."""
@@ -172,16 +172,16 @@ def verify(invocation: Invocation, state: Terms) -> None:
 @command(app, signs=True)
 def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
-    holder: Annotated[str, argument("HOLDER", "The address that may use it; best a fresh one.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use it, preferably a fresh one.")],
     tier: Annotated[str, option("TIER", "new, verified, trusted or premium.")],
     pseudonym: Annotated[
-        str, option("WORD", "32 bytes that stand for the buyer at this gate today: the same for all its holders.")
+        str, option("WORD", "32 bytes that identify the buyer at this gate today, the same for all its holders.")
     ],
     place: PlaceOptions,
-    policy: str = option("NAME", "The policy that gave the tier.", default="brp-1.0"),
-    lifetime: int = option("SECONDS", "The seconds for which it is valid, at most a day.", default=3600),
+    policy: str = option("NAME", "The policy that determined the tier.", default="brp-1.0"),
+    lifetime: int = option("SECONDS", "How many seconds it is valid, at most a day.", default=3600),
 ) -> None:
-    """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
+    """Sign and print a tier credential, as the attestor. It expires at the end of the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.contracts import Registry  # noqa: PLC0415
@@ -296,7 +296,7 @@ def anchor_stored(
     ),
     database: Database = None,
 ) -> None:
-    """Store the states of all buyers that the index knows, and post their root, as the anchorer. Safe to repeat."""
+    """Store the states of all buyers in the index and post their root, as the anchorer. Safe to repeat."""
     from bilateral.buyers.anchoring import anchor_states  # noqa: PLC0415  # slow to import
     from bilateral.buyers.policies import BRP  # noqa: PLC0415
 
@@ -325,7 +325,7 @@ def decide(
 def remove(
     invocation: Invocation,
     message: Message,
-    whole: bool = flag("--whole", "Remove the message itself, too: its score counts no longer."),
+    whole: bool = flag("--whole", "Also remove the message itself: its score no longer counts."),
     database: Database = None,
 ) -> None:
     """Remove the texts of a message about a buyer or a seller, and the reply to it."""

@@ -50,7 +50,7 @@ class PaymentOptions:
     seller: Agent
     service: Service
     payee: str | None = optional("ADDRESS", "The wallet that was paid; the signer if left out.")
-    log_index: int | None = optional(None, "The payment's log, if the transaction has several that fit.", min=0)
+    log_index: int | None = optional(None, "The payment's log, if several logs of the transaction match.", min=0)
 
     def payment(self, buyer: str, signer: str) -> PaymentProof:
         """Return the payment."""
@@ -65,7 +65,7 @@ class PlaceOptions:
     """The place where a credential is used."""
 
     gate: Gate = None
-    scope: str | None = optional("WORD", "The place of its use, 32 bytes, instead of --gate.")
+    scope: str | None = optional("WORD", "The place where it is used, 32 bytes, instead of --gate.")
 
     def require(self) -> None:
         """Check that one place is named."""
@@ -86,7 +86,7 @@ OptionalService = Annotated[
     str | None, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")
 ]
 ScoringPolicy = Annotated[
-    str | None, option("NAME", "The scoring policy of the service; its own one if left out.", "--policy")
+    str | None, option("NAME", "The scoring policy of the service; its default if left out.", "--policy")
 ]
 Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0x…#247.", "--seller")]
 
@@ -104,7 +104,7 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     seller: Seller = None,
     service: OptionalService = None,
     incentives: str | None = optional(
-        "FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score, which show shows."
+        "FILE|URL", "Apply the seller's policy in this JSON document to the buyer's score as printed by show."
     ),
     policy: ScoringPolicy = None,
 ) -> None:
@@ -130,7 +130,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     buyer: Buyer,
     score: Annotated[int, option("NUMBER", "0 to 100.")],
     paid: PaymentOptions,
-    tags: list[str] | None = optional("TAG", "A word on the buyer; may be repeated.", "--tag"),
+    tags: list[str] | None = optional("TAG", "A word that describes the buyer; may be repeated.", "--tag"),
     note: Note = "",
 ) -> None:
     """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
@@ -219,7 +219,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     service: Service,
     price: str | None = optional("DOLLARS", "The price of a call in dollars."),
     incentives: Path | None = optional("FILE", "The policy for buyers: a JSON file with buyerIncentives."),
-    details: Path | None = optional("FILE", "Further fields: a JSON file, see docs/buyers.md."),
+    details: Path | None = optional("FILE", "A JSON file with further fields (docs/buyers.md)."),
 ) -> None:
     """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
     policy = None if incentives is None else json_of(invocation.read_file(incentives))
@@ -254,7 +254,7 @@ def dispute(
     buyer: Annotated[str, argument("BUYER", "The account that paid.")],
     paid: PaymentOptions,
     reason: str = option("TEXT", "The reason, which the buyer sees.", default=""),
-    withdraw: bool = flag("--withdraw", "Withdraw the dispute that you filed."),
+    withdraw: bool = flag("--withdraw", "Withdraw a dispute you filed."),
 ) -> None:
     """File a dispute about a payment to your agent, or withdraw it. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
@@ -275,7 +275,7 @@ def messages(
 
 def reply(  # one a field of the message
     invocation: Invocation,
-    message: Annotated[str, argument("MESSAGE", "The id of the message, see messages.")],
+    message: Annotated[str, argument("MESSAGE", "The id of the message (see messages).")],
     text: Annotated[str, option("TEXT", "The reply.")],
     seller: Agent,
     service: Service,
@@ -288,11 +288,11 @@ def reply(  # one a field of the message
 
 def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     invocation: Invocation,
-    holder: Annotated[str, argument("HOLDER", "The address that may use it; best a fresh one.")],
+    holder: Annotated[str, argument("HOLDER", "The address that may use it, preferably a fresh one.")],
     service: Service,
     chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
     place: PlaceOptions,
-    policy: str = option("NAME", "The scoring policy that the place asks for.", default="brp-1.0"),
+    policy: str = option("NAME", "The scoring policy that the place requires.", default="brp-1.0"),
 ) -> None:
     """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
     place.require()

@@ -61,7 +61,7 @@ class LiveOptions:
 class PolicyOptions:
     """The options of a policy: its name or file, and fields of it."""
 
-    policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a file in TOML, see docs/checks.md.")
+    policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a TOML file (docs/checks.md).")
     minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
     trust: list[str] | None = optional("ADDRESS", "Count the ratings of this account; may be repeated.")
     trust_agent: list[str] | None = optional("AGENT", "Count the ratings of this agent; may be repeated.")
@@ -101,12 +101,15 @@ class SnapshotOptions(Snapshot):
     """The moment of a check, with a flag for findings."""
 
     findings: Annotated[
-        bool, typer.Option("--findings/--no-findings", help="Count findings of trust analysis, or leave them out.")
+        bool,
+        typer.Option(
+            "--findings/--no-findings", help=("Take findings of the trust analysis into account, or ignore them.")
+        ),
     ] = True
 
 
 Repeat = Annotated[
-    Path | None, option("FILE", "An earlier answer as JSON: check again by what was known then.", "--repeat")
+    Path | None, option("FILE", "An earlier answer as JSON: repeat the check with the data of that time.", "--repeat")
 ]
 
 
@@ -157,7 +160,7 @@ def check_url_command(
     method: str = option("NAME", "The method of the request.", default="GET"),
     body_file: Path | None = optional("FILE", "A file with the body of the request."),
 ) -> None:
-    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as of `check server`."""
+    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as in `check server`."""
     from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ app = make_group("deployment")
 
 @command(app)
 def show(invocation: Invocation) -> None:
-    """Look at the registries on the chain: their code, who can change it, and whether they belong together.
+    """Inspect the registries on chain: their code, who can change it, and whether they belong together.
 
     The exit code is 8 if there is a problem.
     """

@@ -37,18 +37,20 @@ _INDEX_SECONDS: Final = 60
 def dev(
     invocation: Invocation,
     folder: Path = option(
-        "FOLDER", "Write the deployment record and a file of variables there.", default=Path("bilateral-dev")
+        "FOLDER",
+        "Write the deployment record and a file of environment variables to this folder.",
+        default=Path("bilateral-dev"),
     ),
     anvil: Path | None = optional(
         "PROGRAM",
-        "The program that runs the chain; on the path, in node_modules or in ~/.foundry if left out.",
+        "The program that runs the chain; found on the PATH, in node_modules or in ~/.foundry if left out.",
         envvar="BILATERAL_ANVIL",
     ),
     any_ports: bool = flag(
-        "--any-ports", "Take free ports instead of 8545, 8004, 8402 and 8403.", envvar="BILATERAL_ANY_PORTS"
+        "--any-ports", "Use any free ports instead of 8545, 8004, 8402 and 8403.", envvar="BILATERAL_ANY_PORTS"
     ),
 ) -> None:
-    """Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C ends all of it."""
+    """Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C stops everything."""
     require_modules("all", *_PACKAGES)
     from bilateral.dev.anvil import Interrupted, find_anvil  # noqa: PLC0415  # slow to import
     from bilateral.dev.world import Ports, running_world  # noqa: PLC0415

@@ -62,8 +62,8 @@ BINARY: Final = {"true": True, "false": False}
 class FeedbackOptions:
     """A client's feedback by the options of `give` and `sign`."""
 
-    value: Annotated[str, argument("VALUE", "A number, stored exactly as written; or true or false.")]
-    stars: bool = flag("--stars", "Take the value as 1 to 5 stars, and the tag as starred.")
+    value: Annotated[str, argument("VALUE", "A number, stored exactly as written, or true or false.")]
+    stars: bool = flag("--stars", "Read the value as 1 to 5 stars, under the tag starred.")
     tag1: Tag1 = ""
     tag2: Tag2 = ""
     endpoint: str = option("URI", "The URI of the endpoint that was used.", default="")
@@ -121,15 +121,15 @@ class SearchOptions:
     """The filters of a search of feedback, as the client names them."""
 
     reviewers: Reviewers = None
-    tags: list[str] | None = optional("TAG", "A tag it must have; may be repeated.", "--tag")
+    tags: list[str] | None = optional("TAG", "A tag that the feedback must have; may be repeated.", "--tag")
     capabilities: list[str] | None = optional(
-        "KIND", "An MCP capability its file must name; may be repeated.", "--capability"
+        "KIND", "An MCP capability that the file must mention; may be repeated.", "--capability"
     )
     names: list[str] | None = optional("NAME", "A name of such a capability; may be repeated.", "--name")
     skills: Skills = None
     tasks: list[str] | None = optional("TASK", "An A2A task; may be repeated.", "--task")
-    min_value: str | None = optional("VALUE", "The least value.", "--min")
-    max_value: str | None = optional("VALUE", "The greatest value.", "--max")
+    min_value: str | None = optional("VALUE", "The minimum value.", "--min")
+    max_value: str | None = optional("VALUE", "The maximum value.", "--max")
     include_revoked: WithRevoked = False
     load_files: bool = flag("--load", "Load events and files too.")
 
@@ -181,9 +181,9 @@ def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: int | None = optional("UNIX", "The last second to send it; a day from now if left out."),
+    deadline: int | None = optional("UNIX", "The last second at which it can be sent; a day from now if left out."),
 ) -> None:
-    """Sign a feedback that another account sends and pays for. Write it as JSON."""
+    """Sign feedback that another account sends and pays for, and print it as JSON."""
     content = feedback.content(invocation)
     with invocation.signing() as client:
         signed = client.sign_feedback(agent, *content, **feedback.link, deadline=parse_time(deadline))
@@ -194,7 +194,7 @@ def sign(
 def submit(
     invocation: Invocation, signed: Annotated[Path, argument("FILE", "The output of sign; - is the standard input.")]
 ) -> None:
-    """Send a feedback that its client signed, and pay for it."""
+    """Send feedback that a client signed, and pay for it."""
     from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
 
     feedback = SignedFeedback.from_json(invocation.read_file(signed))
@@ -203,9 +203,10 @@ def submit(
 
 @command(app, writes=True)
 def void(
-    invocation: Invocation, through: Annotated[int, argument("UNIX", "The latest deadline to void, in Unix seconds.")]
+    invocation: Invocation,
+    through: Annotated[int, argument("UNIX", "The latest deadline to invalidate, in Unix seconds.")],
 ) -> None:
-    """Void the signer's signed feedback with a deadline up to a time. This is final."""
+    """Invalidate the signer's signed feedback whose deadline is at or before a time. This is final."""
     deadline = parse_time(through)
     assert deadline is not None  # noqa: S101  # it is None only for None
     invocation.write("Signatures voided", lambda client: client.void_signatures(deadline))
@@ -213,7 +214,7 @@ def void(
 
 @command(app)
 def voided(invocation: Invocation, client: Annotated[str, argument("CLIENT", "The client's address.")]) -> None:
-    """Show the latest deadline whose signed feedback a client voided."""
+    """Show the latest deadline up to which a client invalidated its signed feedback."""
     with invocation.reading() as reading:
         invocation.output.result({"client": client, "voided_through": reading.get_voided_deadline(client)})
 
@@ -224,7 +225,7 @@ def show(
     feedback: FeedbackText,
     load_file: bool = flag("--load/--no-load", "Load the feedback file.", default=True),
 ) -> None:
-    """Show a feedback with its file and the answers to it."""
+    """Show a feedback entry with its file and the responses to it."""
     from bilateral.cli.shapes import view_of  # noqa: PLC0415  # slow to import
 
     feedback_id = parse_feedback(feedback)
@@ -257,7 +258,9 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def search(
     invocation: Invocation,
     options: SearchOptions,
-    agents: list[str] | None = argument("[AGENT...]", "The rated agents; all if a reviewer is named.", default=None),
+    agents: list[str] | None = argument(
+        "[AGENT...]", "The rated agents; all agents if a reviewer is given.", default=None
+    ),
 ) -> None:
     """Search feedback."""
     with invocation.reading("Searching") as client:
@@ -294,7 +297,7 @@ def summary(
 
 @command(app)
 def clients(invocation: Invocation, agent: Agent) -> None:
-    """List the clients that ever gave feedback for an agent."""
+    """List all clients that have given feedback for an agent."""
     with invocation.reading() as client:
         clients = client.get_clients(agent)
     invocation.output.results(clients, {"client": lambda entry: entry}, none="no clients")
@@ -308,7 +311,7 @@ def respond(
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
-    """Answer a feedback."""
+    """Respond to a feedback entry."""
     from bilateral.client.inputs import ResponseLink, hash_bytes  # noqa: PLC0415  # slow to import
 
     if (text is None) == (not uri):
@@ -324,6 +327,6 @@ def respond(
 
 @command(app, writes=True)
 def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
-    """Revoke a feedback of the signer. This is final."""
+    """Revoke one of the signer's feedback entries. This is final."""
     feedback_id = parse_feedback(feedback)
     invocation.write("Feedback revoked", lambda client: client.revoke_feedback(feedback_id))

@@ -56,7 +56,7 @@ def run(
     monitor: index_options.MonitorOptions,
     database: index_options.Database = None,
 ) -> None:
-    """Follow one or more chains, and write their events, and the files that they name, into the database."""
+    """Follow one or more chains, and store their events and the files they refer to."""
     stop, signals = index_options.ended_by_signals()
     from bilateral.index.shards.process import follow, statuses_of_shards  # noqa: PLC0415  # slow to import
 
@@ -78,7 +78,7 @@ def run(
 def status(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
-    """Show how far the index is, chain by chain. With shards in the settings, ask each of them."""
+    """Show the progress of the index for each chain. With shards in the settings, query each shard."""
     settings = index_options.settings_of(settings_file)
     if settings.shards:
         show_shards(invocation, settings)
@@ -92,19 +92,19 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: index_options.ChainOptions,
     database: index_options.Database = None,
-    samples: int | None = optional(None, "Compare so many ranges, chosen at random; all if left out.", min=1),
-    seed: int = option(None, "The seed of the choice.", default=0),
+    samples: int | None = optional(None, "Compare this many ranges, chosen at random; all if left out.", min=1),
+    seed: int = option(None, "The seed of the random choice.", default=0),
     owners: int = option(
         None,
-        "Compare the owners of so many agents, chosen at random, with ownerOf; the node needs that state.",
+        "Compare the owners of this many agents, chosen at random, with ownerOf; the node must have that state.",
         default=0,
         min=0,
     ),
     derived: bool = flag(
-        "--derived", "Recompute the derived tables and compare, without a change. Workers wait meanwhile."
+        "--derived", "Recompute the derived tables and compare them, without changing anything. Workers wait meanwhile."
     ),
 ) -> None:
-    """Read blocks again, from each node in turn, and compare them with the rows."""
+    """Read blocks again from each node and compare them with the stored rows."""
     from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
     from bilateral.index.shards.process import chain_of  # noqa: PLC0415
 
@@ -151,12 +151,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     chain_id: int | None = optional(None, "The chain; all chains if left out."),
     rpc_urls: list[str] | None = optional(
         "URL",
-        "A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
+        "An archive node, used to find the sources of accounts' first funds; may be repeated.",
         "--rpc-url",
     ),
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
+    """Look for false ratings in the index, and store findings and scores with their evidence."""
     import_module("bilateral.trust")  # it says what to install if its packages are missing
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
@@ -168,12 +168,12 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 def prove(
     invocation: Invocation,
     solana_nodes: Annotated[
-        list[str], option("URL", "A node of Solana; may be repeated, one a chain.", "--solana-node")
+        list[str], option("URL", "A Solana node; may be repeated, one per chain.", "--solana-node")
     ],
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Ask nodes of Solana whether agents there name the agents here that claim to be them. Each claim once a day."""
+    """Ask Solana nodes whether agents there confirm the agents here that claim to be them; each claim once a day."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -189,7 +189,7 @@ def prove(
 def migrate(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
-    """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
+    """Migrate the tables to the version of this package. Workers never migrate by themselves."""
     from bilateral.index.log.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -208,9 +208,9 @@ _Settings = Annotated[Path, option("FILE", "The TOML file with the table databas
 def shards(
     invocation: Invocation,
     settings_file: _Settings,
-    adopt: bool = flag("--adopt", "Take shards over from another coordinator, which is gone."),
+    adopt: bool = flag("--adopt", "Take over the shards of a coordinator that no longer exists."),
 ) -> None:
-    """Let the coordinator read the chains of the settings on their shards. Show the place of each chain."""
+    """Let the coordinator read the chains on the shards given in the settings, and show where each chain is."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
@@ -224,7 +224,7 @@ def shards(
 def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
-    """Move a chain to the shard that the settings name. Readers continue, and its worker waits meanwhile."""
+    """Move a chain to the shard given in the settings. Readers continue; the chain's worker waits meanwhile."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 

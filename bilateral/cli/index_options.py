@@ -38,7 +38,7 @@ RpcUrls = Annotated[
     list[str] | None,
     option(
         "URL",
-        "The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
+        "The URL of a node's JSON-RPC; may be repeated: a run fails over, a verification queries each.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
     ),
@@ -51,7 +51,9 @@ Deployments = Annotated[
         "--deployment",
     ),
 ]
-SettingsFile = Annotated[Path | None, option("FILE", "A TOML file that says the same for many chains.", "--settings")]
+SettingsFile = Annotated[
+    Path | None, option("FILE", "A TOML file with the same options for several chains.", "--settings")
+]
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ class MonitorOptions:
     """The place at which a process answers monitors."""
 
     metrics_port: int | None = optional(
-        None, "Answer monitors at this port: /healthz, /readyz and /metrics.", min=0, max=65535
+        None, "Serve /healthz, /readyz and /metrics for monitoring on this port.", min=0, max=65535
     )
-    metrics_host: str = option("ADDRESS", "The address to answer monitors at.", default="127.0.0.1")
+    metrics_host: str = option("ADDRESS", "The address to serve monitoring on.", default="127.0.0.1")
 
     @contextmanager
     def answering(
@@ -122,19 +124,21 @@ class RunOptions:
     from_block: int | None = optional(
         None, "The first block; that of the record or of the registries' code if left out.", min=0
     )
-    until_head: bool = flag("--until-head", "End at the head of the chain, when every file was tried.")
-    no_files: bool = flag("--no-files", "Fetch no registration and feedback files.")
-    file_workers: int | None = optional(None, "The files to fetch at once; 4 if left out.", min=1, max=64)
+    until_head: bool = flag("--until-head", "Stop at the head of the chain, once every file has been tried.")
+    no_files: bool = flag("--no-files", "Do not fetch registration and feedback files.")
+    file_workers: int | None = optional(None, "How many files to fetch at once; 4 if left out.", min=1, max=64)
     max_wait: float | None = optional(
-        "SECONDS", "With --until-head: the longest wait for a node or database that fails; 120 if left out.", min=0
+        "SECONDS", "With --until-head: the longest wait for a failing node or database; 120 if left out.", min=0
     )
     trust_reorganisation: bool = flag(
-        "--trust-reorganisation", "Remove finalized blocks that only one node lacks. Look at the chain first."
+        "--trust-reorganisation", "Remove finalized blocks even if only one node lacks them. Inspect the chain first."
     )
-    add_registries: bool = flag("--add-registries", "Read blocks again for registries that the database lacks.")
+    add_registries: bool = flag(
+        "--add-registries", "Read past blocks again for registries that the database does not have yet."
+    )
     no_analyse: bool = flag(
         "--no-analyse",
-        "Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
+        "Do not run the trust analysis. Without it, no agent is ranked, rated or accepted.",
         envvar="BILATERAL_NO_ANALYSE",
     )
 

@@ -47,7 +47,7 @@ Reviewers = Annotated[
         "ADDRESS", "Count only feedback of this client; may be repeated. All clients count if left out.", "--reviewer"
     ),
 ]
-FileUri = Annotated[str, option("URI", "The URI of a file that is stored already.", "--uri")]
+FileUri = Annotated[str, option("URI", "The URI of a file that is already stored.", "--uri")]
 FileHash = Annotated[str | None, option("HASH", "The keccak-256 hash of that file.", "--hash")]
 
 _JSON: Final = inspect.Parameter(

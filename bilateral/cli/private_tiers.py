@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Policy = Annotated[str, option("NAME", "The scoring policy.", "--policy")]
 Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today if left out.", "--epoch")]
 Gate = Annotated[str, option("ADDRESS", "The contract where it is used, which inherits PrivateTierGated.", "--gate")]
-RequestHash = Annotated[str, option("HASH", "The hash of the request, if the gate asks for one.", "--request")]
-Holder = Annotated[str, argument("HOLDER", "The account that uses the proof; best a fresh one.")]
+RequestHash = Annotated[str, option("HASH", "The hash of the request, if the gate requires one.", "--request")]
+Holder = Annotated[str, argument("HOLDER", "The account that uses the proof, preferably a fresh one.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -40,7 +40,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def install(
     invocation: Invocation,
-    folder: Path | None = optional("FOLDER", "The folder; BILATERAL_PROVER names another default."),
+    folder: Path | None = optional("FOLDER", "The folder; the default can be set in BILATERAL_PROVER."),
 ) -> None:
     """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
     from bilateral.buyers.private.prover import default_folder, install_prover  # noqa: PLC0415  # slow to import

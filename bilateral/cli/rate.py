@@ -21,7 +21,7 @@ Server = Annotated[
     str | None,
     option(
         "AGENT",
-        "The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
+        "The agent that rates; the signer's primary agent if left out. The registry refuses any other.",
         "--by",
     ),
 ]
@@ -29,7 +29,7 @@ Confirmations = Annotated[
     int,
     option(
         "N",
-        "Wait until the rated agent has had its owner for N blocks, because a rating is final.",
+        "Wait until the rated agent has had its owner for N blocks, since a rating is final.",
         "--confirmations",
         min=1,
     ),
@@ -44,7 +44,7 @@ class RatingOptions:
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(
-        "ADDRESS", "The owner of the rated agent; its owner now if left out. The registry refuses if it is another."
+        "ADDRESS", "The owner of the rated agent; its current owner if left out. The registry refuses any other."
     )
     confirmations: Confirmations = 1
 
@@ -81,7 +81,7 @@ class SealingOptions:
 
 @command(app, writes=True)
 def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOptions) -> None:
-    """Rate a client. A rating is final. With --blind, seal the rating and write its envelope as JSON instead."""
+    """Rate a client. Ratings are final. With --blind, seal the rating and write its envelope as JSON instead."""
     if sealing.blind is not None:
         _seal(invocation, rating, sealing.blind, sealing)
         return
@@ -91,7 +91,7 @@ def client(invocation: Invocation, rating: RatingOptions, sealing: SealingOption
 
 @command(app, writes=True)
 def validator(invocation: Invocation, rating: RatingOptions) -> None:
-    """Rate a validator. A rating is final."""
+    """Rate a validator. Ratings are final."""
     facts = {"owner": rating.owner, **_expected(invocation, rating)}
     invocation.write("Validator rated", lambda client: client.rate_validator(rating.subject, rating.rating, **facts))
 

@@ -51,13 +51,13 @@ class SearchOptions(AgentQuestion):
 def search(
     invocation: Invocation,
     question: SearchOptions,
-    limit: int = option(None, "The most agents.", default=20, min=1, max=1000, rich_help_panel=_PAGE),
+    limit: int = option(None, "The most agents to list.", default=20, min=1, max=1000, rich_help_panel=_PAGE),
     cursor: str | None = optional(
-        "CURSOR", "The next page: the cursor that the former one ended with.", rich_help_panel=_PAGE
+        "CURSOR", "The cursor of the next page, printed at the end of the previous one.", rich_help_panel=_PAGE
     ),
     database: Database = None,
 ) -> None:
-    """Find agents in the index by words, by what they do, and by how they are rated."""
+    """Find agents in the index by text, capability and rating."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415  # slow to import
     from bilateral.index.search.queries import search_indexed  # noqa: PLC0415
 

@@ -37,10 +37,12 @@ class ServeOptions:
     port: int | None = optional(
         None, "The port; 8004 if left out, 0 for any.", envvar="BILATERAL_PORT", min=0, max=65535
     )
-    workers: int | None = optional(None, "The processes that answer.", envvar="BILATERAL_WORKERS", min=1, max=256)
-    rate: str | None = optional("LIMIT", "The requests of an address, such as 1200/minute.", envvar="BILATERAL_RATE")
+    workers: int | None = optional(
+        None, "The number of processes that answer requests.", envvar="BILATERAL_WORKERS", min=1, max=256
+    )
+    rate: str | None = optional("LIMIT", "The rate limit per address, such as 1200/minute.", envvar="BILATERAL_RATE")
     trusted_proxies: list[str] | None = optional(
-        "NETWORK", "A proxy whose X-Forwarded-… is believed; may be repeated.", "--proxy"
+        "NETWORK", "A proxy whose X-Forwarded-… headers are trusted; may be repeated.", "--proxy"
     )
     public_url: str | None = optional(
         "URL",
@@ -48,7 +50,7 @@ class ServeOptions:
         envvar="BILATERAL_PUBLIC_URL",
     )
     aggregator: str | None = optional(
-        "FILE", "Pay for feedback that clients signed, as this TOML file says.", envvar="BILATERAL_AGGREGATOR"
+        "FILE", "Pay for feedback signed by clients, as configured in this TOML file.", envvar="BILATERAL_AGGREGATOR"
     )
 
 
@@ -58,14 +60,14 @@ def serve(  # noqa: PLR0913, PLR0917  # models, and what the service does beside
     chains: ChainOptions,
     options: ServeOptions,
     database: Database = None,
-    no_index: bool = flag("--no-index", "Follow no chain: another process does."),
+    no_index: bool = flag("--no-index", "Do not follow any chain, because another process does."),
     no_analyse: bool = flag(
         "--no-analyse",
-        "Run no trust analyses. Without any, no agent is ranked, rated or accepted.",
+        "Do not run the trust analysis. Without it, no agent is ranked, rated or accepted.",
         envvar="BILATERAL_NO_ANALYSE",
     ),
 ) -> None:
-    """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
+    """Serve agents, ratings and searches over HTTP while following the chains."""
     from bilateral.api.serve import serve as serve_api  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415

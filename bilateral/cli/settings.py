@@ -26,13 +26,13 @@ class NodeOptions:
     rpc_url: str | None = _node("URL", "The URL of the node's JSON-RPC.", envvar="BILATERAL_RPC_URL")
     deployment: Path | None = _node(
         "FILE",
-        "The deployment record that lists the registries' addresses; or canonical or bilateral, for a packaged "
-        "one. The canonical one if left out.",
+        "The deployment record with the registries' addresses, or a packaged one: canonical (the default) or "
+        "bilateral.",
         envvar="BILATERAL_DEPLOYMENT",
     )
     chain: int | None = _node(
         "ID",
-        "Refuse a node of another chain. Without it and a record, the node alone names the chain.",
+        "Refuse a node that serves another chain. Without it and a record, the node determines the chain.",
         envvar="BILATERAL_CHAIN",
         min=1,
     )
@@ -54,9 +54,7 @@ class KeyOptions:
         envvar=secrets.ACCOUNT_VARIABLE,
         autocompletion=_complete_account,
     )
-    keystore: Path | None = _key(
-        "FILE", "Sign with this keystore file, wherever it is.", envvar=secrets.KEYSTORE_VARIABLE
-    )
+    keystore: Path | None = _key("FILE", "Sign with the keystore at this path.", envvar=secrets.KEYSTORE_VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -74,19 +72,19 @@ class PassphraseOptions:
 class SendingOptions:
     """The limits of a transaction, and the wait for it."""
 
-    dry_run: bool = flag("--dry-run", "Check and simulate, but neither sign nor send.", rich_help_panel="Sending")
+    dry_run: bool = flag("--dry-run", "Check and simulate without signing or sending.", rich_help_panel="Sending")
     max_fee_per_gas: str | None = _sending(
         "GWEI",
-        "Sign no higher fee per gas. By default 500, with a narrower limit for the tip.",
+        "The highest fee per gas to sign; 500 by default, with a lower limit for the tip.",
         envvar="BILATERAL_MAX_FEE_PER_GAS",
     )
     max_cost: str | None = _sending(
         "ETHER",
-        "Sign no transaction that may cost more, in the chain's currency. By default without limit.",
+        "The highest total cost to sign, in the chain's currency; unlimited by default.",
         envvar="BILATERAL_MAX_COST",
     )
     wait: bool = option(None, "Wait until the transaction is in a block.", default=True, rich_help_panel="Sending")
-    timeout: float = option("SECONDS", "Longest time to wait.", default=120.0, min=0, rich_help_panel="Sending")
+    timeout: float = option("SECONDS", "The longest time to wait.", default=120.0, min=0, rich_help_panel="Sending")
 
 
 @dataclass(frozen=True)
@@ -95,33 +93,33 @@ class StoreOptions:
 
     store_folder: Path | None = _documents(
         "FOLDER",
-        "Put documents there, to be published at --store-url. Without it, they go on chain as data: URIs.",
+        "Store documents in this folder, published at --store-url. Without a store, they go on chain as data: URIs.",
         envvar="BILATERAL_STORE_FOLDER",
     )
     store_url: str | None = _documents(
         "URL",
-        "The http or https URL at which that folder is published; what goes on chain begins with it.",
+        "The http or https URL at which that folder is published; URIs on chain begin with it.",
         envvar="BILATERAL_STORE_URL",
     )
     ipfs_api: str | None = _documents(
-        "URL", "Put documents into IPFS, through a node with Kubo's API.", envvar="BILATERAL_IPFS_API"
+        "URL", "Store documents in IPFS through a node with Kubo's API.", envvar="BILATERAL_IPFS_API"
     )
     pinning_api: str | None = _documents(
         "URL",
-        f"Have a service pin them (IPFS Pinning Service API). Its token is in {secrets.PINNING_VARIABLE}.",
+        f"Pin them at a service (IPFS Pinning Service API), with the token in {secrets.PINNING_VARIABLE}.",
         envvar="BILATERAL_PINNING_API",
     )
     pinata: bool = flag(
         "--pinata",
-        f"Put documents into IPFS, through Pinata. Its JWT is in {secrets.PINATA_VARIABLE}.",
+        f"Store documents in IPFS through Pinata, with the JWT in {secrets.PINATA_VARIABLE}.",
         rich_help_panel="Documents",
     )
     put_url: str | None = _documents(
-        "URL", "Put the document there by HTTP PUT, such as to a presigned URL.", envvar="BILATERAL_PUT_URL"
+        "URL", "Upload the document to this URL by HTTP PUT, for example a presigned URL.", envvar="BILATERAL_PUT_URL"
     )
     public_url: str | None = _documents(
         "URL",
-        "The URL of that document for readers. Without it, --put-url without its query.",
+        "The public URL of that document; --put-url without its query if left out.",
         envvar="BILATERAL_PUBLIC_URL",
     )
 

@@ -30,13 +30,13 @@ def publish(
         Path,
         argument(
             "FILE",
-            "A JSON list of objects with agent, tag, value and perhaps endpoint, feedback_uri and feedback_hash;"
+            "A JSON list of objects with agent, tag, value and optionally endpoint, feedback_uri and feedback_hash;"
             " - is the standard input.",
         ),
     ],
     period: str | None = optional("PERIOD", "The name of the period; this ISO week if left out."),
 ) -> None:
-    """Publish the measurements of a period that are not on chain yet."""
+    """Publish the measurements of a period that are not yet on chain."""
     from bilateral.client import week_of  # noqa: PLC0415  # slow to import
 
     signals = _signals(invocation.read_file(measured))

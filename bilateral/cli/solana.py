@@ -34,16 +34,19 @@ Value = Annotated[str, argument("VALUE", "The text.")]
 Address = Annotated[str, argument("ADDRESS", "An address on this chain, 32 bytes in base 58.")]
 Node = Annotated[str, option("URL", "The URL of a node of Solana.", "--node", envvar=SOLANA_NODE_VARIABLE)]
 Chain = Annotated[
-    str, option("CHAIN", "mainnet, devnet, testnet, or a CAIP-2 id. The node must be of it.", "--cluster")
+    str, option("CHAIN", "mainnet, devnet, testnet, or a CAIP-2 id. The node must serve that cluster.", "--cluster")
 ]
 KeyFile = Annotated[
-    Path, option("FILE", "The owner's key, a JSON file of Solana's tools.", "--key-file", envvar=KEY_FILE_VARIABLE)
+    Path,
+    option(
+        "FILE", "The owner's key, as a JSON file written by Solana's tools.", "--key-file", envvar=KEY_FILE_VARIABLE
+    ),
 ]
 
 
 @command(app, is_local=True)
 def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet") -> None:
-    """Show an agent of SATI: holder, wallet, URI, metadata. An agent that cannot be believed is an error."""
+    """Show a SATI agent: holder, wallet, URI and metadata. An agent that fails verification is an error."""
     from bilateral.node.running import StepRunner  # noqa: PLC0415  # slow
     from bilateral.node.transport import Transport  # noqa: PLC0415
     from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
@@ -80,19 +83,19 @@ def set_uri(invocation: Invocation, mint: Mint, uri: Uri, owner: OwnerOptions) -
 
 @command(app, is_local=True)
 def set_metadata(invocation: Invocation, mint: Mint, key: Key, value: Value, owner: OwnerOptions) -> None:
-    """Set a further text of an agent's metadata."""
+    """Set an additional text in an agent's metadata."""
     owner.write(invocation, lambda identity: identity.set_metadata(mint, key, value))
 
 
 @command(app, is_local=True)
 def set_wallet(invocation: Invocation, mint: Mint, wallet: Address, owner: OwnerOptions) -> None:
-    """Set the account to which payments for an agent go."""
+    """Set the account that receives an agent's payments."""
     owner.write(invocation, lambda identity: identity.set_wallet(mint, wallet))
 
 
 @command(app, is_local=True)
 def remove(invocation: Invocation, mint: Mint, key: Key, owner: OwnerOptions) -> None:
-    """Remove a further text of an agent's metadata. Without a wallet, the holder is paid."""
+    """Remove an additional text from an agent's metadata. Without a wallet, payments go to the holder."""
     owner.write(invocation, lambda identity: identity.remove(mint, key))
 
 

@@ -19,5 +19,5 @@ def speed_up(invocation: Invocation, transaction_hash: Hash) -> None:
 
 @command(app, writes=True)
 def cancel(invocation: Invocation, transaction_hash: Hash) -> None:
-    """Replace a pending transaction of the signer by an empty one, with higher fees."""
+    """Replace a pending transaction of the signer with an empty one, at higher fees."""
     invocation.write("Transaction cancelled", lambda client: client.find_transaction(transaction_hash).cancel())

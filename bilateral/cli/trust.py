@@ -66,7 +66,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
         callback=_refuse_databases,
     ),
     database: str | None = optional(
-        "URL", "The database of an index instead: analyse all of its chains together.", "--database"
+        "URL", "The database of an index instead of --tables: analyse all its chains together.", "--database"
     ),
     checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
     memory: str | None = _removed(  # noqa: ARG001
@@ -174,10 +174,13 @@ def decide(
     asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
     out: Annotated[Path, option("FILE", "The Parquet file of the answers.")],
     analyses: int = option(
-        None, "The most analyses: more of them use later rows, up to the time of each ask.", default=4, min=1
+        None,
+        "The largest number of analyses. With more, each answer rests on later rows, up to the time of its ask.",
+        default=4,
+        min=1,
     ),
 ) -> None:
-    """Answer each ask whether to pay: a verdict by the agent's standing and the amount, from rows up to its time."""
+    """Decide for each ask whether to pay, by the agent's standing and the amount, from rows up to its time."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
 
     from bilateral.trust.decisions import decide as decided  # noqa: PLC0415
@@ -194,9 +197,11 @@ def decide(
 
 @command(app, "seeds", is_local=True)
 def propose_seeds(
-    invocation: Invocation, tables: _Tables, count: int = option(None, "The most proposals.", default=20, min=1)
+    invocation: Invocation,
+    tables: _Tables,
+    count: int = option(None, "How many to propose.", default=20, min=1),
 ) -> None:
-    """Propose accounts to trust, with their figures. Confirm those that you know, and pass them to --trust."""
+    """Propose accounts to trust, with supporting figures. Pass those you know to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.seeds import seeds  # noqa: PLC0415
     from bilateral.trust.tables.schema import Tables  # noqa: PLC0415

@@ -37,12 +37,12 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     request_hash: Request,
-    response: Annotated[int, argument("RESPONSE", "0 for failed to 100 for passed.")],
+    response: Annotated[int, argument("RESPONSE", "From 0 (failed) to 100 (passed).")],
     uri: FileUri = "",
     file_hash: FileHash = None,
     tag: ValidationTag = "",
 ) -> None:
-    """Answer a request, as its validator. The last answer counts."""
+    """Respond to a request as its validator. The last response counts."""
     invocation.write(
         "Validation answered", lambda client: client.respond_to_validation(request_hash, response, uri, file_hash, tag)
     )
@@ -50,7 +50,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(app)
 def show(invocation: Invocation, request_hash: Request) -> None:
-    """Show a request and its last answer."""
+    """Show a request and its last response."""
     with invocation.reading() as client:
         status = client.get_validation_status(request_hash)
     invocation.output.result(status, title="Validation")
@@ -65,7 +65,7 @@ def summary(
     ),
     tag: ValidationTag = "",
 ) -> None:
-    """Average an agent's last answers."""
+    """Average an agent's latest responses."""
     with invocation.reading() as client:
         summary = client.get_validation_summary(agent, validators=validators or (), tag=tag)
     invocation.output.result(summary, title=f"Validations of agent {summary.agent}")
@@ -77,7 +77,7 @@ def list_requests(
     agent: str | None = optional("AGENT", "The agent whose work is validated."),
     validator: str | None = optional("ADDRESS", "The validator's address."),
 ) -> None:
-    """List the requests for an agent or to a validator, with their last answers."""
+    """List the requests for an agent or to a validator, with their latest responses."""
     if (agent is None) == (validator is None):
         raise InvalidArgumentError("pass either --agent or --validator")
     with invocation.reading() as client:

@@ -51,9 +51,9 @@ class WatchOptions(ChangeOptions):
     """The changes to watch, and from where on."""
 
     since: str | None = optional(
-        "CURSOR", "The id of the last change that is known; 0 for all. From now on if left out."
+        "CURSOR", "Start after the change with this id; 0 for all changes. New changes only if left out."
     )
-    once: bool = flag("--once", "End at the end of the feed, instead of waiting for more.")
+    once: bool = flag("--once", "Stop at the end of the feed instead of waiting for more.")
     database: Database = None
 
 
@@ -73,7 +73,7 @@ def watch_accounts(
     accounts: Annotated[list[str], argument("ADDRESS...", "The addresses of accounts.")],
     options: WatchOptions,
 ) -> None:
-    """Print the changes that name accounts, until you stop it."""
+    """Print the changes that involve accounts, until you stop it."""
     _watch(invocation, options, accounts=accounts)
 
 

@@ -54,9 +54,9 @@ class ProbeOptions:
     """Who probes, and whom."""
 
     contact: str = option(
-        "URL", "A page or mail address of yours, for those who are probed.", envvar="BILATERAL_CONTACT"
+        "URL", "Your web page or mail address, shown to those who are probed.", envvar="BILATERAL_CONTACT"
     )
-    allow_private: bool = flag("--allow-private", "Permit private addresses. In your own network only.")
+    allow_private: bool = flag("--allow-private", "Permit private addresses; only within your own network.")
 
     def settings(self) -> ProbeSettings:
         """Return the settings of probes."""
@@ -73,8 +73,8 @@ class WatchOptions:
     chains: list[int] | None = optional(
         None, "Measure agents of this chain; may be repeated. All chains if left out.", "--chain-id"
     )
-    interval: int = option("MINUTES", "The time from one probe of an endpoint to the next.", default=15, min=1, max=60)
-    vantage: str = option("NAME", "The name of the place that you probe from.", default="main")
+    interval: int = option("MINUTES", "The time between two probes of an endpoint.", default=15, min=1, max=60)
+    vantage: str = option("NAME", "The name of the place you probe from.", default="main")
     references: list[str] | None = optional(
         "URL",
         "A host that is nearly always up; give five in three networks. The nodes of --settings if left out.",
@@ -82,9 +82,12 @@ class WatchOptions:
         envvar="BILATERAL_REFERENCES",
     )
     opt_out: Path | None = optional(
-        "FILE", "URLs, hosts and domains that asked not to be measured, one a line.", exists=True, dir_okay=False
+        "FILE",
+        "A file of URLs, hosts and domains that asked not to be measured, one per line.",
+        exists=True,
+        dir_okay=False,
     )
-    once: bool = flag("--once", "End when each endpoint has been probed, and show the table.")
+    once: bool = flag("--once", "Stop once each endpoint has been probed, and show the table.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
         """Return the settings of a run. Nodes of the chains stand in for references."""
@@ -107,7 +110,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
     settings_file: SettingsFile = None,
 ) -> None:
-    """Probe the endpoints of all agents in the index, until you stop it. It needs no key, and refuses to have one."""
+    """Probe the endpoints of all agents in the index, until you stop it. It refuses to start with a key."""
     if keys := [name for name in _KEYS if os.environ.get(name)]:
         raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
     stop, signals = ended_by_signals()
@@ -142,7 +145,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 
 @command(app, is_local=True, needs=require_extra)
 def status(invocation: Invocation, store_url: StoreUrl = None) -> None:
-    """Show which agents are alive, by the last measurements, and on how many hosts."""
+    """Show which agents are alive according to the last measurements, and on how many hosts."""
     from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
 
     _show(invocation, open_store(store_url, creates=False))
@@ -154,7 +157,7 @@ def probe(  # noqa: PLR0913, PLR0917  # one a setting
     place: Annotated[str, argument("URL|AGENT", "An endpoint, or an agent of the index: 84532:42.")],
     probing: ProbeOptions,
     protocol: str = option("PROTOCOL", "What the URL should speak: web, mcp, a2a, oasf or x402.", default="web"),
-    is_paid: bool = flag("--sells", "The endpoint sells by x402, so that POST {} may ask for its price."),
+    is_paid: bool = flag("--sells", "The endpoint sells by x402, so POST {} may be sent to request its price."),
     database: Database = None,
 ) -> None:
     """Probe an endpoint once, or those of an agent, and explain what was measured. Nothing is stored."""

@@ -66,7 +66,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     period: PeriodName,
     agent: Agent,
-    is_complete: bool = flag("--all", "Publish all signals, and not only those of what changed."),
+    is_complete: bool = flag("--all", "Publish all signals, not only those that changed."),
     tower: StoreUrl = None,
     database: Database = None,
 ) -> None:
@@ -105,7 +105,9 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     file: Annotated[Path, argument("FILE", "The file to write.")],
     period: PeriodName,
     key_file: Path | None = optional(
-        "FILE", "Write what one vantage measured, signed for others by this key: see `bilateral webhooks new-key`."
+        "FILE",
+        "Write what one vantage measured, signed with this key for other "
+        "watchtowers (see `bilateral webhooks new-key`).",
     ),
     vantage: Vantage = "main",
     store_url: StoreUrl = None,
@@ -163,11 +165,11 @@ class BudgetOptions:
 
     tokens: list[str] = option(
         "TOKEN",
-        "A token that is worth a dollar, as eip155:8453/0x…=6: network, address and decimals; may be repeated.",
+        "A token worth one dollar, as eip155:8453/0x…=6: network, address and decimals; may be repeated.",
         "--token",
     )
-    call: str = option("DOLLARS", "The most to pay at once.", default="0.05")
-    day: str = option("DOLLARS", "The most to pay on one UTC day.", default="5")
+    call: str = option("DOLLARS", "The highest amount for a single call.", default="0.05")
+    day: str = option("DOLLARS", "The highest amount per UTC day.", default="5")
 
     def budget(self) -> Budget:
         """Return the budget."""

@@ -35,14 +35,14 @@ KeyFile = Annotated[
     Path,
     option(
         "FILE",
-        "The Ed25519 key that signs, in PEM. `bilateral webhooks new-key` makes one.",
+        "The Ed25519 signing key in PEM, as created by `bilateral webhooks new-key`.",
         "--key-file",
         envvar="BILATERAL_WEBHOOK_KEY_FILE",
     ),
 ]
 Owner = Annotated[str, option("NAME", "The name of the webhook's owner.", "--owner")]
 Private = Annotated[
-    bool, typer.Option("--allow-private", help="Permit http and private addresses. In your own network only.")
+    bool, typer.Option("--allow-private", help="Permit http and private addresses; only within your own network.")
 ]
 
 
@@ -52,7 +52,7 @@ class WebhookOptions(ChangeOptions):
 
     agents: list[str] | None = optional("AGENT", "Changes of this agent. Can be repeated.", "--agent")
     accounts: list[str] | None = optional("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
-    since: str | None = optional("CURSOR", "The cursor to begin at. From now on if left out.")
+    since: str | None = optional("CURSOR", "The cursor to start at; new changes only if left out.")
     owner: Owner = "operator"
     allow_private: Private = False
 
@@ -64,7 +64,7 @@ def add_webhook(
     options: WebhookOptions,
     database: Database = None,
 ) -> None:
-    """Send the changes that pass every option to a URL, from now on."""
+    """Send all future changes that match the options to a URL."""
     from bilateral.api.webhooks import subscribe  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine, engine.begin() as connection:
@@ -76,7 +76,9 @@ def add_webhook(
 
 @command(app, "list", is_local=True, needs=require_api)
 def list_webhooks(
-    invocation: Invocation, owner: str | None = optional("NAME", "Those of this owner only."), database: Database = None
+    invocation: Invocation,
+    owner: str | None = optional("NAME", "Only webhooks of this owner."),
+    database: Database = None,
 ) -> None:
     """List webhooks, with their state and the last problem."""
     from bilateral.index.changes.webhooks import stored_webhooks  # noqa: PLC0415
@@ -111,7 +113,7 @@ def remove_webhook(
 
 @command(app, is_local=True, needs=require_api)
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
-    """Make the key that signs deliveries, and show its public half for receivers."""
+    """Create the key that signs deliveries, and print its public half for receivers."""
     from bilateral.api.webhooks import write_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, write_key(key_file))
@@ -119,7 +121,7 @@ def new_key(invocation: Invocation, key_file: KeyFile) -> None:
 
 @command(app, "key", is_local=True, needs=require_api)
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
-    """Show the public half of the key, by which receivers check signatures."""
+    """Print the public half of the key, with which receivers check signatures."""
     from bilateral.api.webhooks import read_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, read_key(key_file))
@@ -138,7 +140,7 @@ def deliver(
     allow_private: Private = False,
     database: Database = None,
 ) -> None:
-    """Send changes to all webhooks, until you stop it. A second process waits until the first one is gone."""
+    """Send changes to all webhooks, until you stop it. A second process waits until the first one stops."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -43,12 +43,12 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     body_file: Path | None = optional("FILE", "A file with the body of the request."),
     solana_node: str | None = optional(
         "URL",
-        "A node of Solana, for servers that are paid there. The node of an EVM chain may then be left out.",
+        "A Solana node, for servers paid on Solana; the EVM node may then be left out.",
         envvar=SOLANA_NODE_VARIABLE,
     ),
     cluster: str = option("CHAIN", "The chain of that node: mainnet, devnet or testnet.", default="mainnet"),
 ) -> None:
-    """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
+    """Request a server's price and check its agent, wallet and keys without paying. Exit code 13 means problems."""
     from bilateral.x402.clients.preflight import check_url  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.proof.solana import SolanaReader  # noqa: PLC0415
     from bilateral.x402.proof.verifier import Verifier  # noqa: PLC0415
@@ -108,9 +108,9 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ),
     algorithm: str = option("NAME", "secp256k1 or ed25519.", default="secp256k1"),
     role: str = option("ROLE", "owner or delegate.", default="delegate"),
-    valid_from: int | None = optional("SECONDS", "The start in Unix time; a minute ago if left out."),
-    valid_until: int | None = optional("SECONDS", "The end in Unix time; never if left out."),
-    comment: str | None = optional("TEXT", "A note for people."),
+    valid_from: int | None = optional("SECONDS", "When it becomes valid, in Unix time; a minute ago if left out."),
+    valid_until: int | None = optional("SECONDS", "When it expires, in Unix time; never if left out."),
+    comment: str | None = optional("TEXT", "A note for human readers."),
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
     from bilateral.x402.server.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
@@ -137,7 +137,7 @@ def retire(
     agent: Agent,
     key: Annotated[str, argument("KEY", "The first digits of the public key, at least 8.")],
     overlap: float = option(
-        "HOURS", "The key counts for so long; 0 if it was stolen.", "--overlap-hours", default=24.0, min=0
+        "HOURS", "How long the key remains valid; use 0 if it was stolen.", "--overlap-hours", default=24.0, min=0
     ),
 ) -> None:
     """Let a key expire in an agent's registration file, store the file, and set the agent's URI."""

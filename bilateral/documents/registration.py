@@ -82,7 +82,7 @@ class Signer(DocumentModel):
         role: The holder of the key: the owner or a delegate. Required in files that are written; nobody can check it.
         valid_from: The first second in which the key counts, in Unix time.
         valid_until: The first second in which it no longer counts, or None.
-        comment: A note for people.
+        comment: A note for human readers.
     """
 
     public_key: str

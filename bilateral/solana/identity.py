@@ -93,13 +93,13 @@ class SatiIdentity(Closing):
         return self._run(self._set(mint, instructions.URI, uri))
 
     def set_metadata(self, mint: str, key: str, value: str) -> str:
-        """Set a further text of an agent's metadata. See `set_uri`; the wallet has `set_wallet`."""
+        """Set an additional text in an agent's metadata. See `set_uri`; the wallet has `set_wallet`."""
         if not key or key in _OWN_FIELDS or key == WALLET_KEY:
             raise SolanaWriteError(f"the key {key!r} is reserved: use set_uri or set_wallet", "reserved_key")
         return self._run(self._set(mint, key, value))
 
     def set_wallet(self, mint: str, wallet: str) -> str:
-        """Set the account to which payments for an agent go. See `set_uri`.
+        """Set the account that receives an agent's payments. See `set_uri`.
 
         Args:
             mint: The agent's mint.

@@ -73,7 +73,7 @@ class Budget:
     Attributes:
         tokens: The tokens that are worth a dollar, with their decimals, by network (CAIP-2) and address in lower case.
         micros_of_call: The most to pay at once, in millionths of a dollar.
-        micros_of_day: The most to pay on one UTC day.
+        micros_of_day: The highest amount per UTC day.
     """
 
     tokens: Mapping[tuple[str, str], int]

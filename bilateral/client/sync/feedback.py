@@ -133,8 +133,8 @@ class FeedbackMethods(Runner):
             skills: A2A or OASF skills, of which the file must name one.
             tasks: A2A tasks, of which the file must name one.
             names: Names of MCP tools, prompts or resources, of which the file must name one.
-            min_value: The least value.
-            max_value: The greatest value.
+            min_value: The minimum value.
+            max_value: The maximum value.
             include_revoked: True to find revoked feedback too.
             load_files: True to look up events and load files. Strangers' servers decide how long that takes: up to
                 the loader's limit for each, sixteen at a time. A search by fields of the file does so anyway, and

@@ -27,7 +27,7 @@ class RatingMethods(Runner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> Handle[Rating]:
-        """Rate a client, as the signer's primary agent (EIP-8004a, `rateClient`). A rating is final.
+        """Rate a client, as the signer's primary agent (EIP-8004a, `rateClient`). Ratings are final.
 
         The registry checks that the rater and the client's owner are the expected ones (`rateClientAs`), because a
         reorganisation can give the id to another agent. For a registry without this function, the client calls
@@ -63,7 +63,7 @@ class RatingMethods(Runner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> Handle[Rating]:
-        """Rate a validator, as the signer's primary agent (EIP-8004a, `rateValidator`). A rating is final.
+        """Rate a validator, as the signer's primary agent (EIP-8004a, `rateValidator`). Ratings are final.
 
         The registry checks the rater and the validator's owner (`rateValidatorAs`), as with `rate_client`.
 

@@ -138,11 +138,11 @@ class Gate:
 
     Attributes:
         tag: The tag (`tag1`); None for any one. Ratings by servers have the tag `""`.
-        minimum: The least mean.
-        maximum: The greatest mean.
-        lower_bound: The least lower bound, with a confidence of 95 %. Tags without a scale have none.
-        count: The least number of ratings.
-        maximum_count: The greatest number of ratings.
+        minimum: The minimum mean rating.
+        maximum: The maximum mean rating.
+        lower_bound: The minimum lower bound, at 95 % confidence. Tags without a scale have none.
+        count: The minimum number of ratings.
+        maximum_count: The maximum number of ratings.
         clients: The least number of distinct clients, or of servers that gave ratings.
         reviewers: Only ratings by these count: addresses, or ids of agents for the other sides; all if empty.
         payment: Only feedback with such a proof of payment counts; all if None.

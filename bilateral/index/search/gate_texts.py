@@ -30,16 +30,14 @@ _Texts = Annotated[list[str] | None, Field(max_length=MAX_LISTED)]
 class GateFilters(BaseModel):
     """The conditions of one gate: on the ratings of one side and tag."""
 
-    tag: Annotated[_Text, Field(description="Rated under this tag, exactly; under any if left out.")] = None
+    tag: Annotated[_Text, Field(description="Rated under exactly this tag; under any tag if left out.")] = None
     side: Annotated[Side, Field(description="Rated on this side.")] = Side.SERVER
-    minimum: Annotated[_Number, Field(description="The least mean.")] = None
-    maximum: Annotated[_Number, Field(description="The greatest mean.")] = None
-    lower_bound: Annotated[_Number, Field(description="The least lower bound, with a confidence of 95 %.")] = None
-    count: Annotated[_Count, Field(description="The least number of ratings.")] = None
-    maximum_count: Annotated[_Count, Field(description="The greatest number of ratings.")] = None
-    clients: Annotated[_Count, Field(description="The least number of distinct clients, or servers, that rated.")] = (
-        None
-    )
+    minimum: Annotated[_Number, Field(description="The minimum mean rating.")] = None
+    maximum: Annotated[_Number, Field(description="The maximum mean rating.")] = None
+    lower_bound: Annotated[_Number, Field(description="The minimum lower bound, at 95 % confidence.")] = None
+    count: Annotated[_Count, Field(description="The minimum number of ratings.")] = None
+    maximum_count: Annotated[_Count, Field(description="The maximum number of ratings.")] = None
+    clients: Annotated[_Count, Field(description="The minimum number of distinct raters.")] = None
     reviewers: Annotated[
         _Texts, Field(alias="reviewer", description="Count only ratings by this account; may be repeated.")
     ] = None
@@ -137,19 +135,21 @@ class AgentFilters(BaseModel):
             description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated.",
         ),
     ] = None
-    active: Annotated[bool | None, Field(description="The file says that it is active, or that it is not.")] = None
-    x402: Annotated[bool | None, Field(description="The file says that it takes payments by x402, or not.")] = None
+    active: Annotated[
+        bool | None, Field(description=("Whether the registration file says that the agent is active."))
+    ] = None
+    x402: Annotated[
+        bool | None, Field(description=("Whether the registration file says that the agent takes payments by x402."))
+    ] = None
     verified_domain: Annotated[
-        bool | None, Field(description="Named by the domain of one of its services, or not.")
+        bool | None, Field(description="Whether the domain of one of its services confirms the agent.")
     ] = None
-    alive: Annotated[
-        Alive | None, Field(description="Whether an endpoint answers, by the measurements of a watchtower.")
-    ] = None
-    rated: Annotated[bool | None, Field(description="With feedback, or without.")] = None
+    alive: Annotated[Alive | None, Field(description="Whether an endpoint responds, according to a watchtower.")] = None
+    rated: Annotated[bool | None, Field(description="Whether the agent has feedback.")] = None
     registered_from: Annotated[_Time, Field(description="Registered at this time or later, in Unix seconds.")] = None
     registered_to: Annotated[_Time, Field(description="Registered at this time or earlier, in Unix seconds.")] = None
-    updated_from: Annotated[_Time, Field(description="Changed last at this time or later, in Unix seconds.")] = None
-    updated_to: Annotated[_Time, Field(description="Changed last at this time or earlier, in Unix seconds.")] = None
+    updated_from: Annotated[_Time, Field(description="Last changed at this time or later, in Unix seconds.")] = None
+    updated_to: Annotated[_Time, Field(description="Last changed at this time or earlier, in Unix seconds.")] = None
 
     def search_by(self, gates: tuple[Gate, ...], order: Order | None) -> AgentSearch:
         """Return the search with these filters."""
@@ -165,9 +165,11 @@ class AgentQuestion(GateFilters, AgentFilters):
 
     gates: Annotated[
         list[Annotated[str, Field(max_length=10_000)]] | None,
-        Field(alias="gate", max_length=MAX_GATES, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
+        Field(
+            alias="gate", max_length=MAX_GATES, description=(f"An additional gate, such as {EXAMPLE}; may be repeated.")
+        ),
     ] = None
-    order: Annotated[Order | None, Field(description="The order; docs/search.md has the default.")] = None
+    order: Annotated[Order | None, Field(description="The order of results; docs/search.md lists the defaults.")] = None
 
     def search(self) -> AgentSearch:
         """Return the search."""

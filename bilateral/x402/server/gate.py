@@ -181,7 +181,7 @@ def _declined(code: str, reason: str) -> HTTPException:
 
 
 def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle[Rating]:
-    """Rate a client agent that was served (EIP-8004a, `rateClient`). A rating is final.
+    """Rate a client agent that was served (EIP-8004a, `rateClient`). Ratings are final.
 
     The registry checks that the agent still has the owner of the payment's time.
 

@@ -240,7 +240,7 @@ export class RegistriesOf {
     return this.#simulate({ ...this.#reputation, functionName: "appendResponse", args, ...senderOf(response) });
   }
 
-  /** Simulate a server's rating of a client's agent, 0 to 100. The account owns the server's agent. A rating is final. */
+  /** Simulate a server's rating of a client's agent, 0 to 100. The account owns the server's agent. Ratings are final. */
   async simulateRateClient(rating: Sender & { readonly client: bigint; readonly rating: number }): Promise<Simulated> {
     const args = [rating.client, rating.rating] as const;
     return this.#simulate({ ...this.#ratings, functionName: "rateClient", args, ...senderOf(rating) });
