@@ -162,7 +162,7 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
         yield Draft(Code.HELD_BACK, f"The analysis holds the agent back: its ratings were made up ({why}).")
     elif limit.ground is Ground.CONTESTED:
         severity = Severity.NOTE if is_tried and Code.CONTESTED not in policy.severities else None
-        sentence = "The agent's own acts tie it to false ratings, which is not proven."
+        sentence = "The agent is suspected of arranging false ratings, which is unproven."
         yield Draft(Code.CONTESTED, sentence, severity=severity)
     elif limit.ground is Ground.SHARED_TRIAL and not is_tried:
         sentence = "The agent is new, and another new agent with the same source of funds is tried first."

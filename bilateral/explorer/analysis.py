@@ -60,7 +60,7 @@ class AnalysisPage:
         names: The names of the agents that these are about, by short id.
         doubts: Those of them that are held back or contested, by short id.
         clusters: Its clusters of accounts.
-        measured: Figures of the analysis, on worlds whose truth is known.
+        measured: Figures of the analysis, in simulated markets whose cheats are known.
     """
 
     chain_id: int

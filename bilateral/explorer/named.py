@@ -17,12 +17,12 @@ MAX_FINDINGS: Final = 12
 _MAX_NAMES: Final = 3  # names that fit into the row of a finding
 _ACTIONS: Final = {
     "lockstep": "rated {} together",
-    "co-targeting": "rated {} alike, with one source of funds",
-    "links": "rated {}, with ties of owner, wallet or funds",
+    "co-targeting": "rated {} alike, with the same source of funds",
+    "links": "rated {}, linked by owner, wallet or funds",
     "wash payments": "paid {}, and the money came back",
-    "blocks": "praised each other in a circle, and {}",
-    "retaliation": "rated {} down, in answer to criticism",
-    "reviewed kin": "share the control of reviewed accounts, and rated {}",
+    "blocks": "rated each other highly in a circle, and {}",
+    "retaliation": "gave {} low ratings in return for criticism",
+    "reviewed kin": "are controlled by reviewed accounts, and rated {}",
 }
 """The deed that each detector finds."""
 

@@ -171,9 +171,9 @@ def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
     assert places == sorted(places, reverse=True)
     assert [entry["side"] for entry in wallet["summaries"]["8453:1"]] == ["server"]
     shown = page(site, f"/accounts/{WALLET}").text
-    assert "Ratings that its agents gave" in shown
-    assert "Payments that it received" in shown
-    assert "Authorised feedback that it gave" in page(site, f"/accounts/{CLIENT}").text
+    assert "Ratings given by its agents" in shown
+    assert "Payments received" in shown
+    assert "Authorised feedback given" in page(site, f"/accounts/{CLIENT}").text
 
 
 def test_the_table_of_a_network_says_groups_directions_flags_and_low_means(site):

@@ -104,7 +104,7 @@ def test_transaction_leads_to_the_pages_of_its_ratings(site):
     shown = site.get(f"/search?q={rating['transaction'].upper().replace('0X', '0x')}")
     assert path in Page(shown.text).attributes("href")
     unknown = site.get(f"/search?q=0x{sha256(b'unknown').hexdigest()}")
-    assert "No page is about this hash." in Page(unknown.text).text
+    assert "Nothing was found for this hash." in Page(unknown.text).text
 
 
 def test_pages_and_scripts_are_compressed_for_who_takes_gzip(site):

@@ -396,8 +396,8 @@ def test_facets_of_a_search_count_its_agents_and_lead_to_the_search_with_one_mor
 def test_search_for_an_id_shows_its_agent_and_does_not_say_that_none_is_there(api):
     shown = page(api, "/search?q=31337:1").text
     assert "Weather Oracle" in shown
-    assert "No other agent fulfils these conditions." in shown
-    assert "No agent fulfils" not in shown
+    assert "No other agent meets these conditions." in shown
+    assert "No agent meets" not in shown
 
 
 def test_api_is_described_for_people_by_own_files_and_for_programs(api):

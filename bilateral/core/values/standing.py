@@ -35,7 +35,7 @@ class Status(StrEnum):
     """Too few raters count. Newcomers are thin: try them for small amounts."""
 
     CONTESTED = "contested"
-    """The agent's own acts tie it to false ratings, and this is not proven. Rely on your own experience."""
+    """The agent is suspected of arranging false ratings, which is unproven. Rely on your own experience."""
 
     HELD_BACK = "held_back"
     """Its ratings were made up. Do not pay it."""

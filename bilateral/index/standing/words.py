@@ -17,18 +17,18 @@ LEAST_RATING: Final = 70
 
 _UNLESS_OK: Final = {
     Status.HELD_BACK: "No. Its ratings were made up.",
-    Status.CONTESTED: "Only by your own experience. Its own acts tie it to false ratings, and this is not proven.",
-    Status.THIN: "Not enough evidence yet. Begin with a small amount.",
+    Status.CONTESTED: "Only if you know it yourself. It is suspected of arranging false ratings (unproven).",
+    Status.THIN: "Not enough evidence yet. Start with a small amount.",
 }
 """The answer to whether one should deal with an agent of each other status."""
 
 _BY_CODE: Final = {
-    "links": "{accounts} tied to it by owner, wallet or funds praised it",
-    "lockstep": "{accounts} praised it together, young or at one time",
-    "co-targeting": "{accounts} with one source of funds rated it",
-    "blocks": "{accounts} praise each other in a circle",
+    "links": "{accounts} linked to it by owner, wallet or funding rated it highly",
+    "lockstep": "{accounts} rated it highly together, soon after they were created or at the same time",
+    "co-targeting": "{accounts} with the same source of funds rated it",
+    "blocks": "{accounts} rate each other highly in a circle",
     "wash_payments": "{accounts} got most of their money back",
-    "retaliation": "it rated its critics down",
+    "retaliation": "it gave its critics low ratings",
 }
 """The words of the findings of each detector about an agent."""
 
@@ -47,7 +47,7 @@ _SAME: Final = {
 }
 """The words of reasons without figures."""
 
-_OTHER: Final = "{accounts} stand in a finding of the analysis"
+_OTHER: Final = "{accounts} are part of a finding of the analysis"
 
 
 def sentence_of(reason: StandingReason) -> str:
@@ -76,7 +76,7 @@ def sentence_of(reason: StandingReason) -> str:
 def why(status: str, reasons: Iterable[StandingReason]) -> str:
     """Return in one sentence why an agent is held back or contested."""
     is_proven = status != Status.CONTESTED
-    claim = "its ratings were made up" if is_proven else "its own acts tie it to false ratings, not proven"
+    claim = "its ratings were made up" if is_proven else "suspected of arranging false ratings (unproven)"
     return claim + next((f": {sentence_of(reason)}" for reason in reasons if reason.code not in _NOT_AGAINST), "")
 
 
@@ -84,16 +84,16 @@ def verdict_of(standing: Standing) -> str:
     """Return the answer to whether one should deal with an agent, in a sentence."""
     rating, cost = standing.rating or 0.0, standing.evidence_cost
     if not standing.raters and standing.status == Status.THIN:
-        return "Nobody whose word counts has rated it. If you try it, begin with a small amount."
+        return "Nobody whose rating counts has rated it. If you try it, start with a small amount."
     if standing.status != Status.OK:
         return _UNLESS_OK[Status(standing.status)]
     if rating < LEAST_RATING:
-        return f"Better not. Its rating is {rating:.0f} of 100."
+        return f"Better not: its rating is {rating:.0f} of 100."
     if standing.side == Side.CLIENT:
-        return "Yes. Servers are content with it."
+        return "Yes. Servers are satisfied with it."
     if (most := limit_of(standing).amount) <= TRIAL:
-        return f"Yes, for up to ${dollars(TRIAL)}. Those who praise it spent little elsewhere."
-    return f"Yes, for up to ${_rounded_down(most)}. Those who praise it spent ${dollars(cost)} elsewhere."
+        return f"Yes, for up to ${dollars(TRIAL)}. Its positive raters have spent little elsewhere."
+    return f"Yes, for up to ${_rounded_down(most)}. Its positive raters spent ${dollars(cost)} elsewhere."
 
 
 def reasons_of(standing: Standing) -> list[str]:

@@ -31,7 +31,7 @@ def confirm(page, market):
     expect(page.get_by_text("The index has it.")).to_be_visible()
     market.node("anvil_mine", "0x2")
     expect(page.get_by_text("Confirmed by 3 blocks.")).to_be_visible()
-    page.get_by_role("link", name="See it on its page").click()
+    page.get_by_role("link", name="View it on its page").click()
 
 
 def await_proof(page):
@@ -210,7 +210,7 @@ def test_a_client_rates_a_paid_answer_by_signatures_alone(acting, market):
     page.get_by_label("Signed statement").fill(json.dumps(statement))
     page.get_by_label("Words").fill("Snow, as it said.")
     press(page, CONNECT)
-    expect(page.get_by_text("First sign who, for which payment, and the value.")).to_be_visible()
+    expect(page.get_by_text("First sign whom you rate, for which payment, and the value.")).to_be_visible()
     expect(page.get_by_text("it is a signature, not a transaction")).to_be_visible()
     press(page, SIGN)
     expect(page.get_by_text("Then sign the feedback itself.")).to_be_visible()

@@ -319,5 +319,5 @@ _HIDDEN = """(selector) => {
 
 def test_without_a_wallet_the_form_says_so(acting):
     page = acting(RATE)
-    expect(page.get_by_text("No wallet announces itself to this page yet.")).to_be_visible()
+    expect(page.get_by_text("No wallet has been detected yet.")).to_be_visible()
     expect(page.get_by_role("button", name=CONNECT)).to_be_disabled()

@@ -28,7 +28,7 @@ def test_a_person_searches_gates_opens_an_agent_and_follows_a_rating_to_its_tran
 
 def test_a_search_that_nothing_fulfils_says_so(watched):
     page = watched().open("/search?tag=starred&clients=1000")
-    expect(page.get_by_text("No agent fulfils all of these conditions")).to_be_visible()
+    expect(page.get_by_text("No agent meets all of these conditions")).to_be_visible()
     page = watched().open("/search?lower_bound=high")
     assert 'lower_bound "high" is not a number' in page.get_by_role("alert").inner_text()
 
@@ -200,7 +200,7 @@ def test_pages_are_complete_without_javascript(watched):
     expect(page.get_by_role("img", name="Raters by their mean")).to_be_visible()
     assert not page.get_by_role("button", name="Switch between light and dark").is_visible()
     page.get_by_role("link", name="Open the graph").click()
-    expect(page.get_by_text("The graph needs JavaScript; the table below says the same.")).to_be_visible()
+    expect(page.get_by_text("The graph needs JavaScript; the table below shows the same data.")).to_be_visible()
     page.goto("/search")
     page.get_by_label("Words, an id").fill("painter")
     page.get_by_role("button", name="Search", exact=True).click()
@@ -233,7 +233,7 @@ def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, e
     page = watched(at=evidence_site).open("/search")
     page.get_by_text("More conditions").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("Gate 2: this too has to hold").focus()
+    page.get_by_text("Gate 2: must also hold").focus()
     page.keyboard.press("Enter")
     page.get_by_label("Tag, gate 2").fill("starred")
     page.keyboard.press("Enter")

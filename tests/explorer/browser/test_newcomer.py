@@ -40,9 +40,9 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     done("“Connect a wallet”: the page says what is signed")
     sign()
     done("“Sign in the wallet”: mined, and shown by the index")
-    page.get_by_role("link", name="See it on its page").click()
+    page.get_by_role("link", name="View it on its page").click()
     page.wait_for_url(re.compile(r"/31337/\d+$"))
-    done("“See it on its page”")
+    done("“View it on its page”")
     page.goto(f"{market.site}/31337/1")
     link = page.get_by_role("link", name="Rate it", exact=True)
     assert link.bounding_box()["y"] < page.viewport_size["height"], "on the first screen"
@@ -57,9 +57,9 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     done("“Connect a wallet”")
     sign()
     done("“Sign in the wallet”")
-    page.get_by_role("link", name="See it on its page").click()
+    page.get_by_role("link", name="View it on its page").click()
     page.wait_for_url(re.compile(r"/31337/ratings/\d+-\d+$"))
-    done("“See it on its page”")
+    done("“View it on its page”")
 
     for (step, ended), before in zip(times, [begun, *(moment for _, moment in times)], strict=False):
         print(f"| {step} | {ended - before:.0f} |")

@@ -311,7 +311,7 @@ def test_both_signatures_for_feedback_without_gas_are_checked(acting, market):
     )
     tampering.real = None
     press(page, CONNECT)
-    expect(page.get_by_text("First sign who, for which payment, and the value.")).to_be_visible()
+    expect(page.get_by_text("First sign whom you rate, for which payment, and the value.")).to_be_visible()
     tampering.real = None
     press(page, SIGN)
     expect(page.get_by_text("Then sign the feedback itself.")).to_be_visible()

@@ -143,7 +143,7 @@ def test_page_of_an_agent_shows_a_figure_only_if_independent_evidence_carries_it
     assert leading.isdigit() is (agent == 1)
     assert leading in {RING: ["Held back"], 1: [leading], 8: ["Not rated yet"]}[agent]
     assert ("independent" in shown.partition("Plain mean")[0]) is (agent == 1)
-    assert ("Nobody whose word counts has rated it." in shown) is (agent == 8)
+    assert ("Nobody whose rating counts has rated it." in shown) is (agent == 8)
 
 
 def test_every_place_shows_one_figure_for_an_agent(api, database):
@@ -231,7 +231,7 @@ def test_agent_has_no_standing_and_no_figure_on_its_badge_before_the_first_analy
     assert "standing as a server, which an analysis makes" in unanalysed.get("/v1/agents/31337:9/standing").text
     assert "as a server, not analysed yet" in unanalysed.get(f"/embed/31337/{RING}.svg").text
     page = Page(unanalysed.get(f"/31337/{RING}").text).text
-    assert "Not analysed yet No analysis weighed the raters yet" in page
+    assert "Not analysed yet The raters have not been analysed yet" in page
     assert ": block" in page.partition("not analysed yet")[0], "the foot of the page says so, too"
 
 
