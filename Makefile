@@ -31,7 +31,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm npm-types npm-vitest npm-archive npm-sellers prove-quickly abi bytecode-lock sync-client openapi index-tables census addresses install-lines bench audit prove mutate mutate-npm compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
+.PHONY: help demo play setup compile prover clean test test-all lint format test-interop ways test-npm npm-types npm-vitest npm-archive npm-sellers prove-quickly abi bytecode-lock sync-client openapi index-tables error-page census addresses install-lines bench audit prove mutate mutate-npm compare-searches fuzz-api fuzz-graphql bench-search bench-search-large bench-semantic bench-explorer bench-speed bench-prover bench-retaliation bench-scale market evaluate docs packages dist licences vulnerabilities lock pictures deployed-registries
 
 ##@ Try it
 
@@ -126,6 +126,9 @@ openapi: setup ## Write the OpenAPI document of the service to docs/openapi.json
 
 index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
 	@$(BIN)/python -m scripts.index_tables
+
+error-page: setup ## Write the errors of the Python package into docs/errors.md.
+	@$(BIN)/python -m tests.sdk.error_page
 
 census: compile ## Measure who is alive in the demo world, and write docs/census.md.
 	@$(BIN)/python -m scripts.census

@@ -84,7 +84,7 @@ class UnreachableDocumentError(DocumentError):
 
 
 class HostNotFoundError(UnreachableDocumentError):
-    """The name of a host does not exist, or has no address."""
+    """A host name does not exist, or has no address."""
 
     reason = "host_not_found"
 
@@ -96,32 +96,32 @@ class ConnectionRefusedDocumentError(UnreachableDocumentError):
 
 
 class OwnNetworkError(UnreachableDocumentError):
-    """This machine's network cannot reach anything of the kind, which says nothing about the server."""
+    """This machine has no route to the host, which says nothing about the host."""
 
     reason = "own_network"
 
 
 class ResolverError(OwnNetworkError):
-    """The resolver of names fails, or is too busy to answer."""
+    """This machine's DNS resolver fails or is overloaded, which says nothing about the host."""
 
     reason = "resolver_failed"
 
 
 class ResolverTimeoutError(DocumentTimeoutError, ResolverError):
-    """The resolver of names does not answer in time."""
+    """This machine's DNS resolver does not answer in time."""
 
     reason = "resolver_failed"
     phase: Phase = "resolve"
 
 
 class TlsError(UnreachableDocumentError):
-    """No TLS connection is established."""
+    """No TLS connection can be established."""
 
     reason = "tls"
 
 
 class UnknownAuthorityError(TlsError):
-    """A certificate is of an authority that is not trusted here."""
+    """A certificate was issued by an authority that this machine does not trust."""
 
     reason = "certificate_authority"
 
@@ -133,19 +133,19 @@ class ExpiredCertificateError(TlsError):
 
 
 class CertificateNameError(TlsError):
-    """A certificate is for another host."""
+    """A certificate was issued for another host."""
 
     reason = "certificate_name"
 
 
 class SelfSignedCertificateError(TlsError):
-    """A certificate is signed by itself."""
+    """A certificate is self-signed."""
 
     reason = "certificate_self_signed"
 
 
 class EncodedAnswerError(FormattedError, UnreachableDocumentError):
-    """An answer has a content encoding that was not asked for."""
+    """A response has a content encoding that was not requested."""
 
     reason = "unasked_encoding"
     template = "the answer has the content encoding {encoding_text}, which was not requested"
@@ -153,19 +153,19 @@ class EncodedAnswerError(FormattedError, UnreachableDocumentError):
 
 
 class BrokenAnswerError(UnreachableDocumentError):
-    """A server answers with something else than HTTP, or hangs up before the end of its answer."""
+    """A response is not HTTP, or ends too early."""
 
     reason = "broken_answer"
 
 
 class HeadersTooLargeError(BrokenAnswerError):
-    """The headers of an answer are too large."""
+    """The headers of a response exceed the limit."""
 
     reason = "headers_too_large"
 
 
 class RefusedDocumentError(FormattedError, UnreachableDocumentError):
-    """A server answers, but with another status than success.
+    """A server responds with an error status.
 
     Attributes:
         wait_seconds: The seconds that the server asks to wait before the next request; None if it does not say.
@@ -178,7 +178,7 @@ class RefusedDocumentError(FormattedError, UnreachableDocumentError):
 
 
 class HashMismatchError(DocumentError):
-    """A document does not have the hash on chain.
+    """A document does not match its hash on chain.
 
     Attributes:
         content: The document.

@@ -55,7 +55,7 @@ class NodeTimeoutError(BilateralError, TimeoutError):
 
 
 class MalformedNodeAnswerError(BilateralError):
-    """A node's answer is not JSON-RPC, or its result has another form than the method's."""
+    """A node's response is not valid JSON-RPC, or its result has the wrong shape for the method."""
 
     reason = "malformed_node_answer"
 
@@ -71,7 +71,7 @@ class DeploymentRecordError(BilateralError, ValueError):
 
 
 class UnknownDeploymentError(BilateralError):
-    """The package has no deployment on a chain.
+    """The package has no deployment for the chain.
 
     Attributes:
         origin: The deployment that the caller named: `canonical` or `bilateral`; None without a name.
@@ -182,7 +182,7 @@ class WrongIdentityRegistryError(FormattedError):
 
 
 class UnknownChainError(BilateralError):
-    """No node of a chain was given.
+    """`Clients` has no node for the chain.
 
     Attributes:
         chain_ids: The chains whose nodes were given.

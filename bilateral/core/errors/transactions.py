@@ -66,7 +66,7 @@ class SealUnsettledError(FormattedError, TimeoutError):
 
 
 class NotAgentOwnerError(FormattedError):
-    """A registry accepts this signature from the agent's owner only.
+    """Only the agent's owner can sign this, and the signer is somebody else.
 
     Attributes:
         signer: The account that would have signed.
@@ -80,7 +80,7 @@ class NotAgentOwnerError(FormattedError):
 
 
 class IndexMismatchError(FormattedError, ValueError):
-    """A node says another number of feedbacks of a client than the caller. Nothing was signed.
+    """The node reports another number of feedbacks than `last_index`. Nothing was signed.
 
     Attributes:
         node_index: The number by the node.
