@@ -139,7 +139,7 @@ addresses: setup ## Write the addresses of all networks from deployments/ into R
 install-lines: setup ## Write the commands that install the packages into all pages. The first release switches them.
 	@$(BIN)/python -m scripts.install_lines
 
-bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
+bench: compile ## Measure gas with real transactions, print the tables and write them to bench/gas.json and docs/gas-tables.md.
 	@$(BIN)/python -m bench
 
 ##@ Search for faults, for minutes or hours

@@ -1,4 +1,4 @@
-"""`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md."""
+"""`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas-tables.md."""
 
 import json
 import sys

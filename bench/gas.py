@@ -1,9 +1,9 @@
-"""All gas cases, their last figures, and the tables of docs/gas.md, which `make bench` writes and a test compares."""
+"""All gas cases, their last figures, and docs/gas-tables.md, which `make bench` writes and a test compares."""
 
 import json
-import re
-from collections.abc import Iterator
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import ape
 
@@ -55,10 +55,10 @@ def recorded_figures() -> dict[str, dict[str, int]]:
     return figures
 
 
-PAGE = Path(__file__).parents[1] / "docs/gas.md"
+PAGE = Path(__file__).parents[1] / "docs/gas-tables.md"
 
-HEADING = "## Figures\n"
-"""The first line of the generated part of the page, which reaches to the end."""
+FLOORS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("floors.toml").read_text())["table"]
+"""The gas that each part of a call needs at least: tables with `title`, `calls` and `parts`."""
 
 BATCH = 32
 """The ratings of the largest measured batch, whose figure is the share of one."""
@@ -66,73 +66,67 @@ BATCH = 32
 CODE_LIMIT = 24_576
 """The maximum size of a contract's code, in bytes (EIP-170)."""
 
+HEAD = """# Gas tables
+
+`make bench` writes this page: it measures every call with real transactions on a local chain. [gas.md](gas.md) says
+what to make of the figures.
+
+## Calls
+
+*Gas* is the gas of the whole transaction, or of the execution alone where the call says "execution". *Floor* is the
+least that any contract with this behaviour needs ([how it is computed](#floors)), and *above* is by how much the gas
+exceeds it. *At most* is the limit that a test enforces. *Official* is the gas of the registry that the authors of
+ERC-8004 deployed, behind its proxy. *Other* is the gas of another public implementation."""
+
+FLOORS_HEAD = f"""
+## Floors
+
+The parts of each floor by the gas schedule of Cancun. "New" words of storage were zero before, and "cold" accounts and
+words are accessed for the first time in the transaction. Figures of a batch are for all of its {BATCH} ratings."""
+
 
 def shown(gas: int | None) -> str:
     """Format a figure for people; return an empty string for None."""
     return "" if gas is None else f"{gas:,}"
 
 
-def columns(text: str) -> Iterator[tuple[str, str, dict[str, int]]]:
-    """Read the tables of the page.
-
-    Yields:
-        Of each column the first cell of the table's head, its own head, and its numbers by the first cell of the row.
-    """
-    for block in re.findall(r"(?:^\|.*\n)+", text.replace("`", "").replace("*", ""), re.MULTILINE):
-        head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines())
-        for i, name in enumerate(head[1:], start=1):
-            yield head[0], name, {row[0]: int(re.sub(r"\D", "", row[i]) or 0) for row in rows}
-
-
-def floors(prose: str) -> dict[str, int]:
-    """Read the floors that the page explains, by call."""
+def floors() -> dict[str, int]:
+    """Add the parts of each floor, and return the sums by call."""
     by_call: dict[str, int] = {}
-    for subject, name, column in columns(prose):
-        if "floor" in column:
-            if name == f"rateClients, {BATCH} new neighbours":
-                by_call[f"{name}, each"] = column["floor"] // BATCH
-            else:
-                by_call |= dict.fromkeys((name, f"{subject}, {name}", f"{name}, execution"), column["floor"])
+    for table in FLOORS:
+        for call, *parts in zip(table["calls"], *table["parts"].values(), strict=True):
+            by_call[call] = sum(parts) // (BATCH if call.endswith(", each") else 1)
     return by_call
 
 
-def figures_section(prose: str) -> str:
-    """Draw the recorded figures as tables.
-
-    Args:
-        prose: The part of the page before them, which explains floors.
-
-    Returns:
-        The generated part of docs/gas.md, in Markdown.
-    """
-    lines = [
-        HEADING,
-        "`make bench` writes these tables. A figure is the gas of a whole transaction, or of the execution alone if",
-        "the call says so. *Floor* is explained under [Floors](#floors), and *above* is the rest in percent of it. *At",
-        "most* is the promised limit. *Official* is the gas of the registry that the ERC's authors deployed, behind",
-        "its proxy. *Other* is the gas of another public implementation.",
-    ]
-    figures, lowest = recorded_figures(), floors(prose)
-    for registry, cases in CASES.items():
-        lines += ["", f"### {registry}", "", "| call | gas | floor | above | at most | official | other |"]
-        lines.append("|---|---:|---:|---:|---:|---:|---:|")
-        for case in cases:
-            gas, floor = figures[registry].get(case.call), lowest.get(case.call)
-            above = f"{gas / floor - 1:.1%}" if gas and floor else ""
-            cells = [shown(gas), shown(floor), above, *map(shown, (case.at_most, case.official, case.other))]
-            lines.append(" | ".join([f"| {case.call}", *cells]) + " |")
-    lines += ["", "### Code", "", "| registry | bytes | below the limit of EIP-170 |", "|---|---:|---:|"]
-    for registry, contract in sorted(build_all(CASES).items()):
-        size = len(contract.runtime_code)
-        lines.append(f"| {registry} | {size:,} | {CODE_LIMIT - size:,} |")
-    return "\n".join(lines) + "\n"
+def table_of(first: str, *rest: str) -> list[str]:
+    """Return the head of a Markdown table whose other columns are numbers."""
+    return ["| " + " | ".join([first, *rest]) + " |", "|---|" + "---:|" * len(rest)]
 
 
 def written_page() -> str:
-    """Put the recorded figures into the page.
+    """Draw the recorded figures and the floors as tables.
 
     Returns:
-        The text of docs/gas.md.
+        The text of docs/gas-tables.md.
     """
-    prose, _, _ = PAGE.read_text().partition(HEADING)
-    return prose + figures_section(prose)
+    lines = [HEAD]
+    figures, lowest = recorded_figures(), floors()
+    for registry, cases in CASES.items():
+        lines += ["", f"### {registry}", "", *table_of("call", "gas", "floor", "above", "at most", "official", "other")]
+        for case in cases:
+            gas, floor = figures[registry].get(case.call), lowest.get(case.call)
+            above = f"{gas / floor - 1:.1%}" if gas and floor else ""
+            limits = map(shown, (case.at_most, case.official, case.other))
+            lines.append(" | ".join([f"| {case.call}", shown(gas), shown(floor), above, *limits]) + " |")
+    lines += ["", "## Code", "", *table_of("registry", "bytes", "below the limit of EIP-170")]
+    sizes = {registry: len(contract.runtime_code) for registry, contract in sorted(build_all(CASES).items())}
+    lines += [f"| {registry} | {size:,} | {CODE_LIMIT - size:,} |" for registry, size in sizes.items()]
+    lines.append(FLOORS_HEAD)
+    for table in FLOORS:
+        calls = [call.removesuffix(", each").removesuffix(", execution") for call in table["calls"]]
+        lines += ["", f"### {table['title']}", "", *table_of("part", *calls)]
+        sums = [sum(column) for column in zip(*table["parts"].values(), strict=True)]
+        for part, numbers in (table["parts"] | {"**floor**": sums}).items():
+            lines.append(f"| {part} | " + " | ".join(shown(number or None) for number in numbers) + " |")
+    return "\n".join(lines) + "\n"
