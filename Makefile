@@ -15,6 +15,8 @@ $(shell mkdir -p "$(TMPDIR)")
 BIN := .venv/bin
 ASSURANCE := .cache/assurance/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/proofs/*.sol' '!contracts/.cache/**'
+PROSE := toolchain/prose/node_modules/.package-lock.json
+PAGES := README.md CONTRIBUTING.md CONVENTIONS.md SECURITY.md docs/*.md
 PYTHON_SOURCES := bilateral scripts bench simulation tests assurance examples interop
 QUICK_PROOFS := PackedRatingsProof FeedbackWordProof PaymentTallyProof
 EXAMPLES := 2000
@@ -54,7 +56,7 @@ prover: setup ## Install the prover of private tiers into .cache/prover. Does no
 	@$(BIN)/bilateral buyer install-prover --folder .cache/prover > /dev/null
 
 clean: ## Remove everything that was installed, compiled or cached.
-	@rm -rf .venv node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv node_modules toolchain/prose/node_modules .build .cache .mutants .user-projects contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 ##@ Check a change
 
@@ -64,17 +66,21 @@ test: compile ## Run the test suite, or all tests of the files TESTS. What takes
 test-all: compile ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
-lint: setup ## Check style, types, format and sizes.
+lint: setup $(PROSE) ## Check style, types, format, sizes and the wording of pages.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
 	@$(BIN)/mypy
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
+	@node toolchain/prose/lint.mjs $(PAGES)
 	@$(BIN)/python -m scripts.addresses --check
 	@$(BIN)/python -m scripts.packages --check
 	@$(BIN)/python -m scripts.install_lines --check
 	@$(BIN)/python -m scripts.openapi --check
 	@echo "lint: clean."
+
+$(PROSE): toolchain/prose/package-lock.json
+	@npm ci --prefix toolchain/prose --ignore-scripts --no-audit --no-fund --loglevel=error > /dev/null
 
 format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
@@ -239,6 +245,7 @@ lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hash
 	@npm install --package-lock-only --ignore-scripts --prefix interop --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix interop/runtimes --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix npm --omit-lockfile-registry-resolved
+	@npm install --package-lock-only --ignore-scripts --prefix toolchain/prose --omit-lockfile-registry-resolved
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/site --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
 	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz assurance/provenance interop/requirements toolchain/site/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

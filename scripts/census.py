@@ -30,8 +30,8 @@ PAGE: Final = ROOT / "docs" / "census.md"
 
 _HEAD: Final = """# Census of the demo world
 
-Who is alive in the market that `bilateral dev` starts, by one probe of each endpoint. `make census` measures it anew
-and writes this page; [watchtower.md](watchtower.md) shows how to take a census of a public chain.
+Who is alive in the market that `bilateral dev` starts, by one probe of each endpoint. `make census` repeats the
+measurement and writes this page; [watchtower.md](watchtower.md) shows how to take a census of a public chain.
 """
 
 

@@ -18,7 +18,13 @@ PYTHON_LOCKS = [
     "assurance/requirements.lock",
     "interop/requirements.lock",
 ]
-LOCKS = ["package-lock.json", "assurance/package-lock.json", "interop/package-lock.json", *PYTHON_LOCKS]
+LOCKS = [
+    "package-lock.json",
+    "assurance/package-lock.json",
+    "interop/package-lock.json",
+    "toolchain/prose/package-lock.json",
+    *PYTHON_LOCKS,
+]
 
 
 def set_up(path: str | None = None) -> subprocess.CompletedProcess:
