@@ -1,7 +1,7 @@
 """The vault of salts and sealed ratings, stored before anything is signed.
 
 A lost salt is a lost rating, and two envelopes with different ratings for one interaction contradict each other. The
-vault therefore keeps the first rating for each interaction, on disk, and returns it when asked again.
+vault therefore stores the first rating for each interaction on disk, and returns it on every later call.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -26,7 +26,7 @@ from bilateral.core.signatures.blind_ratings import SealedFeedback, SealedRating
 from bilateral.core.values.arguments import checked_class
 
 _TIMEOUT: Final = 30.0
-"""Seconds to wait for another program that writes into the vault: it writes for milliseconds."""
+"""Seconds to wait for another program that is writing to the vault, which takes milliseconds."""
 
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS sealed (
@@ -67,7 +67,7 @@ class Sealed:
     Attributes:
         chain_id: EIP-155 id of the chain.
         opening: The opening of the seal.
-        signed: The envelope that was signed last; None if the program ended before it signed.
+        signed: The envelope that was signed last; None if the program stopped before signing.
     """
 
     chain_id: int
@@ -78,7 +78,7 @@ class Sealed:
 
 @checked_class
 class BlindVault:
-    """A file of openings. Programs may share it, and a crash loses no opening of a signed envelope."""
+    """A file of openings. Several programs may share it, and a crash loses no opening of a signed envelope."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -86,11 +86,11 @@ class BlindVault:
     def keep(
         self, domain: Domain, envelope: SealedFeedback | SealedRating, opening: FeedbackOpening | RatingOpening
     ) -> Opening:
-        """Store an opening, unless one of these sides and this interaction is stored.
+        """Store an opening, unless one for these sides and this interaction is already stored.
 
         Args:
             domain: The registry's domain.
-            envelope: The envelope to be signed. Its seal and deadline do not matter.
+            envelope: The envelope to be signed. Its seal and deadline are ignored.
             opening: The opening, with a new salt.
 
         Returns:
@@ -111,7 +111,7 @@ class BlindVault:
         return stored
 
     def note(self, domain: Domain, signed: SignedEnvelope) -> None:
-        """Store an envelope that was signed, beside its opening."""
+        """Store a signed envelope with its opening."""
         with closing(self._connect()) as database, database:
             database.execute(_SIGN, (signed.to_json(), *_key(domain, signed.envelope)))
 
@@ -123,7 +123,7 @@ class BlindVault:
             client: The account that paid.
 
         Returns:
-            The number of the client's interactions until now, this one included.
+            The number of the client's interactions so far, including this one.
         """
         key = (str(registry), client)
         with closing(self._connect()) as database, database:
@@ -162,7 +162,7 @@ class BlindVault:
 
 
 def _key(domain: Domain, envelope: SealedFeedback | SealedRating) -> tuple[int | str, ...]:
-    """Return the key of an interaction. Ids are texts: SQLite's integers have 63 bits."""
+    """Return the key of an interaction. Ids are stored as text, because SQLite's integers have 63 bits."""
     client_id, client, server_id, server, interaction = envelope.common
     sides = (str(client_id), client, str(server_id), server, interaction.hex())
     return domain.chain_id, str(domain.verifying_contract), type(envelope).__name__, *sides

@@ -1,4 +1,4 @@
-"""Arguments of the client: agents and feedback in any form that is not ambiguous, signed messages, signals."""
+"""Arguments of the client: agents and feedback in any unambiguous form, signed messages, signals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from eth_account.messages import SignableMessage
 
 AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
-"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or what `bilateral.core.identifiers` makes of these."""
+"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or the parsed forms of these in
+`bilateral.core.identifiers`."""
 
 
 _HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")
@@ -35,16 +36,16 @@ class TransactionSigner(Protocol):
         """The account's address."""
 
     def sign_transaction(self, transaction: Any, /) -> Any:
-        """Sign a transaction, given as web3.py gives it. The answer has `raw_transaction` and `hash`, both bytes."""
+        """Sign a transaction in the form of web3.py. The result has `raw_transaction` and `hash`, both bytes."""
 
     def sign_message(self, message: SignableMessage, /) -> Any:
-        """Sign a message. The answer has `signature`, 65 bytes."""
+        """Sign a message. The result has `signature`, 65 bytes."""
 
 
 @checked_class
 @dataclass(frozen=True)
 class SignedFeedback:
-    """A feedback that its client signed, for anybody else to send (`giveFeedbackBySig`).
+    """Feedback that its client signed, for any account to send (`giveFeedbackBySig`).
 
     Attributes:
         feedback: The signed message.
@@ -61,7 +62,7 @@ class SignedFeedback:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read what `to_json` wrote.
+        """Parse the output of `to_json`.
 
         Raises:
             InvalidArgumentError: It is not that.
@@ -82,7 +83,7 @@ class SignedFeedback:
 @checked_class
 @dataclass(frozen=True)
 class FeedbackAuthorization:
-    """An agent owner's leave for a client to rate the agent (FeedbackAuth).
+    """An authorisation by an agent's owner for a client to rate the agent (FeedbackAuth).
 
     Attributes:
         auth: The signed message.
@@ -94,7 +95,7 @@ class FeedbackAuthorization:
 
     @property
     def encoded(self) -> bytes:
-        """`feedbackAuth`, as the registry takes it: to hand to the client."""
+        """`feedbackAuth` in the registry's encoding, to hand to the client."""
         return encode_feedback_auth(self.auth, self.signature)
 
     def __str__(self) -> str:
@@ -104,7 +105,7 @@ class FeedbackAuthorization:
 @checked_class
 @dataclass(frozen=True)
 class ResponseLink:
-    """The place of an answer to a feedback.
+    """The location of a response to feedback.
 
     Attributes:
         uri: Its URI, not empty.
@@ -121,9 +122,9 @@ class Signal:
     """One measurement of a watchtower (best practices, "Watchtower Monitoring").
 
     Attributes:
-        agent_id: The agent that was watched.
+        agent_id: The agent that was measured.
         tag: `reachable`, `ownerVerified`, `uptime`, `successRate`, `responseTime`, `blocktimeFreshness` or `revenues`.
-        value: The measured value, in the terms of the tag.
+        value: The measured value, in the unit of the tag.
         endpoint: The endpoint that was probed; may be empty.
         feedback_uri: The URI of a file with the evidence; may be empty.
         feedback_hash: The keccak-256 hash of that file; None if there is none.
@@ -147,7 +148,7 @@ def week_of(time: datetime) -> str:
 def feedback_id(
     chain_id: int, feedback: FeedbackId | AgentId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """Return the feedback that a caller means: a `FeedbackId`, or an agent, a client and an index from 0."""
+    """Return the feedback given as a `FeedbackId`, or as an agent, a client and an index from 0."""
     if isinstance(feedback, FeedbackId):
         if client_address is not None or feedback_index is not None:
             raise InvalidArgumentError("pass either a feedback id or agent, client and index, not both")
@@ -158,7 +159,7 @@ def feedback_id(
 
 
 def hash_bytes(value: bytes | str | None, name: str) -> bytes:
-    """Return a hash that a caller gave: 32 bytes, or 0x and 64 hexadecimal digits; zeros for None."""
+    """Return a hash given as 32 bytes, or as 0x and 64 hexadecimal digits; zeros for None."""
     if value is None:
         return bytes(32)
     if isinstance(value, str) and _HASH.fullmatch(value):
@@ -181,7 +182,7 @@ def distinct(items: Sequence[str]) -> tuple[str, ...]:
 
 
 class SignatureNeededError(Exception):
-    """The account has to sign a message before the work can go on.
+    """An account must sign a message before the operation can continue.
 
     Attributes:
         typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
@@ -201,14 +202,14 @@ class _Signed:
 
 
 class RemoteSigner:
-    """Stands for an account whose key is not here. Writes of a client with it must be dry runs.
+    """A stand-in for an account whose key is not available. The client that uses it must be in dry-run mode.
 
-    It passes on a signature that was made elsewhere. Without one it raises an error with the message to sign, which
-    arrives as the cause of a `SignerFailedError`.
+    It returns a signature that was made in advance. Without one, it raises an error with the message to sign, which
+    becomes the cause of a `SignerFailedError`.
 
     Args:
         address: The account.
-        signature: The account's signature of the one message that it will be asked for; None without one.
+        signature: The account's signature of the one message it will be asked to sign; None without one.
     """
 
     def __init__(self, address: str, signature: bytes | None = None) -> None:
@@ -216,7 +217,7 @@ class RemoteSigner:
         self._signature = signature
 
     def sign_message(self, message: SignableMessage, /) -> _Signed:
-        """Return the signature that was made elsewhere."""
+        """Return the signature that was made in advance."""
         if self._signature is None:
             if isinstance(message, Signable):
                 raise SignatureNeededError(self.address, message.typed_data)
@@ -224,7 +225,7 @@ class RemoteSigner:
         return _Signed(self._signature)
 
     def sign_transaction(self, transaction: Any, /) -> NoReturn:
-        """Refuse: the wallet signs transactions, and sends them."""
+        """Refuse, because the wallet signs and sends transactions itself."""
         del transaction
         raise TypeError(
             "this client cannot send transactions, because its signer is remote: create it with dry_run=True"

@@ -1,7 +1,7 @@
-"""Results of the client: frozen, typed, and safe to make of any data that strangers put on chain.
+"""Results of the client: frozen, typed, and safe to create from any data that strangers put on chain.
 
-Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. Somebody
-else's entry never keeps a result from being made: a document that cannot be loaded is None, with its problem beside it.
+Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. No third
+party's entry can prevent a result: a document that cannot be loaded is None, and its error is reported with it.
 """
 
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ class Agent:
     Attributes:
         id: The agent, with its chain.
         registry: Its identity registry.
-        owner: Who owns its token.
+        owner: The owner of its token.
         wallet: The wallet that receives its payments; None if it has none.
         uri: The URI of its registration file; may be empty.
         domain: Its domain; empty if it has none.
-        file: The registration file; None if it was not asked for or cannot be loaded.
-        file_problem: The error that kept the file from being loaded; None without one.
+        file: The registration file; None if it was not requested or cannot be loaded.
+        file_problem: The error that prevented loading the file; None without one.
     """
 
     id: AgentId
@@ -43,27 +43,27 @@ class Agent:
 
     @property
     def global_id(self) -> GlobalAgentId:
-        """The agent, unmistakable among all registries."""
+        """The agent's id, unique among all registries."""
         return GlobalAgentId(self.registry, str(self.id.token_id))
 
     @property
     def name(self) -> str | None:
-        """The name that its file gives; a stranger's text, see `bilateral.core.text.printable`."""
+        """The name in its file; untrusted text, see `bilateral.core.text.printable`."""
         return self.file.name if self.file else None
 
     @property
     def description(self) -> str | None:
-        """Its description, according to its file; a stranger's text."""
+        """The description in its file; untrusted text."""
         return self.file.description if self.file else None
 
     @property
     def image(self) -> str | None:
-        """The URI of its picture, according to its file; a stranger's text."""
+        """The URI of its picture in its file; untrusted text."""
         return self.file.image if self.file else None
 
     @property
     def is_confirmed(self) -> bool:
-        """True if its file names this agent among its registrations. Anybody may point to any file."""
+        """True if its file lists this agent among its registrations. Without this, anyone may point to any file."""
         return self.file is not None and self.file.registration_of(self.global_id) is not None
 
 
@@ -73,7 +73,7 @@ class Registered:
 
     Attributes:
         agent: The new agent.
-        owner: Its owner, who is its wallet too.
+        owner: Its owner, which is also its wallet.
         uri: The URI of its registration file.
         metadata: The metadata that it was registered with, in order.
         domain: The domain; empty unless it was registered by `new_agent`.
@@ -91,8 +91,8 @@ class AgentUriSet:
     """The URI of an agent's registration file was replaced.
 
     Attributes:
-        uri: The URI now.
-        updated_by: Who replaced it.
+        uri: The new URI.
+        updated_by: The account that replaced it.
     """
 
     agent: AgentId
@@ -105,7 +105,7 @@ class AgentWalletChanged:
     """An agent's wallet was set or unset.
 
     Attributes:
-        wallet: The wallet now; None if it has none.
+        wallet: The new wallet; None if it has none.
     """
 
     agent: AgentId
@@ -117,7 +117,7 @@ class MetadataChanged:
     """A metadata value of an agent was set.
 
     Attributes:
-        value: The value now.
+        value: The new value.
     """
 
     agent: AgentId
@@ -127,11 +127,11 @@ class MetadataChanged:
 
 @dataclass(frozen=True)
 class AgentTransferred:
-    """An agent has another owner, and no wallet until that owner sets one.
+    """An agent was transferred to another owner, and has no wallet until that owner sets one.
 
     Attributes:
-        former_owner: Who had it.
-        owner: Who has it.
+        former_owner: The previous owner.
+        owner: The new owner.
     """
 
     agent: AgentId
@@ -141,7 +141,7 @@ class AgentTransferred:
 
 @dataclass(frozen=True)
 class FeedbackEvent:
-    """The part of a feedback that only its event holds.
+    """The part of a feedback entry that only its event contains.
 
     Attributes:
         endpoint: The endpoint that was used; may be empty.
@@ -149,7 +149,7 @@ class FeedbackEvent:
         hash: The hash of that file; zeros if there is none.
         block: The number of its block.
         transaction: The hash of its transaction.
-        given_at: The time of its block; None where nobody asked for it.
+        given_at: The time of its block; None if it was not requested.
     """
 
     endpoint: ChainText
@@ -162,7 +162,7 @@ class FeedbackEvent:
 
 @dataclass(frozen=True)
 class FeedbackEntry:
-    """One feedback.
+    """One feedback entry.
 
     Attributes:
         id: The feedback, with agent and client.
@@ -170,8 +170,8 @@ class FeedbackEntry:
         tag1: What is measured.
         tag2: The qualifier.
         is_revoked: True if its client revoked it.
-        event: The fields that only the event holds; None if they were not asked for.
-        file: The feedback file; None if it is missing, was not asked for, or cannot be loaded.
+        event: The fields that only the event contains; None if they were not requested.
+        file: The feedback file; None if it is missing, was not requested, or cannot be loaded.
         file_problem: The error that kept the file from being loaded. If its hash on chain is that of another
             serialisation of the same content, `file` is set, and this is the `HashMismatchError` that names it.
     """
@@ -192,22 +192,22 @@ class FeedbackEntry:
 
     @property
     def tags(self) -> tuple[ChainText, ...]:
-        """The tags that it has."""
+        """Its non-empty tags."""
         return tuple(tag for tag in (self.tag1, self.tag2) if tag)
 
     @property
     def text(self) -> str:
-        """The client's words in the file; a stranger's text. Empty without any."""
+        """The client's comment in the file; untrusted text. Empty without one."""
         return (self.file.text or self.file.comment or "") if self.file else ""
 
 
 @dataclass(frozen=True)
 class FeedbackResponse:
-    """An answer to a feedback.
+    """A response to feedback.
 
     Attributes:
-        responder: Who answered.
-        uri: The URI of the answer.
+        responder: The account that responded.
+        uri: The URI of the response.
         hash: The hash of its content; zeros without one.
     """
 
@@ -219,14 +219,14 @@ class FeedbackResponse:
 
 @dataclass(frozen=True)
 class FeedbackRevocation:
-    """A feedback was revoked."""
+    """A feedback entry was revoked."""
 
     feedback: FeedbackId
 
 
 @dataclass(frozen=True)
 class ReputationSummary:
-    """The average of the feedback that chosen clients gave.
+    """The average of the feedback given by chosen clients.
 
     Attributes:
         count: The number of entries that count.
@@ -235,10 +235,10 @@ class ReputationSummary:
         decimals: The most frequent number of decimals, the fewest on a tie; the most decimals that fit if `value` would
             exceed 128 bits with these; 0 without feedback.
         tag1: The first tag that feedback must have; empty: any.
-        tag2: The second tag, likewise.
-        reviewers: Whose feedback counts.
-        is_everybody: True if no reviewers were named, so that every client counts. Anybody can
-            give any amount of feedback, so such a summary says nothing about an agent that somebody cares to promote.
+        tag2: The second tag, with the same limit.
+        reviewers: The clients whose feedback counts.
+        is_everybody: True if no reviewers were given, so every client counts. Since anyone can give any amount of
+            feedback, such a summary says nothing about an agent that somebody wants to promote.
         first_tags: The first tags of the feedback that counts, the most frequent first; None if they were not read.
         is_computed_here: True if the node refused the registry's computation as too large, so that the client read the
             feedback and computed the same average.
@@ -257,7 +257,8 @@ class ReputationSummary:
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:
-        """The different first tags that the average mixes, so that it compares different measures; else empty."""
+        """The first tags that the average mixes, if there are several, so that it combines different measures; else
+        empty."""
         return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property
@@ -287,7 +288,7 @@ class SettledRecord:
 
 @dataclass(frozen=True)
 class AttestedRecord:
-    """The facts about a buyer that the attestor vouches for.
+    """The facts about a buyer attested by the attestor.
 
     Attributes:
         payments: The number of payments.
@@ -314,7 +315,7 @@ class AttestedRecord:
 
 @dataclass(frozen=True)
 class BuyerRecords:
-    """Both records of a buyer. They are never mixed.
+    """Both records of a buyer, which are never combined.
 
     Attributes:
         buyer: The account.

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 @dataclass
 class NonceMemory:
-    """The nonce that a client used last, for nodes that do not yet count what another node took a moment ago.
+    """The nonce that a client used last, for nodes that do not yet count what another node just accepted.
 
     Attributes:
-        next: The next nonce as far as is known here.
-        updated_at: When that was learnt, by the monotonic clock.
+        next: The next nonce, as far as this client knows.
+        updated_at: When that was determined, by the monotonic clock.
     """
 
     next: int = 0
@@ -35,21 +35,22 @@ class ClientState:
 
     Attributes:
         requested: The deployment, or the name of a packaged one; None to find it by the node's chain id.
-        pinned_chain: The chain that the caller named; None to believe the node.
+        pinned_chain: The chain that the caller specified; None to trust the node.
         signer: Signs transactions and messages; None for a client that only reads.
         store: The store of documents.
         loader: Loads documents.
         dry_run: True if writes are checked but not sent.
         is_collecting: True if writes are prepared and left to a batch, which sends them.
-        poll_interval: Seconds between two questions whether a transaction is in a block.
+        poll_interval: Seconds between two checks whether a transaction is in a block.
         max_fee_per_gas: The largest fee per gas to sign, in wei; None for the default limits.
         max_cost: The largest cost of one transaction to sign, in wei; None for no limit.
         deployment: The deployment, once the node's chain id is known.
         nonces: The nonce used last.
-        log_range: The learnt limit on the range of blocks that the node accepts in a request for logs.
+        log_range: The observed limit on the range of blocks that the node accepts in a request for logs.
         checked: The addresses at which the expected registry was found.
-        is_chain_announced: True once the log says for which chain is signed, where the node alone named it.
-        first_block: The block in which the identity registry appeared; None before somebody asked.
+        is_chain_announced: True once it has been logged for which chain the client signs, if only the node determines
+            it.
+        first_block: The block in which the identity registry was deployed; None until it is looked up.
     """
 
     requested: Deployment | Origin | None = None
@@ -76,13 +77,13 @@ class Sent(Generic[T]):
 
     Attributes:
         registry: The registry that it calls.
-        transaction: The transaction, as web3.py writes one.
+        transaction: The transaction in the form of web3.py.
         gas: The node's estimate of the gas.
-        decode: Makes the result of the registry's events.
+        decode: Builds the result from the registry's events.
         hash: Its hash; None if it was not sent.
         raw: The signed transaction; None if it was not signed.
         earlier: The hashes of the transactions that it replaces. They do the same.
-        nonce: The signer's next nonce when it was prepared, as the node said.
+        nonce: The signer's next nonce when it was prepared, according to the node.
     """
 
     registry: Registry
@@ -106,7 +107,7 @@ class SentTransaction(Generic[T]):
         self._sent = sent
 
     def mark_sent(self, sent: Sent[T]) -> None:
-        """Take the transaction that a batch sent."""
+        """Adopt the transaction that a batch sent."""
         self._sent = sent
 
     @property
@@ -116,7 +117,7 @@ class SentTransaction(Generic[T]):
 
     @property
     def transaction(self) -> Mapping[str, Any]:
-        """The transaction as web3.py writes one: `to`, `data`, `nonce`, `gas`, fees in wei, `chainId`."""
+        """The transaction in the form of web3.py: `to`, `data`, `nonce`, `gas`, fees in wei, `chainId`."""
         return MappingProxyType(self._require_sent().transaction)
 
     @property

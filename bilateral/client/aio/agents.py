@@ -1,4 +1,4 @@
-"""Agents: registering, loading, changing, handing on, finding."""
+"""Agents: registering, loading, changing, transferring and finding them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bilateral.documents import RegistrationFile
 
 @checked_class
 class AsyncAgentMethods(AsyncRunner):
-    """Agents: registering, loading, changing, handing on, finding."""
+    """Agents: registering, loading, changing, transferring and finding them."""
 
     async def register_agent(
         self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
@@ -33,9 +33,9 @@ class AsyncAgentMethods(AsyncRunner):
 
         Args:
             uri: The URI of its registration file; may be empty, and be set later.
-            file: The registration file, to be put into the client's store; instead of `uri`. It cannot name the agent
-                yet; `set_agent_uri` adds that.
-            metadata: Metadata to keep on chain, by key; text is stored as UTF-8.
+            file: The registration file, to be stored in the client's store instead of passing `uri`. It cannot contain
+                the agent's id yet; `set_agent_uri` adds it.
+            metadata: On-chain metadata by key; text is stored as UTF-8.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are given.
@@ -44,10 +44,10 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(agents.register(self.state, uri, file, metadata or {}))
 
     async def load_agent(self, agent_id: AgentLike, *, load_file: bool = True) -> Agent:
-        """Load an agent: from the chain and, unless told not to, its registration file.
+        """Load an agent from the chain, with its registration file unless `load_file` is False.
 
         Args:
-            load_file: False to leave the file out. A failure to load it is not raised: see `Agent.file_problem`.
+            load_file: False to skip the file. A failure to load it is not raised: see `Agent.file_problem`.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -69,9 +69,9 @@ class AsyncAgentMethods(AsyncRunner):
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            uri: The URI; an empty one erases the URI that there is.
-            file: The registration file, to be put into the client's store; instead of `uri`. If it does not name the
-                agent among its registrations, that is added.
+            uri: The URI; an empty one removes the existing URI.
+            file: The registration file, to be stored in the client's store instead of passing `uri`. The agent is added
+                to its registrations if it is missing.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are given, or neither is.
@@ -92,12 +92,12 @@ class AsyncAgentMethods(AsyncRunner):
     ) -> AsyncHandle[AgentUriSet]:
         """Change an agent's registration file: load it, change it, store it, and set its URI (`setAgentURI`).
 
-        Fields that are not named stay as they are. The new file names the agent among its registrations. If another
+        Fields that are not passed stay as they are. The new file lists the agent among its registrations. If another
         program sets the URI between the load and the transaction, its change is lost.
 
         Args:
             agent_id: The agent. The signer owns it or may act for it.
-            name: The new name; None keeps the present one.
+            name: The new name; None keeps the current one.
             description: The new description, likewise.
             image: The URI of the new picture, likewise.
             add_services: Services to add, as JSON objects such as `{"name": "MCP", "endpoint": "https://…"}`. They
@@ -106,7 +106,7 @@ class AsyncAgentMethods(AsyncRunner):
             fields: New values of other fields, by their names in JSON: `active`, `x402Support`, …
 
         Raises:
-            DocumentError: The present file cannot be loaded. Nothing was sent.
+            DocumentError: The current file cannot be loaded. Nothing was sent.
             InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
@@ -130,16 +130,16 @@ class AsyncAgentMethods(AsyncRunner):
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            new_wallet_signer: Signs for the wallet; the client's signer does if it is the wallet itself.
+            new_wallet_signer: Signs for the wallet; defaults to the client's signer, if that is the wallet itself.
             deadline: Until when the signature counts, at most five minutes ahead of the time of the block that the
                 transaction gets into. When left out, four minutes ahead of the last block's time or of this machine's
                 clock, whichever is later, and no more than five ahead of the last block while that leaves a minute.
                 Required with `signature`.
-            signature: The wallet's signature of `AgentWalletSet`, if it was made elsewhere.
+            signature: The wallet's signature of `AgentWalletSet`, if it was made in advance.
 
         Raises:
             MissingSignerError: There is neither a signer for the wallet nor its signature.
-            InvalidArgumentError: A signature comes without its deadline, or with a signer too.
+            InvalidArgumentError: A signature is passed without its deadline, or together with a signer.
             ContractRevertError: The registry refuses: `bad_wallet`, `expired`, `deadline_too_far` (also where this
                 machine's clock is not the chain's, which the advice then says), `invalid_wallet_signature`,
                 `not_authorized`, `erc721_nonexistent_token`.
@@ -149,7 +149,7 @@ class AsyncAgentMethods(AsyncRunner):
         )
 
     async def unset_agent_wallet(self, agent_id: AgentLike) -> AsyncHandle[AgentWalletChanged]:
-        """Leave an agent without a wallet (ERC-8004, `unsetAgentWallet`).
+        """Remove an agent's wallet (ERC-8004, `unsetAgentWallet`).
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
@@ -173,11 +173,11 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(agents.set_metadata(self.state, agent_id, key, value))
 
     async def transfer_agent(self, agent_id: AgentLike, new_owner: str) -> AsyncHandle[AgentTransferred]:
-        """Hand an agent on to another owner, who gets it without a wallet (ERC-721, `safeTransferFrom`).
+        """Transfer an agent to another owner and clear its wallet (ERC-721, `safeTransferFrom`).
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            new_owner: The new owner. A contract must take tokens.
+            new_owner: The new owner. A contract must accept tokens.
 
         Raises:
             ContractRevertError: The registry refuses: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
@@ -186,7 +186,7 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(agents.transfer(self.state, agent_id, new_owner))
 
     async def get_agent_owner(self, agent_id: AgentLike) -> str:
-        """Who owns an agent.
+        """Return the owner of an agent.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -194,7 +194,8 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._run(agents.owner_of(self.state, agent_id))
 
     async def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
-        """Check whether an account may act for an agent, and so may not rate it: owner, operator, approved address.
+        """Check whether an account may act for an agent, as owner, operator or approved address, and therefore cannot
+        rate it.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -216,26 +217,26 @@ class AsyncAgentMethods(AsyncRunner):
     async def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
     ) -> AsyncHandle[DirectoryEntry]:
-        """Change an agent's domain, hand it to another address, or both (August 2025, `updateAgent`).
+        """Change an agent's domain, transfer it to another address, or both (August 2025, `updateAgent`).
 
         Args:
             agent_id: The agent, which the signer owns.
-            domain: The new domain; empty leaves it as it is. Another agent of the same owner may hold it: that agent
+            domain: The new domain; empty keeps the current one. If another agent of the same owner holds it, that agent
                 loses it in the same transaction.
-            address: The new owner, who must have no agent; None leaves it as it is.
+            address: The new owner, who must have no agent; None keeps the current one.
 
         Raises:
-            InvalidArgumentError: Nothing is to change.
+            InvalidArgumentError: There is nothing to change.
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
         return await self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     async def release_agent_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
-        """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
+        """Release an agent's domain, which others can then register (`releaseAgentDomain`).
 
-        An agent without a domain stays as it is. To move a domain to another agent of the same owner, call
-        `update_agent` for that agent: then the domain is never free in between.
+        An agent without a domain is left unchanged. To move a domain to another agent of the same owner, call
+        `update_agent` for that agent, so that the domain is never free in between.
 
         Args:
             agent_id: The agent, which the signer owns.
@@ -257,7 +258,7 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._run(directory.resolve_by_domain(self.state, domain))
 
     async def resolve_by_address(self, address: str) -> DirectoryEntry:
-        """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
+        """Find the primary agent of an account (August 2025, `resolveByAddress`).
 
         Args:
             address: The account.
@@ -268,7 +269,7 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._run(directory.resolve_by_address(self.state, address))
 
     async def set_primary_agent(self, agent_id: AgentLike) -> AsyncHandle[PrimaryAgentChosen]:
-        """Choose the agent that the signer speaks as (`setPrimaryAgent`).
+        """Choose the signer's primary agent (`setPrimaryAgent`).
 
         Args:
             agent_id: The agent; the signer is its owner or its wallet.
@@ -279,7 +280,8 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(directory.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
-        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
+        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anyone may call
+        it.
 
         A batch of ratings (`rate_clients`, `rate_validators`) refuses agents above the highest proven id. Prove the
         newest agent of the batch first. This project's own identity registry needs no proof.

@@ -1,4 +1,4 @@
-"""Blind ratings: a client and a server rate each other before either one sees the other's rating."""
+"""Blind ratings: a client and a server rate each other before either sees the other's rating."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class AsyncBlindMethods(AsyncRunner):
-    """Blind ratings: a client and a server rate each other before either one sees the other's rating."""
+    """Blind ratings: a client and a server rate each other before either sees the other's rating."""
 
     async def seal_rating(  # noqa: PLR0913  # a rating, its sides and its interaction
         self,
@@ -33,7 +33,7 @@ class AsyncBlindMethods(AsyncRunner):
     ) -> SignedEnvelope:
         """Seal a rating of a client, as the signer's primary agent. Nothing is sent.
 
-        The vault stores the salt before anything is signed. The same call after a crash signs the same seal again.
+        The vault stores the salt before anything is signed. Repeating the call after a crash signs the same seal again.
 
         Args:
             vault: The file of openings.
@@ -47,7 +47,7 @@ class AsyncBlindMethods(AsyncRunner):
             The server's envelope, to hand to the client.
 
         Raises:
-            InvalidArgumentError: An argument is out of range, or the client's account does not speak as the client.
+            InvalidArgumentError: An argument is out of range, or the client is not the primary agent of its account.
             AlreadySealedError: The vault has a different rating for this interaction.
         """
         sides = (client_id, client)
@@ -77,11 +77,11 @@ class AsyncBlindMethods(AsyncRunner):
             tag1: As `give_feedback`.
             tag2: As `give_feedback`.
             endpoint: As `give_feedback`.
-            feedback_file: As `give_feedback`. The client's store must be a `DataUriStore`: any other one would show
-                the feedback before it is sealed.
+            feedback_file: As `give_feedback`. The client's store must be a `DataUriStore`: any other would reveal the
+                feedback before it is sealed.
             feedback_uri: As `give_feedback`.
             feedback_hash: As `give_feedback`.
-            agent_id: The agent that you mean to rate; an offer of another one is refused.
+            agent_id: The agent you mean to rate; an offer by any other agent is refused.
             lifetime: Seconds until the envelope expires; at most one hour.
 
         Returns:
@@ -89,7 +89,7 @@ class AsyncBlindMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The offer is invalid, expired or for another client, or an argument is out of range.
-            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             AlreadySealedError: The vault has different feedback for this interaction.
             ContractRevertError: The registry would refuse the feedback: `self_feedback`, `erc721_nonexistent_token`.
         """
@@ -97,7 +97,7 @@ class AsyncBlindMethods(AsyncRunner):
         return await self._run(blind.seal_feedback(self.state, vault, offer, draft, agent_id, lifetime))
 
     async def verify_envelope(self, envelope: SignedEnvelope) -> None:
-        """Check an envelope: its deadline, its signature, and that both accounts speak as their agents.
+        """Check an envelope: its deadline, its signature, and that each agent is the primary agent of its account.
 
         Args:
             envelope: The envelope of either side.
@@ -133,16 +133,16 @@ class AsyncBlindMethods(AsyncRunner):
 
         Args:
             pair: The sealed pair.
-            openings: The openings of one side, or of both. The server's alone is refused while the client's feedback
-                is sealed, until 14 days after the client's deadline.
-            confirmations: The number of blocks for which the pair must have been sealed, the latest included. A
-                reorganisation that removes the seal would let the server answer the opening.
+            openings: The openings of one side or both. The server's alone is refused while the client's feedback is
+                sealed, until 14 days after the client's deadline.
+            confirmations: The number of blocks for which the pair must have been sealed, including the latest. A
+                reorganisation that removes the seal would let the server react to the opening.
             timeout: Seconds to wait for these blocks.
 
         Raises:
             SealMismatchError: An opening does not belong to the pair.
-            SealUnsettledError: The pair was not sealed for so many blocks in time. Nothing was sent.
-            InvalidArgumentError: No opening is given, `confirmations` is 0 or less, or it is the client's turn.
+            SealUnsettledError: The pair was not sealed for that many blocks in time. Nothing was sent.
+            InvalidArgumentError: No opening is passed, `confirmations` is 0 or less, or the client has to open first.
             ContractRevertError: The registry refuses: `unknown_pair`, `already_rated`, `self_feedback`.
         """
         return await self._write(blind.open_(self.state, pair, openings, confirmations, timeout))
@@ -159,7 +159,7 @@ class AsyncBlindMethods(AsyncRunner):
         Args:
             envelopes: The envelopes of both sides.
             openings: The openings of both sides.
-            accept_public_mempool: True to send it though a public mempool may show both ratings first.
+            accept_public_mempool: True to send it even if a public mempool may reveal both ratings first.
 
         Raises:
             InvalidArgumentError: The chain may have a public mempool, or one side is missing.

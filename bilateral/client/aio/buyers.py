@@ -1,4 +1,4 @@
-"""Records of buyers, which payments prove (Buyer Reputation Protocol, section 8)."""
+"""Records of buyers, backed by payments (Buyer Reputation Protocol, section 8)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class AsyncBuyerMethods(AsyncRunner):
-    """Records of buyers, which payments prove (Buyer Reputation Protocol, section 8)."""
+    """Records of buyers, backed by payments (Buyer Reputation Protocol, section 8)."""
 
     async def settle_payment(self, payment: SignedPayment) -> AsyncHandle[SettledPayment]:
-        """Submit an x402 payment, and record it in the same transaction (`settle`). Anybody may.
+        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call it.
 
         Args:
-            payment: The payment that the buyer signed. Its payee stays the seller's wallet.
+            payment: The payment that the buyer signed. The payee remains the seller's wallet.
 
         Raises:
             ContractRevertError: The registry or the token refuses: `token_not_listed`, `payment_fell_short`, or the
@@ -49,7 +49,7 @@ class AsyncBuyerMethods(AsyncRunner):
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
+            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
             MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
@@ -61,7 +61,7 @@ class AsyncBuyerMethods(AsyncRunner):
     ) -> AsyncHandle[tuple[AttestedPayment, ...]]:
         """Record payments of one chain, all or none, as the attestor (`recordManyPayments`).
 
-        Payments of one buyer cost least when they follow each other.
+        Payments of one buyer cost least gas when they are adjacent.
 
         Args:
             chain_id: EIP-155 id of the chain on which they were paid.
@@ -69,7 +69,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
+            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
             MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
@@ -118,7 +118,7 @@ class AsyncBuyerMethods(AsyncRunner):
         """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
 
         Args:
-            epoch: The epoch, see `get_next_epoch`. A repeated call does nothing twice.
+            epoch: The epoch, see `get_next_epoch`. Repeating the call has no further effect.
             root: The root, see `bilateral.buyers.anchors`.
 
         Raises:
@@ -127,7 +127,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._write(buyers.anchor(self.state, epoch, root))
 
     async def set_nominee(self, role: BuyerRole, nominee: str | None) -> AsyncHandle[RoleHolder]:
-        """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
+        """Nominate a successor for a role of the signer (`setNominee`). The successor accepts with `take_role`.
 
         Args:
             nominee: The successor; None withdraws a nomination.

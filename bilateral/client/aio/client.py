@@ -123,7 +123,7 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
             default no limit.
         request_timeout: Seconds for one request to the node, from its first byte to the last byte of the answer, its
             retries included. A provider has time-outs of its own.
-        poll_interval: Seconds between two questions whether a transaction is in a block.
+        poll_interval: Seconds between two checks whether a transaction is in a block.
     """
 
     def batch(self) -> AsyncWriteBatch:

@@ -43,7 +43,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             feedback_hash: The keccak-256 hash of that file; None if there is none.
 
         Raises:
-            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             InvalidArgumentError: Both a file and a URI are given, or the hash is malformed.
             DocumentError: The file cannot be stored.
             ContractRevertError: The registry refuses: `self_feedback`, `erc721_nonexistent_token`.
@@ -90,7 +90,7 @@ class AsyncFeedbackMethods(AsyncRunner):
         Args:
             reviewers: Whose feedback to read; everybody's when left out.
             tag1: The first tag that feedback must have; empty: any.
-            tag2: The second tag, likewise.
+            tag2: The second tag, with the same limit.
             include_revoked: True to read revoked feedback too.
 
         Returns:
@@ -125,8 +125,8 @@ class AsyncFeedbackMethods(AsyncRunner):
         Args:
             agent_id: The agent that was rated.
             agent_ids: Several agents, in addition.
-            reviewers: Whose feedback; everybody's when left out. Without any agent, their feedback for all agents is
-                looked for in the logs of the whole chain, which takes long on a long one.
+            reviewers: The client; all clients when left out. Without any agent, their feedback for all agents is looked
+                for in the logs of the whole chain, which takes long on a long one.
             tags: Tags that feedback must have, all of them, in either place.
             capabilities: Kinds of MCP capability, of which the file must name one: `tools`, `prompts`, `resources`.
             skills: A2A or OASF skills, of which the file must name one.
@@ -175,7 +175,7 @@ class AsyncFeedbackMethods(AsyncRunner):
 
         Args:
             tag1: The first tag that feedback must have; empty: any.
-            tag2: The second tag, likewise.
+            tag2: The second tag, with the same limit.
             reviewers: Whom you trust. When left out, everybody counts who ever gave feedback, and the result says so.
             read_tags: Without `tag1`, also read which first tags the average mixes. This reads all feedback that
                 counts, in one or more calls.

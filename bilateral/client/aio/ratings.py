@@ -36,15 +36,15 @@ class AsyncRatingMethods(AsyncRunner):
             rating: 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
             owner: The client's owner; by default the owner at the time of the call.
-            confirmations: The number of blocks for which the client must have had its owner, the latest included. By
-                default 1: do not wait. Ask for as many as the chain may replace. The node must still know the state
-                of that block, usually one of the last 128.
+            confirmations: The number of blocks for which the client must have had its owner, including the latest. The
+                default, 1, does not wait. Choose as many blocks as a reorganisation may replace. The node must still
+                have the state of that block, usually one of the last 128.
             timeout: Seconds to wait for these blocks.
 
         Raises:
             InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
                 `server_id` or `owner`.
-            AgentUnsettledError: The client has not had its owner for so many blocks in time. Nothing was sent.
+            AgentUnsettledError: The client did not have its owner for that many blocks in time. Nothing was sent.
             ContractRevertError: The registry refuses: `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self`,
                 `already_rated`.
@@ -100,7 +100,7 @@ class AsyncRatingMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: A rating is not a uint8, two keys name the same client, or `confirmations` is 0 or
                 less.
-            AgentUnsettledError: A client has not had its owner for so many blocks in time. Nothing was sent.
+            AgentUnsettledError: A client did not have its owner for that many blocks in time. Nothing was sent.
             ContractRevertError: The registry refuses: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
         """
@@ -164,10 +164,10 @@ class AsyncValidationMethods(AsyncRunner):
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            validator_address: The validator, who alone may answer.
+            validator_address: The validator, the only account that may respond.
             request_uri: The URI of the validator's material.
-            request_hash: The keccak-256 hash of that material. It names the request from now on.
-            document: The validator's material, to be put into the client's store; instead of URI and hash.
+            request_hash: The keccak-256 hash of that material, which identifies the request from now on.
+            document: The validator's material, to be stored in the client's store instead of passing URI and hash.
 
         Raises:
             InvalidArgumentError: Neither a document nor a hash is given, or both are.
@@ -186,13 +186,13 @@ class AsyncValidationMethods(AsyncRunner):
         response_hash: bytes | str | None = None,
         tag: str = "",
     ) -> AsyncHandle[validation.ValidationAnswered]:
-        """Answer a request as the validator that it names (ERC-8004, `validationResponse`). The last answer counts.
+        """Respond to a request as its validator (ERC-8004, `validationResponse`). The last response counts.
 
         Args:
             response: 0 for failed, 100 for passed, or anything between.
             response_uri: The URI of the evidence; may be empty.
             response_hash: The hash of the evidence; None if there is none.
-            tag: A category of the validator's own; may be empty.
+            tag: The validator's own category; may be empty.
 
         Raises:
             InvalidArgumentError: The response does not fit a uint8, or a hash is malformed.
@@ -203,7 +203,7 @@ class AsyncValidationMethods(AsyncRunner):
         )
 
     async def get_validation_status(self, request_hash: bytes | str) -> validation.ValidationStatus:
-        """Read a request and its last answer (ERC-8004, `getValidationStatus`).
+        """Read a request and its last response (ERC-8004, `getValidationStatus`).
 
         Raises:
             ContractRevertError: There is none: `unknown_request`.
@@ -213,12 +213,13 @@ class AsyncValidationMethods(AsyncRunner):
     async def get_validation_summary(
         self, agent_id: AgentLike, *, validators: Sequence[str] = (), tag: str = ""
     ) -> validation.ValidationSummary:
-        """Average an agent's last answers (ERC-8004, `getSummary`).
+        """Average an agent's latest responses (ERC-8004, `getSummary`).
 
-        It is one call, which a node may refuse if those who may act for the agent have made very many requests.
+        This is a single call, which a node may refuse if the agent has very many requests.
 
         Args:
-            validators: Whose answers count; everybody's when left out, the agent's own side included.
+            validators: The validators whose responses count; when left out, all of them, including those on the agent's
+                own side.
             tag: The tag that counts; empty: any.
         """
         return await self._run(validation.summarize(self.state, agent_id, validators, tag))

@@ -37,20 +37,20 @@ class AsyncHandle(SentTransaction[T]):
     async def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
         """Wait for the transaction, and return its result, decoded from its events.
 
-        You may call it again, also after an error: the transaction may still get into a block.
+        It can be called again, even after an error: the transaction may still be included in a block.
 
         Args:
             timeout: The longest wait, in seconds.
-            confirmations: The number of blocks that must confirm it, its own included.
+            confirmations: The number of blocks that must confirm it, including its own.
 
         Raises:
-            TransactionPendingError: It does not have the confirmations yet, or the node did not say.
+            TransactionPendingError: It does not have the confirmations yet, or the node did not report them.
             TransactionDroppedError: It is in no block, and the node has dropped it.
             TransactionReplacedError: A block has another transaction with its nonce.
             ContractRevertError: The registry reverted in the block, because something changed after the simulation.
-            TransactionFailedError: It failed, and the node gives no reason.
-            UnexpectedAnswerError: It succeeded, but the receipt or its events do not fit what was sent.
-            NotSentError: Nothing was sent: the client only tries its writes (dry run).
+            TransactionFailedError: It failed, and the node returned no reason.
+            UnexpectedAnswerError: It succeeded, but the receipt or its events do not match what was sent.
+            NotSentError: Nothing was sent: the client only simulates its writes (dry run).
         """
         result: T = await self._run(confirming.wait(self._state, self._require_sent(), timeout, confirmations))
         return result
@@ -70,7 +70,7 @@ class AsyncHandle(SentTransaction[T]):
         return AsyncHandle(self._run, self._state, faster)
 
     async def cancel(self) -> AsyncHandle[bool]:
-        """Replace the transaction by an empty one with higher fees.
+        """Replace the transaction with an empty one at higher fees.
 
         Returns:
             A handle of the empty transaction. Its `wait` returns True once a block has it, and raises
@@ -90,8 +90,8 @@ class AsyncSignalBatch:
     """The signals of one period.
 
     Attributes:
-        handles: Those that were sent now, in the order of the missing signals.
-        already_published: Those that the chain had already.
+        handles: Those sent now, in the order of the missing signals.
+        already_published: Those already on chain.
     """
 
     handles: tuple[AsyncHandle[FeedbackEntry], ...]
@@ -99,7 +99,7 @@ class AsyncSignalBatch:
 
     @checked
     async def wait(self, timeout: float = TIMEOUT) -> list[FeedbackEntry]:
-        """Wait for all that were sent.
+        """Wait for all transactions that were sent.
 
         Args:
             timeout: The longest wait for each, in seconds.
@@ -164,15 +164,15 @@ class AsyncRunner(AsyncClosing):
         """Return the addresses of the registries that this client uses.
 
         Raises:
-            UnknownDeploymentError: The client was given none, and the package has none for the node's chain.
-            WrongChainError: The node is of another chain than the deployment, or than `chain_id`.
+            UnknownDeploymentError: No deployment was passed, and the package has none for the node's chain.
+            WrongChainError: The node serves another chain than the deployment or `chain_id`.
             WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity
                 registry.
         """
         return await self._run(registries.connect(self.state))
 
     async def inspect_deployment(self) -> DeploymentReport:
-        """Look at the registries on the chain: their code, their owners, and whether they belong together.
+        """Inspect the registries on chain: their code, their owners, and whether they belong together.
 
         Returns:
             The deployment and a report on each of its registries. Problems are in the report, not raised.

@@ -1,4 +1,4 @@
-"""Agents: registering, loading, changing, handing on."""
+"""Agents: registering, loading, changing and transferring them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from bilateral.documents import RegistrationFile
 from bilateral.node.steps import Operation, together
 
 _WALLET_LIMIT: Final = timedelta(minutes=5)
-"""The registry's limit on a deadline: the distance from the time of the block of the transaction."""
+"""The registry's limit on a deadline, relative to the time of the transaction's block."""
 
 _WALLET_LEEWAY: Final = timedelta(minutes=1)  # the clocks of nodes and users differ by seconds
 _WALLET_REASONS: Final = ("expired", "deadline_too_far")
@@ -200,7 +200,7 @@ def seconds(time: datetime) -> int:
 
 
 def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
-    """Return the URI that was given, or what stands for that of the file until it is stored."""
+    """Return the URI argument, or a placeholder for the URI of a file that is not stored yet."""
     if file is None:
         return uri
     if uri:
@@ -211,7 +211,7 @@ def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
 
 
 def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
-    """Return a registration file that names the agent among its registrations."""
+    """Return a registration file that lists the agent among its registrations."""
     if file.registration_of(agent) is not None:
         return file
     entry = {"agentId": int(agent.agent), "agentRegistry": str(agent.registry)}
@@ -231,10 +231,11 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
 def wallet_deadline() -> Operation[tuple[datetime, str]]:
     """Return a deadline for the consent of a wallet, and the advice if the registry refuses it.
 
-    The time of the next block is that of the last one or of this machine's clock, whichever is later: there may have
-    been no block for long. But a node may simulate in the time of the last one. So the deadline is four minutes from
-    the later, and no more than five from the last block, if a minute is left then. If this clock is further ahead,
-    either there was no block for that long or the clock is wrong: the registry says so before anything is sent.
+    The next block's time is assumed to be the later of the last block's time and this machine's clock, because there
+    may not have been a block for a while. A node may however simulate at the time of the last block. The deadline is
+    therefore four minutes after the later of the two, but at most five after the last block if that leaves a minute. If
+    this clock is further ahead, either there was no block for that long or the clock is wrong, and the registry refuses
+    before anything is sent.
     """
     last, clock = (yield from registries.block_time()), datetime.now(UTC)
     now = max(last, clock)
@@ -289,7 +290,7 @@ class RegistrationChanges:
     remove_services: Sequence[str] = ()
 
     def apply_to(self, file: RegistrationFile) -> RegistrationFile:
-        """Return the changed file. All other fields, also unknown ones, stay as they are."""
+        """Return the changed file. All other fields stay as they are, including unknown ones."""
         before = file.to_object()
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:

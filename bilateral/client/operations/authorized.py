@@ -24,21 +24,21 @@ from bilateral.node.steps import Operation
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
 
 _PAGE: Final = 1000
-"""Entries to ask for at once: some six million gas, which every node allows a call."""
+"""Entries to read per call: some six million gas, which every node allows."""
 
 
 @dataclass(frozen=True)
 class AuthorizedFeedbackEntry:
-    """One feedback that the agent's owner had authorised.
+    """One feedback entry that the agent's owner had authorised.
 
     Attributes:
-        client: Who gave it.
+        client: The client that gave it.
         score: 0 to 100.
         tag1: The first tag; empty if there is none.
-        tag2: The second tag, likewise.
-        position: Its position among all of the agent's, from 0; None right after it was given.
+        tag2: The second tag, with the same limit.
+        position: Its position among all of the agent's entries, from 0; None right after it was given.
         given_at: The time of its block; None right after it was given.
-        uri: The URI of its file; None where it was read from the registry, which does not store it.
+        uri: The URI of its file; None if it was read from the registry, which does not store it.
         hash: The hash of that file, likewise.
     """
 
@@ -69,10 +69,10 @@ class AuthorizedSummary:
 
 @dataclass(frozen=True)
 class VoidedSignatures:
-    """A client voided its signed feedback.
+    """A client invalidated its signed feedback.
 
     Attributes:
-        deadline: The latest voided deadline. New signatures need a later one.
+        deadline: The latest invalidated deadline. New signatures need a later one.
     """
 
     client: str
@@ -180,7 +180,7 @@ def read(
 
 
 def later(time: datetime | None, name: str) -> Operation[int]:
-    """Return a moment in Unix time that has not passed by the chain's time; a day from that when left out."""
+    """Return a Unix time that is not past by the chain's time; a day from the chain's time when left out."""
     now = yield from registries.block_time()
     if time is None:
         if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
@@ -196,7 +196,7 @@ def later(time: datetime | None, name: str) -> Operation[int]:
 
 
 def tag_word(tag: str) -> bytes:
-    """Return a tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros."""
+    """Return a tag as the registry for authorised feedback stores it: UTF-8, padded with zeros."""
     word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
         raise errors.InvalidArgumentError("a tag here must have at most 32 bytes in UTF-8 and must not end in NUL")
@@ -276,7 +276,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
-    """Refuse a deadline that the client has voided. Registries that lack the function void nothing."""
+    """Refuse a deadline the client has invalidated. Registries without the function invalidate nothing."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
     except registries.NO_FUNCTION:

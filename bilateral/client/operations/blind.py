@@ -225,7 +225,7 @@ def _sign(
     draft: blind_ratings.SealedFeedback | blind_ratings.SealedRating,
     opening: Opening,
 ) -> Operation[SignedEnvelope]:
-    """Store an opening, and then sign its envelope. Repeating this after a crash signs the stored one again."""
+    """Store an opening, then sign its envelope. Repeating this after a crash signs the stored one again."""
     domain = yield from _domain(state)
     stored: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
     envelope = type(draft)(*draft.common, stored.seal_for(draft), draft.deadline)
@@ -256,7 +256,7 @@ def speaks_as(state: ClientState, account: str) -> Operation[int]:
 
 
 def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
-    """Refuse an account that does not speak as the expected agent. The registry would refuse the envelope."""
+    """Refuse an account whose primary agent is not the expected one, since the registry would refuse the envelope."""
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
@@ -267,7 +267,7 @@ def _require_agent(state: ClientState, side: str, account: str, expected: int) -
 def _openings_of(
     pair: blind_ratings.Pair, openings: Sequence[Opening]
 ) -> tuple[FeedbackOpening | None, RatingOpening | None]:
-    """Return the client's opening and the server's, after a check that they fit their envelopes."""
+    """Return the client's and the server's opening, after checking that they match their envelopes."""
     client, server = None, None
     for opening in openings:
         if isinstance(opening, FeedbackOpening):
@@ -282,7 +282,7 @@ def _openings_of(
 
 
 def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int, timeout: float) -> Operation[None]:
-    """Wait until the seal of a pair has so many blocks, its own included."""
+    """Wait until the seal of a pair has the given number of blocks, including its own."""
     if confirmations < 1:
         raise InvalidArgumentError(f"confirmations is 1 or more, not {confirmations}")
     end = time.monotonic() + timeout
@@ -299,7 +299,7 @@ def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int
 
 
 def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[None]:
-    """Refuse to open a rating before the client's feedback: the client would see it first."""
+    """Refuse to open a rating before the client's feedback, which would let the client see it first."""
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)

@@ -1,4 +1,4 @@
-"""Records of buyers, which payments prove: reads, settlements and anchors."""
+"""Records of buyers, backed by payments: reads, settlements and anchors."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
@@ -182,7 +182,7 @@ def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple
 
 
 def _term(read: Callable[[int], K], number: int, verb: str = "answers with") -> K:
-    """Return a term that the registry names by its number."""
+    """Return a term that the registry identifies by number."""
     try:
         return read(number)
     except ValueError as error:
@@ -232,7 +232,7 @@ def record_payments(
 def _require_not_settled(
     state: ClientState, chain_id: int, transactions_: Mapping[bytes, Collection[tuple[str, int]] | None]
 ) -> Operation[None]:
-    """Check that the registry did not settle and count some payments itself. A contract cannot look that up."""
+    """Check that the registry did not settle and count some payments itself, which a contract cannot look up."""
     deployment = yield from registries.connect(state)
     if chain_id != deployment.chain_id:
         return
@@ -295,8 +295,8 @@ def _attested(
 
 
 VERIFY_GAS: Final = 1_000_000
-"""The gas of a check. It takes 300,000. With too little gas Semaphore's verifier answers false, and estimates of its
-gas are too low for that reason."""
+"""The gas of a check, which needs 300,000. With too little gas, Semaphore's verifier returns false, so gas estimates
+are too low."""
 
 ROOTS: Final = 3  # one for each tier that has a group
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""For how long two nodes behind one name may differ: one of them does not know yet what the other has told."""
+"""How long two nodes behind one name may disagree, while one has not yet received what the other reported."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -27,7 +27,7 @@ def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
 
 
 def knows(hash_: str) -> Operation[bool | None]:
-    """Check whether the node knows a transaction, or its receipt; None if it fails to say."""
+    """Check whether the node has a transaction or its receipt; None if it fails to answer."""
     try:
         answer = yield Rpc("eth_getTransactionByHash", (hash_,))
         return isinstance(answer, dict) or (yield from read_receipt(hash_)) is not None
@@ -41,15 +41,15 @@ def transaction_count(state: ClientState, block: str = "latest") -> Operation[in
 
 
 def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
-    """Check whether a block, or one before it, holds a transaction of the signer with a nonce."""
+    """Check whether a transaction of the signer with a nonce is in a block or an earlier one."""
     return (yield from transaction_count(state, block)) > nonce
 
 
 def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
     """Check whether a transaction took its own nonce, after a node said that the nonce is taken.
 
-    It may be: a proxy may have handed it over twice, and told how that ended the second time. The node that is asked
-    about it may not know it yet. So only a block in which there is another of that nonce proves that it is not.
+    That is possible: a proxy may have forwarded it twice and reported the second result, and the node may not have it
+        yet. Only a block with another transaction of that nonce proves the contrary.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
@@ -68,7 +68,7 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
 
 
 def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
-    """Return the hash of the signer's transaction with a nonce if a block, most likely a late one, holds it."""
+    """Return the hash of the signer's transaction with a nonce, if it is in a block, most likely a recent one."""
     used = yield from registries.latest_block()
     if not (yield from is_nonce_used(state, nonce, hex(used))):
         return None
@@ -126,7 +126,7 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
 
 
 def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
-    """Return the receipt of a transaction, or of one that it was to replace, with its hash."""
+    """Return the receipt of a transaction, or of one that it was meant to replace, with its hash."""
     for hash_ in (str(sent.hash), *sent.earlier):
         receipt = yield from read_receipt(hash_)
         if receipt is not None:
@@ -162,7 +162,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
-    """Check that a receipt is of the transaction that was sent: a proxy may return another one's."""
+    """Check that a receipt belongs to the transaction that was sent, because a proxy may return another one."""
     ours = {"transactionHash": hash_, "from": registries.address_of(state), "to": sent.transaction["to"]}
     for name, expected in ours.items():
         if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):

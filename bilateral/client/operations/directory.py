@@ -1,4 +1,4 @@
-"""The directory of agents: their domains, the agent that an account speaks as, and proofs that agents exist."""
+"""The directory of agents: their domains, the primary agents of accounts, and proofs that agents exist."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class DirectoryEntry:
     """An agent as the directory (August 2025) describes it.
 
     Attributes:
-        domain: Its domain as it was given; empty if it has none.
+        domain: Its domain as registered; empty if it has none.
         address: Its wallet, or its owner if it has no wallet.
     """
 
@@ -40,7 +40,7 @@ class DirectoryEntry:
 
 @dataclass(frozen=True)
 class AgentProven:
-    """The companion knows that an agent exists, so that batches of ratings may name it.
+    """The companion has proof that an agent exists, so batches of ratings can include it.
 
     Attributes:
         is_highest: True if no agent with a higher id had been proven before.
@@ -52,7 +52,7 @@ class AgentProven:
 
 @dataclass(frozen=True)
 class PrimaryAgentChosen:
-    """An account chose the agent that it speaks as."""
+    """An account chose its primary agent."""
 
     account: str
     agent: AgentId
@@ -60,10 +60,10 @@ class PrimaryAgentChosen:
 
 @dataclass(frozen=True)
 class Rater:
-    """Who an address that gave feedback is (best practices, "Agent-as-Rater").
+    """The identity of an address that gave feedback (best practices, "Agent-as-Rater").
 
     Attributes:
-        agent: The agent that it speaks as; None if it speaks as none.
+        agent: Its primary agent; None if it has none.
     """
 
     address: str
@@ -71,12 +71,12 @@ class Rater:
 
     @property
     def name(self) -> str | None:
-        """The agent's name; a stranger's text."""
+        """The agent's name; untrusted text."""
         return self.agent.name if self.agent else None
 
     @property
     def image(self) -> str | None:
-        """The URI of the agent's picture; a stranger's text."""
+        """The URI of the agent's picture; untrusted text."""
         return self.agent.image if self.agent else None
 
 

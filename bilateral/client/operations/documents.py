@@ -1,4 +1,4 @@
-"""Loading and storing documents on the way of an operation."""
+"""Loading and storing documents during an operation."""
 
 import math
 import time
@@ -19,7 +19,7 @@ from bilateral.node.steps import Blocking, Operation
 M = TypeVar("M", bound="DocumentModel")
 
 _AT_A_TIME: Final = 16
-"""Documents that are loaded together: the slowest server then delays no page by much."""
+"""Documents to load at once, so that the slowest server does not delay a page by much."""
 
 _PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 in base32
 
@@ -27,7 +27,7 @@ _PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 i
 def load(
     state: ClientState, model: type[M], uri: str, expected_hash: bytes = NO_HASH
 ) -> Operation[tuple[M | None, DocumentError | None]]:
-    """Load a document that a stranger named. Failure is returned, not raised."""
+    """Load a document whose URI comes from a stranger. Failures are returned, not raised."""
     (loaded,) = yield from load_all(state, model, [(uri, expected_hash)])
     return loaded
 
@@ -35,7 +35,7 @@ def load(
 def load_all(
     state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
-    """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others."""
+    """Load many documents like `load`, several at a time, so that one slow server holds up few others."""
     end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
@@ -63,7 +63,7 @@ def load_all(
 
 @dataclass(frozen=True)
 class Unstored:
-    """Stands among a call's arguments for the URI of a document that is not in the store yet.
+    """A placeholder among a call's arguments for the URI of a document that is not stored yet.
 
     Attributes:
         content: The document.
@@ -78,12 +78,12 @@ class Unstored:
 
 
 def are_published(state: ClientState, arguments: Sequence[Any]) -> bool:
-    """Tell whether storing a call's documents would publish them even if the call fails."""
+    """Return whether storing a call's documents would publish them even if the call fails."""
     return not isinstance(state.store, DataUriStore) and any(isinstance(argument, Unstored) for argument in arguments)
 
 
 def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a call's arguments for its simulation, with a URI of the usual length for each unknown one."""
+    """Return a call's arguments for its simulation, with a URI of typical length for each one that is not known yet."""
     return tuple(_PLACEHOLDER if isinstance(argument, Unstored) else argument for argument in arguments)
 
 
@@ -100,7 +100,7 @@ def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any
 
 
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
-    """Return a URI and a hash that a caller gave."""
+    """Return a URI and a hash from the caller's arguments."""
     if hash_ is not None and not uri:
         raise InvalidArgumentError(f"{name} requires a URI: it is the hash of the content at that URI")
     return uri, hash_bytes(hash_, name)

@@ -1,4 +1,4 @@
-"""Open feedback: giving, answering, revoking."""
+"""Open feedback: giving, responding to and revoking it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from bilateral.node.steps import Operation
 GIVE: Final = "giveFeedback"
 
 Link: TypeAlias = "tuple[str, bytes | str | None]"
-"""The URI and the hash of a file that is kept elsewhere."""
+"""The URI and the hash of an existing file."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A feedback as a caller wants it, see `Client.give_feedback`."""
+    """Feedback to be given, see `Client.give_feedback`."""
 
     value: HumanValue | FeedbackValue
     tag1: str = ""
@@ -106,13 +106,13 @@ def revoke(
 def reference(
     deployment: Deployment, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """Return the feedback that a caller means."""
+    """Return the feedback that the arguments identify."""
     feedback = agent_id if isinstance(agent_id, FeedbackId) else registries.agent_of(deployment, agent_id)
     return feedback_id(deployment.chain_id, feedback, client_address, feedback_index)
 
 
 def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[str | Unstored, bytes]]:
-    """Return the URI and hash of the feedback file, which is completed first if it was given."""
+    """Return the URI and hash of the feedback file, completing the file first if it was passed."""
     if draft.file is None:
         return documents.link(*draft.link, "the file's hash")
     if draft.link != ("", None):
@@ -142,7 +142,7 @@ def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]],
 
 
 def read_feedback(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
-    """Return the entry that an event tells of, as it was when it was given."""
+    """Return the entry that an event describes, as it was when it was given."""
     agent = AgentId(event.agent_id, chain_id)
     with registries.blame_registry(Registry.REPUTATION):
         feedback = FeedbackId(agent, event.client_address, event.feedback_index)
@@ -153,7 +153,7 @@ def read_feedback(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
 
 
 def read_response(agent: AgentId, event: ResponseAppended) -> FeedbackResponse:
-    """Return the answer that an event tells of."""
+    """Return the response that an event describes."""
     with registries.blame_registry(Registry.REPUTATION):
         feedback = FeedbackId(agent, event.client_address, event.feedback_index)
     return FeedbackResponse(feedback, event.responder, event.response_uri, event.response_hash)
@@ -162,7 +162,7 @@ def read_response(agent: AgentId, event: ResponseAppended) -> FeedbackResponse:
 def _response_link(
     response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
 ) -> tuple[str | Unstored, bytes]:
-    """Return the place of an answer: as the caller says it, or in the client's store if it is a text."""
+    """Return the location of a response: the caller's, or one in the client's store if the response is text."""
     if isinstance(response, ResponseLink):
         return response.uri, hash_bytes(response.hash, "the response's hash")
     if isinstance(response, str) and response:

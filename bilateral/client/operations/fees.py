@@ -1,4 +1,4 @@
-"""Fees of transactions: what the node quotes, and what the client is willing to sign."""
+"""Fees of transactions: the node's quote and the client's limits."""
 
 from collections.abc import Mapping
 from statistics import median_low
@@ -12,17 +12,17 @@ from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 
 _BLOCKS: Final = 10
-"""Blocks whose tips are compared: fewer follow one block's accident, more lag behind a rush."""
+"""Blocks whose tips are compared: with fewer, one unusual block dominates; with more, a rush is noticed too late."""
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
-"""The request whose answer `quote` takes."""
+"""The request whose result `quote` uses."""
 
 
 def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
-    """Return the fees to pay: enough for the base fee to double, and the tip that others paid lately.
+    """Return the fees to pay: enough for the base fee to double, plus the tip that others paid recently.
 
-    A gas price without a base fee is limited like a tip: the node may hide the base fee, and a block's author gets what
-    is above it.
+    A gas price without a base fee is limited like a tip: the node may hide the base fee, and anything above it goes to
+        the block's author.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:
@@ -42,7 +42,7 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
 
 
 def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
-    """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand."""
+    """Return fees that replace a pending transaction: at least an eighth more than its own, as nodes require."""
     names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in previous]
     fees = {name: max(previous[name] + previous[name] // 8 + 1, now.get(name, 0)) for name in names}
     if "maxFeePerGas" in fees:
@@ -54,7 +54,7 @@ def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], no
 
 
 def most(transaction: Mapping[str, Any]) -> int:
-    """Return the wei that a transaction costs at most: its gas limit at its highest fee, and its value."""
+    """Return the most wei that a transaction can cost: its gas limit at its highest fee, plus its value."""
     price = transaction.get("maxFeePerGas", transaction.get("gasPrice", 0))
     return int(transaction["gas"] * price + transaction.get("value", 0))
 

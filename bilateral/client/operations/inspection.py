@@ -1,4 +1,4 @@
-"""A look at the registries of a deployment: their code, their owners, and whether they belong together."""
+"""Inspection of a deployment's registries: their code, their owners, and whether they belong together."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -46,8 +46,8 @@ class RegistryReport:
         version: Its answer to `getVersion`; None without that function.
         identity_registry: The identity registry that it belongs to; None for an identity registry.
         implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
-        owner: The account that can change the code of a proxy; None for a contract that is not a proxy, and for one
-            that does not name its owner.
+        owner: The account that can change the code of a proxy; None for a contract that is not a proxy or does not
+            expose its owner.
         problem: The first problem that was found; None without one.
     """
 

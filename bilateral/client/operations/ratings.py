@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class RatingKind(StrEnum):
-    """As what an agent was rated by a server."""
+    """The role in which a server rated an agent."""
 
     CLIENT = "client"
     VALIDATOR = "validator"
@@ -31,7 +31,7 @@ class Rating:
     """A rating by a server (EIP-8004a), which is final.
 
     Attributes:
-        kind: As what the subject was rated.
+        kind: The role in which the subject was rated.
         subject: The client or validator.
         rating: 0 to 100; None if the server has not rated the subject.
     """
@@ -43,7 +43,7 @@ class Rating:
 
     @property
     def has_rating(self) -> bool:
-        """True if the server gave one."""
+        """True if the server gave a rating."""
         return self.rating is not None
 
 
@@ -53,7 +53,7 @@ class Expectation:
 
     Attributes:
         server_id: The agent that rates; None for the signer's primary agent.
-        owner: The subject's owner, for a single rating; None for the present owner.
+        owner: The subject's owner, for a single rating; None for the current owner.
         confirmations: The number of blocks for which the subject must have had its owner, the latest included.
         timeout: Seconds to wait for these blocks.
     """
@@ -65,7 +65,7 @@ class Expectation:
 
     @property
     def is_explicit(self) -> bool:
-        """True if the caller named the rater or the owner, so that the registry must check it."""
+        """True if the caller specified the rater or the owner, which the registry must then check."""
         return self.server_id is not None or self.owner is not None
 
 
@@ -138,7 +138,7 @@ def get_many(state: ClientState, client_ids: Sequence[AgentLike], server_id: Age
 
 
 def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
-    """Return the agent that rates; None if the identity registry does not name the primary agent of an account."""
+    """Return the agent that rates; None if the identity registry has no primary agents."""
     if expected.server_id is not None:
         return registries.agent_of((yield from registries.connect(state)), expected.server_id).token_id
     signer = registries.require_address(state)
@@ -180,7 +180,7 @@ def _owners_at(state: ClientState, subjects: Sequence[AgentId], block: str) -> O
 
 
 def _owner_then(state: ClientState, subject: AgentId, block: str) -> Operation[str | None]:
-    """Return the owner of an agent at the end of an earlier block; None if the agent or the registry was not there."""
+    """Return the owner of an agent at the end of an earlier block; None if the agent or the registry did not exist."""
     try:
         (owner,) = yield from _owners_at(state, [subject], block)
     except (ContractRevertError, UnexpectedAnswerError):
@@ -196,7 +196,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     expected: Expectation,
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send ratings by the function that names rater and owners, or by the specification's if the registry lacks it."""
+    """Send ratings with the function that takes rater and owners, or the specification's if the registry lacks it."""
     if facts[0] is not None:
         try:
             call = f"{function}As", (*arguments, *facts)

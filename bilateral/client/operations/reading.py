@@ -1,4 +1,4 @@
-"""Reading feedback: one, all of an agent's, its answers, its average."""
+"""Reading feedback: single entries, all of an agent's, responses and averages."""
 
 import math
 from collections import Counter
@@ -59,9 +59,9 @@ def get(
 
 @dataclass(frozen=True)
 class Selection:
-    """Which feedback to read: with these tags, empty for any, revoked or not, given by the end of a block.
+    """Which feedback to read: by tags (empty for any), revoked or not, given by the end of a block.
 
-    Whose it is, where nobody is named, is always read as of the last block.
+    When no clients are given, the list of clients is always read as of the last block.
     """
 
     tag1: str = ""
@@ -157,7 +157,7 @@ def responses(
 
 
 def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackEntry:
-    """Add the fields that only the event has, if it is among those given."""
+    """Add the fields that only the event contains, if it is among the given events."""
     entries = (feedback.read_feedback(entry.id.agent.chain_id, event) for event in events)
     return next((replace(entry, event=new.event) for new in entries if new.id == entry.id), entry)
 
@@ -165,7 +165,8 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Entries with their files, or with what is the matter with those. None is begun with after so many seconds."""
+    """Return entries with their files or the errors of loading them. No load starts after the given number of
+    seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))
@@ -201,7 +202,8 @@ def _read_at_once(
 def _read_from(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback of named clients, by halves where it is too much at once, one by one where even one's is."""
+    """Read the feedback of given clients, in halves where it is too much for one call, and entry by entry for one
+    client."""
     try:
         return (yield from _read_at_once(state, agent, clients, selection))
     except registries.TOO_LARGE as error:
@@ -314,7 +316,7 @@ def search(
 def _feedback_events(
     state: ClientState, agents: Sequence[AgentId], clients: Sequence[str] | None
 ) -> Operation[list[NewFeedback]]:
-    """Return the events of all feedback about agents, or about all if none is named, of clients, or of all if None."""
+    """Return the events of all feedback about the given agents (all if empty) by the given clients (all if None)."""
     about = [registries.topic(agent.token_id) for agent in agents] or None
     by = None if clients is None else [registries.topic(client) for client in clients]
     return (yield from registries.events(state, Registry.REPUTATION, NewFeedback, [about, by]))

@@ -37,7 +37,7 @@ E = TypeVar("E", bound=Event)
 _LOGGER: Final = logging.getLogger("bilateral.client")
 
 NO_FUNCTION: Final = (ContractRevertError, errors.MissingFunctionError, errors.UnexpectedAnswerError)
-"""Errors of a registry that lacks a function, as the canonical ones lack some."""
+"""Errors of a registry that lacks a function, as canonical registries lack some."""
 
 TOO_LARGE: Final = (errors.NodeError, errors.NodeTimeoutError, errors.MalformedNodeAnswerError, ContractRevertError)
 """Errors by which nodes refuse a call that is too large."""
@@ -49,7 +49,7 @@ _OURS_ALONE: Final = frozenset(
         *("agentOf", "giveFeedbackBySig", "voidSignaturesThrough", "getVoidedDeadline"),
     }
 )
-"""Functions that the canonical registries lack. This project's never revert without data."""
+"""Functions that the canonical registries lack. This project's registries never revert without data."""
 
 
 _MAY_BE_TOO_LARGE: Final = frozenset(
@@ -81,7 +81,7 @@ def require_address(state: ClientState) -> str:
 
 
 def connect(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. The node is asked for its chain once, even if a deployment was given."""
+    """Return the deployment. The node's chain is requested once, even if a deployment was passed."""
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
@@ -104,7 +104,7 @@ def chain_id_of_node() -> Operation[int]:
 
 
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. If the node alone named its chain, log once for which chain the client signs."""
+    """Return the deployment. If only the node determines the chain, log once for which chain the client signs."""
     deployment = yield from connect(state)
     is_node_trusted = state.pinned_chain is None and not isinstance(state.requested, Deployment)
     if is_node_trusted and not state.is_chain_announced:
@@ -117,7 +117,7 @@ def connect_to_sign(state: ClientState) -> Operation[Deployment]:
 
 
 def chain_of(agent: AgentLike) -> int:
-    """Return the chain that an agent's id names."""
+    """Return the chain in an agent's id."""
     parsed = _parse(agent)
     agent_id = parsed.agent_id if isinstance(parsed, GlobalAgentId) else parsed
     if agent_id.chain_id is None:
@@ -128,7 +128,7 @@ def chain_of(agent: AgentLike) -> int:
 
 
 def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
-    """Return the agent that a caller means, with its chain."""
+    """Return the agent that the argument identifies, with its chain."""
     parsed = _parse(agent)
     if isinstance(parsed, AgentId):
         return parsed.on(deployment.chain_id)
@@ -176,7 +176,8 @@ def call(
 
 @contextmanager
 def explained(deployment: Deployment, registry: Registry, function: str) -> Iterator[None]:
-    """Explain a revert without data by a function that only this project's registries have: they always give data."""
+    """Explain a revert without data for a function that only this project's registries have, which always return
+    data."""
     try:
         yield
     except ContractRevertError as error:
@@ -212,7 +213,8 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return the address of a registry after a check that it is one. Elsewhere a transaction would do nothing."""
+    """Return the address of a registry after checking that it is one. At any other address a transaction would do
+    nothing."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:

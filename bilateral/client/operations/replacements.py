@@ -1,4 +1,4 @@
-"""Replacing a pending transaction by another with its nonce: a faster one, or one that does nothing."""
+"""Replacing a pending transaction with another of the same nonce: a faster one, or one that does nothing."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
 
 
 def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sent[T]]:
-    """Send a transaction with the nonce that it has. This client may know of later nonces; keep them."""
+    """Send a transaction with its own nonce. Later nonces that this client has used are kept."""
     fees.require_cost(state, prepared.transaction)
     yield from transactions.require_balance(state, fees.most(prepared.transaction))
     if state.dry_run:
@@ -108,12 +108,12 @@ _PRICES: Final = {
 }
 """The fees of each type of transaction that can be replaced, in the order in which they are signed (EIP-2930, 1559).
 
-Blobs (EIP-4844) and delegations (EIP-7702) are missing: a replacement without them would do something else.
+Blobs (EIP-4844) and delegations (EIP-7702) are not supported: a replacement without them would do something else.
 """
 
 
 def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> dict[str, Any]:
-    """Check that the signer signed a transaction with this hash, and return it as web3.py writes one."""
+    """Check that the signer signed a transaction with this hash, and return it in the form of web3.py."""
     record = answers.record(answer)
     kind = answers.quantity(record.get("type", "0x0" if record.get("maxFeePerGas") is None else "0x2"))
     if kind not in _PRICES:
@@ -147,7 +147,7 @@ class _Signed:
     """A signed transaction's encodings (RLP, EIP-2718).
 
     Attributes:
-        chain_id: The chain that it was signed for; None for one that is valid on all.
+        chain_id: The chain it was signed for; None if it is valid on all chains.
         unsigned: The encoding that was signed.
         raw: The encoding with the signature.
     """
@@ -183,7 +183,7 @@ class _Signed:
 
     @property
     def sender(self) -> str | None:
-        """The account that signed it; None if the signature gives none."""
+        """The account that signed it; None if no account can be recovered."""
         return recover_signer(keccak(self.unsigned), self.signature)
 
 

@@ -1,8 +1,7 @@
-"""A watchtower's measurements, each published once a period (best practices, "Watchtower Monitoring").
+"""A watchtower's measurements, each published once per period (best practices, "Watchtower Monitoring").
 
-The period is `tag2`, which the registry keeps in its state. So the chain itself says, to one call for each agent,
-which signals of a period there are already; the endpoints of those are in their events. A run that was cut off is
-completed by running it again.
+The period is `tag2`, which the registry stores. One call per agent therefore shows which signals of a period are
+already on chain; their endpoints are in their events. An interrupted run is completed by running it again.
 """
 
 import time
@@ -28,10 +27,11 @@ _Key: TypeAlias = "tuple[AgentId, str, str]"
 """The agent, the tag and the endpoint of a signal."""
 
 _FIRST_BLOCKS: Final = 10_000
-"""Blocks in which events are looked up first, from the last one back: a run that was cut off is hours old at most."""
+"""Blocks in which events are looked up first, counting back from the latest: an interrupted run is at most hours
+old."""
 
 _ROUNDS: Final = 5
-"""Attempts while another run with the same key sends, too: each looks again which signals are missing."""
+"""Attempts while another run with the same key is also sending: each checks again which signals are missing."""
 
 _SETTLING_SECONDS: Final = 120.0
 """The longest wait for transactions under way: ten blocks of the slowest chain."""
@@ -42,8 +42,8 @@ class Published:
     """The outcome of publishing the signals of a period.
 
     Attributes:
-        sent: Those that were sent now.
-        already: Those that the chain had.
+        sent: Those sent by this run.
+        already: Those already on chain.
     """
 
     sent: tuple[Sent[FeedbackEntry], ...]
@@ -56,8 +56,8 @@ class _Batch:
 
     Attributes:
         requested: The signals.
-        present: Those that the chain has, as far as it was asked.
-        sent: Those that were sent now, whatever became of them.
+        present: Those found on chain so far.
+        sent: Those sent by this run, whatever their outcome.
     """
 
     requested: dict[_Key, Signal]
@@ -70,7 +70,7 @@ class _Batch:
         return tuple(str(transaction.hash) for transaction in self.sent.values())
 
     def interrupted(self, why: str) -> BatchInterruptedError:
-        """Return the error that says how far the publishing came."""
+        """Return the error that reports how far publishing got."""
         missing = self.requested.keys() - self.present - self.sent.keys()
         return BatchInterruptedError(self.hashes, len(missing), why)
 
@@ -109,7 +109,7 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
 
 
 def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
-    """Publish the missing signals. If another run with the same key takes a nonce, look again which are missing."""
+    """Publish the missing signals. If another run with the same key takes a nonce, check again which are missing."""
     # The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
     # send each. `batch` holds the progress, whatever happens.
     for _ in range(_ROUNDS):

@@ -22,10 +22,10 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Event")
 
 _NONCE_TRIES: Final = 5
-"""Further nonces that are tried after one is taken: as many as other programs of a key may send meanwhile."""
+"""Further nonces to try after one is taken: as many as other programs with the same key may use meanwhile."""
 
 _NONCE_MEMORY_SECONDS: Final = 60.0
-"""The time that our own count of nonces is believed: nodes behind a balancer agree by then."""
+"""How long our own count of nonces is trusted: by then, nodes behind a load balancer agree."""
 
 
 class NonceUsedError(Exception):
@@ -88,7 +88,7 @@ def prepare(
 
 
 def next_nonce(state: ClientState) -> Operation[int]:
-    """Return the nonce of the signer's next transaction: the node's, or a later one that this client knows of."""
+    """Return the nonce of the signer's next transaction: the node's, or a later one that this client has used."""
     return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
@@ -169,7 +169,7 @@ def require_balance(state: ClientState, wei: int) -> Operation[None]:
 
 
 def _is_contract(account: str) -> Operation[bool]:
-    """Tell whether an account has code. Then a paymaster, or whoever bundles its operations, pays for its gas."""
+    """Return whether an account has code. Its gas is then paid by a paymaster or by whoever bundles its operations."""
     return bool(answers.data((yield Rpc("eth_getCode", (account, "latest")))))
 
 
@@ -217,7 +217,7 @@ def _number(answer: Any) -> int:
 
 
 _AT_A_TIME: Final = 50
-"""Transactions of one request to the node. If one fails, those behind it in the same request may be pending."""
+"""Transactions per request to the node. If one fails, later ones in the same request may be pending."""
 
 
 def send_all(

@@ -25,9 +25,9 @@ class ValidationRequested:
     """A validation was requested.
 
     Attributes:
-        request_hash: The request's name from now on.
+        request_hash: The id of the request from now on.
         agent: The agent whose work is to be validated.
-        validator: Who is asked.
+        validator: The validator that is asked.
         uri: The URI of the validator's material.
     """
 
@@ -43,7 +43,7 @@ class ValidationAnswered:
 
     Attributes:
         agent: The agent whose work was validated.
-        validator: Who answered.
+        validator: The account that responded.
         response: 0 to 100.
         uri: The URI of the evidence; may be empty.
         hash: The hash of the evidence; zeros if there is none.
@@ -64,11 +64,11 @@ class ValidationStatus:
     """A request and its last answer, as the registry stores them.
 
     Attributes:
-        validator: Who was asked.
+        validator: The validator that was asked.
         response: The last answer, 0 to 100; 0 while there is none.
         response_hash: The hash that came with it; zeros if none did.
         tag: The tag that came with it; may be empty.
-        last_update: When it came; when the request came while there is none.
+        last_update: The time of the response, or of the request while there is none.
     """
 
     request_hash: bytes
@@ -81,13 +81,13 @@ class ValidationStatus:
 
     @property
     def is_surely_answered(self) -> bool:
-        """True if the registry's record shows an answer. An answer of 0 with neither hash nor tag leaves no trace."""
+        """True if the registry's record shows a response. A response of 0 with neither hash nor tag leaves no trace."""
         return self.response != 0 or bool(self.tag) or any(self.response_hash)
 
 
 @dataclass(frozen=True)
 class ValidationSummary:
-    """The average of an agent's last answers.
+    """The average of an agent's latest responses.
 
     Attributes:
         count: The number of answered requests that count.
@@ -179,7 +179,7 @@ def of_validator(state: ClientState, validator_address: str) -> Operation[list[b
 
 
 def _requests(state: ClientState, function: str, of: int | str, topics: Sequence[Any]) -> Operation[list[bytes]]:
-    """Return the hashes of requests. Anybody may add some: where the call is too large, they are read from logs."""
+    """Return the hashes of requests. Since anyone may add some, they are read from logs where the call is too large."""
     try:
         (hashes,) = yield from registries.call(state, Registry.VALIDATION, function, of)
     except registries.TOO_LARGE as error:

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Agents: registering, loading, changing, handing on, finding."""
+"""Agents: registering, loading, changing, transferring and finding them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bilateral.documents import RegistrationFile
 
 @checked_class
 class AgentMethods(Runner):
-    """Agents: registering, loading, changing, handing on, finding."""
+    """Agents: registering, loading, changing, transferring and finding them."""
 
     def register_agent(
         self, uri: str = "", *, file: RegistrationFile | None = None, metadata: Mapping[str, bytes | str] | None = None
@@ -34,9 +34,9 @@ class AgentMethods(Runner):
 
         Args:
             uri: The URI of its registration file; may be empty, and be set later.
-            file: The registration file, to be put into the client's store; instead of `uri`. It cannot name the agent
-                yet; `set_agent_uri` adds that.
-            metadata: Metadata to keep on chain, by key; text is stored as UTF-8.
+            file: The registration file, to be stored in the client's store instead of passing `uri`. It cannot contain
+                the agent's id yet; `set_agent_uri` adds it.
+            metadata: On-chain metadata by key; text is stored as UTF-8.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are given.
@@ -45,10 +45,10 @@ class AgentMethods(Runner):
         return self._write(agents.register(self.state, uri, file, metadata or {}))
 
     def load_agent(self, agent_id: AgentLike, *, load_file: bool = True) -> Agent:
-        """Load an agent: from the chain and, unless told not to, its registration file.
+        """Load an agent from the chain, with its registration file unless `load_file` is False.
 
         Args:
-            load_file: False to leave the file out. A failure to load it is not raised: see `Agent.file_problem`.
+            load_file: False to skip the file. A failure to load it is not raised: see `Agent.file_problem`.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -70,9 +70,9 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            uri: The URI; an empty one erases the URI that there is.
-            file: The registration file, to be put into the client's store; instead of `uri`. If it does not name the
-                agent among its registrations, that is added.
+            uri: The URI; an empty one removes the existing URI.
+            file: The registration file, to be stored in the client's store instead of passing `uri`. The agent is added
+                to its registrations if it is missing.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are given, or neither is.
@@ -93,12 +93,12 @@ class AgentMethods(Runner):
     ) -> Handle[AgentUriSet]:
         """Change an agent's registration file: load it, change it, store it, and set its URI (`setAgentURI`).
 
-        Fields that are not named stay as they are. The new file names the agent among its registrations. If another
+        Fields that are not passed stay as they are. The new file lists the agent among its registrations. If another
         program sets the URI between the load and the transaction, its change is lost.
 
         Args:
             agent_id: The agent. The signer owns it or may act for it.
-            name: The new name; None keeps the present one.
+            name: The new name; None keeps the current one.
             description: The new description, likewise.
             image: The URI of the new picture, likewise.
             add_services: Services to add, as JSON objects such as `{"name": "MCP", "endpoint": "https://…"}`. They
@@ -107,7 +107,7 @@ class AgentMethods(Runner):
             fields: New values of other fields, by their names in JSON: `active`, `x402Support`, …
 
         Raises:
-            DocumentError: The present file cannot be loaded. Nothing was sent.
+            DocumentError: The current file cannot be loaded. Nothing was sent.
             InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
@@ -131,16 +131,16 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            new_wallet_signer: Signs for the wallet; the client's signer does if it is the wallet itself.
+            new_wallet_signer: Signs for the wallet; defaults to the client's signer, if that is the wallet itself.
             deadline: Until when the signature counts, at most five minutes ahead of the time of the block that the
                 transaction gets into. When left out, four minutes ahead of the last block's time or of this machine's
                 clock, whichever is later, and no more than five ahead of the last block while that leaves a minute.
                 Required with `signature`.
-            signature: The wallet's signature of `AgentWalletSet`, if it was made elsewhere.
+            signature: The wallet's signature of `AgentWalletSet`, if it was made in advance.
 
         Raises:
             MissingSignerError: There is neither a signer for the wallet nor its signature.
-            InvalidArgumentError: A signature comes without its deadline, or with a signer too.
+            InvalidArgumentError: A signature is passed without its deadline, or together with a signer.
             ContractRevertError: The registry refuses: `bad_wallet`, `expired`, `deadline_too_far` (also where this
                 machine's clock is not the chain's, which the advice then says), `invalid_wallet_signature`,
                 `not_authorized`, `erc721_nonexistent_token`.
@@ -148,7 +148,7 @@ class AgentMethods(Runner):
         return self._write(agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature))
 
     def unset_agent_wallet(self, agent_id: AgentLike) -> Handle[AgentWalletChanged]:
-        """Leave an agent without a wallet (ERC-8004, `unsetAgentWallet`).
+        """Remove an agent's wallet (ERC-8004, `unsetAgentWallet`).
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
@@ -172,11 +172,11 @@ class AgentMethods(Runner):
         return self._write(agents.set_metadata(self.state, agent_id, key, value))
 
     def transfer_agent(self, agent_id: AgentLike, new_owner: str) -> Handle[AgentTransferred]:
-        """Hand an agent on to another owner, who gets it without a wallet (ERC-721, `safeTransferFrom`).
+        """Transfer an agent to another owner and clear its wallet (ERC-721, `safeTransferFrom`).
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            new_owner: The new owner. A contract must take tokens.
+            new_owner: The new owner. A contract must accept tokens.
 
         Raises:
             ContractRevertError: The registry refuses: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
@@ -185,7 +185,7 @@ class AgentMethods(Runner):
         return self._write(agents.transfer(self.state, agent_id, new_owner))
 
     def get_agent_owner(self, agent_id: AgentLike) -> str:
-        """Who owns an agent.
+        """Return the owner of an agent.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -193,7 +193,8 @@ class AgentMethods(Runner):
         return self._run(agents.owner_of(self.state, agent_id))
 
     def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
-        """Check whether an account may act for an agent, and so may not rate it: owner, operator, approved address.
+        """Check whether an account may act for an agent, as owner, operator or approved address, and therefore cannot
+        rate it.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -215,26 +216,26 @@ class AgentMethods(Runner):
     def update_agent(
         self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
     ) -> Handle[DirectoryEntry]:
-        """Change an agent's domain, hand it to another address, or both (August 2025, `updateAgent`).
+        """Change an agent's domain, transfer it to another address, or both (August 2025, `updateAgent`).
 
         Args:
             agent_id: The agent, which the signer owns.
-            domain: The new domain; empty leaves it as it is. Another agent of the same owner may hold it: that agent
+            domain: The new domain; empty keeps the current one. If another agent of the same owner holds it, that agent
                 loses it in the same transaction.
-            address: The new owner, who must have no agent; None leaves it as it is.
+            address: The new owner, who must have no agent; None keeps the current one.
 
         Raises:
-            InvalidArgumentError: Nothing is to change.
+            InvalidArgumentError: There is nothing to change.
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
         return self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
-        """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
+        """Release an agent's domain, which others can then register (`releaseAgentDomain`).
 
-        An agent without a domain stays as it is. To move a domain to another agent of the same owner, call
-        `update_agent` for that agent: then the domain is never free in between.
+        An agent without a domain is left unchanged. To move a domain to another agent of the same owner, call
+        `update_agent` for that agent, so that the domain is never free in between.
 
         Args:
             agent_id: The agent, which the signer owns.
@@ -256,7 +257,7 @@ class AgentMethods(Runner):
         return self._run(directory.resolve_by_domain(self.state, domain))
 
     def resolve_by_address(self, address: str) -> DirectoryEntry:
-        """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
+        """Find the primary agent of an account (August 2025, `resolveByAddress`).
 
         Args:
             address: The account.
@@ -267,7 +268,7 @@ class AgentMethods(Runner):
         return self._run(directory.resolve_by_address(self.state, address))
 
     def set_primary_agent(self, agent_id: AgentLike) -> Handle[PrimaryAgentChosen]:
-        """Choose the agent that the signer speaks as (`setPrimaryAgent`).
+        """Choose the signer's primary agent (`setPrimaryAgent`).
 
         Args:
             agent_id: The agent; the signer is its owner or its wallet.
@@ -278,7 +279,8 @@ class AgentMethods(Runner):
         return self._write(directory.set_primary_agent(self.state, agent_id))
 
     def prove_agent(self, agent_id: AgentLike) -> Handle[AgentProven]:
-        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
+        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anyone may call
+        it.
 
         A batch of ratings (`rate_clients`, `rate_validators`) refuses agents above the highest proven id. Prove the
         newest agent of the batch first. This project's own identity registry needs no proof.

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Records of buyers, which payments prove (Buyer Reputation Protocol, section 8)."""
+"""Records of buyers, backed by payments (Buyer Reputation Protocol, section 8)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class BuyerMethods(Runner):
-    """Records of buyers, which payments prove (Buyer Reputation Protocol, section 8)."""
+    """Records of buyers, backed by payments (Buyer Reputation Protocol, section 8)."""
 
     def settle_payment(self, payment: SignedPayment) -> Handle[SettledPayment]:
-        """Submit an x402 payment, and record it in the same transaction (`settle`). Anybody may.
+        """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call it.
 
         Args:
-            payment: The payment that the buyer signed. Its payee stays the seller's wallet.
+            payment: The payment that the buyer signed. The payee remains the seller's wallet.
 
         Raises:
             ContractRevertError: The registry or the token refuses: `token_not_listed`, `payment_fell_short`, or the
@@ -48,7 +48,7 @@ class BuyerMethods(Runner):
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
+            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
             MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
@@ -58,7 +58,7 @@ class BuyerMethods(Runner):
     def record_payments(self, chain_id: int, records: Sequence[PaymentRecord]) -> Handle[tuple[AttestedPayment, ...]]:
         """Record payments of one chain, all or none, as the attestor (`recordManyPayments`).
 
-        Payments of one buyer cost least when they follow each other.
+        Payments of one buyer cost least gas when they are adjacent.
 
         Args:
             chain_id: EIP-155 id of the chain on which they were paid.
@@ -66,7 +66,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
+            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
             MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
@@ -113,7 +113,7 @@ class BuyerMethods(Runner):
         """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
 
         Args:
-            epoch: The epoch, see `get_next_epoch`. A repeated call does nothing twice.
+            epoch: The epoch, see `get_next_epoch`. Repeating the call has no further effect.
             root: The root, see `bilateral.buyers.anchors`.
 
         Raises:
@@ -122,7 +122,7 @@ class BuyerMethods(Runner):
         return self._write(buyers.anchor(self.state, epoch, root))
 
     def set_nominee(self, role: BuyerRole, nominee: str | None) -> Handle[RoleHolder]:
-        """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
+        """Nominate a successor for a role of the signer (`setNominee`). The successor accepts with `take_role`.
 
         Args:
             nominee: The successor; None withdraws a nomination.

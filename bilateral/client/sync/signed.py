@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
+"""Feedback that needs a signature: authorised by the agent's owner, or sent on the client's behalf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class SignedMethods(Runner):
-    """Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
+    """Feedback that needs a signature: authorised by the agent's owner, or sent on the client's behalf."""
 
     def authorize_feedback(  # noqa: PLR0913  # all but two have defaults
         self,
@@ -29,25 +29,25 @@ class SignedMethods(Runner):
         index_limit: int | None = None,
         expiry: datetime | None = None,
     ) -> FeedbackAuthorization:
-        """Sign, as the agent's owner, a client's leave to rate the agent (FeedbackAuth). Nothing is sent.
+        """Sign, as the agent's owner, an authorisation for a client to rate the agent (FeedbackAuth). Nothing is sent.
 
         Args:
             agent_id: The agent, which the signer owns.
-            client_address: Who may rate it.
-            count: The number of further feedbacks.
-            last_index: The number of feedbacks that the client has given for the agent by this authorisation's
-                registry. The node must say the same: it alone could make the signed limit as high as it likes.
+            client_address: The account that may rate it.
+            count: The number of further feedback entries.
+            last_index: The number of feedback entries the client has given for the agent in this registry. The node
+                must agree: a node on its own could otherwise make the signed limit as high as it likes.
             index_limit: The limit below which the client's index must stay, instead of `count` and `last_index`.
-            expiry: Until when; a day from the chain's time when left out.
+            expiry: When it expires; a day from the chain's time when left out.
 
         Returns:
             The authorisation, whose `encoded` form the client needs.
 
         Raises:
             NotAgentOwnerError: The signer does not own the agent, so the registry would refuse.
-            IndexMismatchError: The node says another number than `last_index`. Nothing was signed.
+            IndexMismatchError: The node reports a different number than `last_index`. Nothing was signed.
             InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
-                so that the registry would take none of its feedback.
+                so the registry would accept none of its feedback.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
         return self._run(
@@ -72,9 +72,9 @@ class SignedMethods(Runner):
             score: 0 to 100.
             feedback_auth: The authorisation, as object, bytes, or hexadecimal digits.
             tag1: The first tag, at most 32 bytes in UTF-8.
-            tag2: The second tag, likewise.
-            file: A feedback file, to be completed and put into the client's store.
-            file_uri: The URI of a file that is kept elsewhere, instead of `file`.
+            tag2: The second tag, with the same limit.
+            file: A feedback file, to be completed and stored in the client's store.
+            file_uri: The URI of an existing file, instead of `file`.
 
         Raises:
             InvalidArgumentError: An argument does not fit its type.
@@ -91,12 +91,12 @@ class SignedMethods(Runner):
     def get_authorized_feedback(
         self, agent_id: AgentLike, *, client_address: str | None = None, offset: int = 0, limit: int | None = None
     ) -> list[AuthorizedFeedbackEntry]:
-        """Read authorised feedback, in the order in which it was given. It is asked for page by page.
+        """Read authorised feedback, oldest first, page by page.
 
         Args:
-            client_address: Whose feedback; everybody's when left out.
-            offset: The number of entries to pass over.
-            limit: The most entries to read; all when left out.
+            client_address: The client; all clients when left out.
+            offset: The number of entries to skip.
+            limit: The largest number of entries to read; all when left out.
 
         Raises:
             InvalidArgumentError: A number is negative.
@@ -116,10 +116,10 @@ class SignedMethods(Runner):
         feedback_hash: bytes | str | None = None,
         deadline: datetime | None = None,
     ) -> SignedFeedback:
-        """Sign a feedback for somebody else to send and pay for (`giveFeedbackBySig`). Nothing is sent.
+        """Sign feedback for another account to send and pay for (`giveFeedbackBySig`). Nothing is sent.
 
-        The signature holds for the signer's next feedback for the agent only: any other that comes first voids it.
-        `void_signatures` voids it for good.
+        The signature is valid only for the signer's next feedback for the agent: any feedback given before it
+        invalidates it. `void_signatures` invalidates it permanently.
 
         Args:
             value: As `give_feedback`.
@@ -129,10 +129,10 @@ class SignedMethods(Runner):
             feedback_file: As `give_feedback`.
             feedback_uri: As `give_feedback`.
             feedback_hash: As `give_feedback`.
-            deadline: Until when it may be sent; a day from the chain's time when left out.
+            deadline: When it expires; a day from the chain's time when left out.
 
         Raises:
-            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             InvalidArgumentError: Both a file and a URI are given, the hash is invalid, or the deadline has passed or is
                 void.
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
@@ -141,7 +141,7 @@ class SignedMethods(Runner):
         return self._run(authorized.sign(self.state, agent_id, draft, deadline))
 
     def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
-        """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
+        """Send feedback that a client signed, and pay for it (`giveFeedbackBySig`).
 
         Args:
             signed_feedback: The result of `sign_feedback`.
@@ -153,10 +153,11 @@ class SignedMethods(Runner):
         return self._write(authorized.submit(self.state, signed_feedback))
 
     def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
-        """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
+        """Invalidate the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`). This is
+        final.
 
         Args:
-            through: The latest deadline to void. New signatures need a later one.
+            through: The latest deadline to invalidate. New signatures need a later one.
 
         Raises:
             InvalidArgumentError: The deadline has no time zone.
@@ -165,13 +166,14 @@ class SignedMethods(Runner):
         return self._write(authorized.void(self.state, through))
 
     def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
-        """Return the latest deadline that a client has voided (`getVoidedDeadline`).
+        """Return the latest deadline a client has invalidated (`getVoidedDeadline`).
 
         Args:
             client_address: The client; by default the signer.
 
         Returns:
-            The deadline; None if the client has voided nothing. A deadline after the year 9999 becomes its last second.
+            The deadline; None if the client has invalidated nothing. Deadlines after the year 9999 are returned as its
+            last second.
 
         Raises:
             MissingSignerError: There is neither an address nor a signer.
@@ -179,12 +181,12 @@ class SignedMethods(Runner):
         return self._run(authorized.voided_deadline(self.state, client_address))
 
     def is_valid_signature(self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None) -> bool:
-        """Check whether an account signed a digest, by its key or, if it is a contract, by ERC-1271.
+        """Check whether an account signed a digest, with its key or, if it is a contract, through ERC-1271.
 
         Args:
             digest: The 32 bytes that were signed, such as `FeedbackAuth.digest`.
             signature: The signature: 65 bytes of a key, or any bytes that a contract accepts.
-            verifier: The contract that asks, such as a registry; by default the zero address.
+            verifier: The contract on whose behalf to verify, such as a registry; by default the zero address.
 
         Raises:
             InvalidArgumentError: The digest does not have 32 bytes.
