@@ -257,8 +257,7 @@ class ReputationSummary:
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:
-        """The first tags that the average mixes, if there are several, so that it combines different measures; else
-        empty."""
+        """The first tags that the average mixes, if there are several and it combines different measures."""
         return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property

@@ -194,8 +194,7 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._run(agents.owner_of(self.state, agent_id))
 
     async def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
-        """Check whether an account may act for an agent, as owner, operator or approved address, and therefore cannot
-        rate it.
+        """Check whether an account may act for an agent, as owner, operator or approved address, and so cannot rate it.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -280,8 +279,7 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._write(directory.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
-        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anyone may call
-        it.
+        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anyone may do so.
 
         A batch of ratings (`rate_clients`, `rate_validators`) refuses agents above the highest proven id. Prove the
         newest agent of the batch first. This project's own identity registry needs no proof.

@@ -152,8 +152,7 @@ class AsyncSignedMethods(AsyncRunner):
         return await self._write(authorized.submit(self.state, signed_feedback))
 
     async def void_signatures(self, through: datetime) -> AsyncHandle[VoidedSignatures]:
-        """Invalidate the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`). This is
-        final.
+        """Invalidate the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`). Final.
 
         Args:
             through: The latest deadline to invalidate. New signatures need a later one.

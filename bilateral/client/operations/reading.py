@@ -165,8 +165,7 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Return entries with their files or the errors of loading them. No load starts after the given number of
-    seconds."""
+    """Return entries with their files or the errors of loading them. No load starts after that many seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))
@@ -202,8 +201,7 @@ def _read_at_once(
 def _read_from(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback of given clients, in halves where it is too much for one call, and entry by entry for one
-    client."""
+    """Read the feedback of given clients, in halves where it is too much for one call, at last entry by entry."""
     try:
         return (yield from _read_at_once(state, agent, clients, selection))
     except registries.TOO_LARGE as error:

@@ -176,8 +176,7 @@ def call(
 
 @contextmanager
 def explained(deployment: Deployment, registry: Registry, function: str) -> Iterator[None]:
-    """Explain a revert without data for a function that only this project's registries have, which always return
-    data."""
+    """Explain a revert without data for a function that only this project's registries have: they return data."""
     try:
         yield
     except ContractRevertError as error:
@@ -213,8 +212,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return the address of a registry after checking that it is one. At any other address a transaction would do
-    nothing."""
+    """Return the address of a registry after checking that it is one. Elsewhere a transaction would do nothing."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:

@@ -153,8 +153,7 @@ class SignedMethods(Runner):
         return self._write(authorized.submit(self.state, signed_feedback))
 
     def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
-        """Invalidate the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`). This is
-        final.
+        """Invalidate the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`). Final.
 
         Args:
             through: The latest deadline to invalidate. New signatures need a later one.
