@@ -84,7 +84,7 @@ class UnreachableDocumentError(DocumentError):
 
 
 class HostNotFoundError(UnreachableDocumentError):
-    """A host name does not exist, or has no address."""
+    """A hostname does not exist, or has no address."""
 
     reason = "host_not_found"
 
