@@ -195,7 +195,7 @@ def stuffed(connection: Connection, asked: Sequence[Question]) -> dict[str, int]
     shapes = {
         "in its description": ("Helper", every, ()),
         "in its capabilities": ("Helper", "", tuple(PARAPHRASES)),
-        "in its name, too": (every[:MAX_SECTION], every, tuple(PARAPHRASES)),
+        "in its name as well": (every[:MAX_SECTION], every, tuple(PARAPHRASES)),
     }
     matcher, meanings, counts = matcher_of(connection), meanings_of(connection), dict.fromkeys(shapes, 0)
     for question in asked:
@@ -236,9 +236,9 @@ def main() -> None:
     for way, values in scores.items():
         of_kinds = [values, *(values[kind :: len(KINDS)] for kind in range(len(KINDS)))]
         figures.append(table_row(way, *(f"{sum(listed) / len(listed):.3f}" for listed in of_kinds)))
-    first, *others = (f"{number} questions with them {shape}" for shape, number in counts.items())
-    figures += ["", f"A file that lists all themes would be among the ten that come closest to {first},"]
-    figures.append(f"{', '.join(others)}.")
+    places = ", ".join(f"{number} if it lists them {shape}" for shape, number in counts.items())
+    figures += ["", "The number of questions for which a file with all themes would be among the closest ten:"]
+    figures.append(f"{places}.")
     times = table_head(f"question, on {reader.dialect}", *COLUMNS)
     gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
     for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
