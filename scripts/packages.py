@@ -1,5 +1,7 @@
 """`make packages`: prints the size of each package of `bilateral/` against its limit in `toolchain/budget.toml`.
 
+It also counts the words of the pages that people write: README.md and docs/*.md, without what a command writes.
+
 A code line holds code: no blank line, comment or docstring. `bilateral/client/sync` is generated and not counted.
 """
 
@@ -21,6 +23,7 @@ from rich.table import Table
 
 from scripts._build import ROOT
 from scripts._imports import PACKAGE, imports, modules, room
+from scripts.site_pages import GENERATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +35,9 @@ _OUTSIDE: Final = ("bench", "scripts")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES: Final = (ast.Module, ast.ClassDef, *_FUNCTIONS)
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WRITTEN: Final = re.compile(r"<!-- [^>]*\b(?:written by|make) .*?<!-- end\b[^>]*-->", re.DOTALL)
+"""A block that a command writes."""
+
 _NO_CODE: Final = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
@@ -121,6 +127,13 @@ def measure() -> Sizes:
     return sizes
 
 
+def prose() -> dict[str, int]:
+    """Count the words of README.md and of the pages of docs/, without pages and blocks that a command writes."""
+    pages = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in pages}
+    return {name: len(_WRITTEN.sub("", text).split()) for name, text in texts.items() if name not in GENERATED}
+
+
 def _sources(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*.py")) if not path.is_relative_to(_GENERATED))
 
@@ -194,10 +207,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.packages", description=__doc__)
     parser.add_argument("--check", action="store_true", help="Print no table, and fail if a limit is exceeded.")
     is_check = parser.parse_args().check
-    sizes, budget = measure(), tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    sizes, words, budget = measure(), sum(prose().values()), tomllib.loads(BUDGET.read_text(encoding="utf-8"))
     if not is_check:
         Console(width=180).print(table(sizes, budget["rooms"] | budget["outside"]))
-    if over := excesses(sizes, budget):
+        print(f"\nwords of README.md and docs/, without what commands write: {words:,}")
+    over = excesses(sizes, budget)
+    if words > (limit := budget["prose"]["words"]):
+        over.append(f"README.md and docs/ have {words:,} words by hand, and their limit is {limit:,}")
+    if over:
         sys.exit("\n".join([*over, "Make it smaller, or raise the limit in toolchain/budget.toml and say why."]))
 
 

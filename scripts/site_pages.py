@@ -18,6 +18,16 @@ from typing import Final
 import bilateral
 from scripts._build import ROOT
 
+GENERATED: Final = {
+    "docs/census.md": "`make census` writes this page.",
+    "docs/conformance.md": "`make test` compares this page with the specifications and the tests.",
+    "docs/decisions.md": "`make market` writes this page.",
+    "docs/index-tables.md": "`make index-tables` writes this page.",
+    "docs/licences.md": "`make licences` compares this page with the packages of all locks.",
+    "docs/trust-figures.md": "`make evaluate` writes this page.",
+}
+"""The pages that a command writes or checks row by row. The site says so below their titles."""
+
 _RENAMED: Final = {"docs/README.md": "index.md", "docs/index.md": "index-of-chains.md"}
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
@@ -96,6 +106,14 @@ def python_reference() -> str:
     return "# Python API\n\n" + "\n".join(f"::: bilateral.{name}\n" for name in names)
 
 
+def _marked(text: str, origin: str | None) -> str:
+    """Put a note below the title of a page that a command writes."""
+    if origin is None:
+        return text
+    title, _, rest = text.partition("\n")
+    return f'{title}\n\n!!! info "Generated"\n    {origin}\n{rest}'
+
+
 def stage(folder: Path) -> int:
     """Write all pages.
 
@@ -116,13 +134,15 @@ def stage(folder: Path) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.endswith(".md"):
             text, links = rewritten((ROOT / path).read_text(encoding="utf-8"), path)
-            target.write_text(text, encoding="utf-8")
+            target.write_text(_marked(text, GENERATED.get(path)), encoding="utf-8")
             pending |= links - staged
         else:
             shutil.copyfile(ROOT / path, target)
-    (folder / "reference.md").write_text(python_reference(), encoding="utf-8")
+    reference = _marked(python_reference(), "`make docs` writes this page from the docstrings of the package.")
+    (folder / "reference.md").write_text(reference, encoding="utf-8")
     openapi = json.loads((ROOT / "docs/openapi.json").read_bytes())
-    (folder / "http-reference.md").write_text(http_reference(openapi), encoding="utf-8")
+    paths = _marked(http_reference(openapi), "`make docs` writes this page from the OpenAPI document.")
+    (folder / "http-reference.md").write_text(paths, encoding="utf-8")
     return len(list(folder.rglob("*.md")))
 
 

@@ -31,6 +31,7 @@ def test_code_is_not_rewritten():
 def test_every_page_is_staged_with_the_files_that_it_links_to(tmp_path):
     pages = site_pages.stage(tmp_path / "pages")
     assert pages == len(list((tmp_path / "pages").rglob("*.md"))) > 30
+    assert '!!! info "Generated"\n    `make market` writes this page.' in (tmp_path / "pages/decisions.md").read_text()
     assert (tmp_path / "pages/sources/contracts/interfaces/IIdentityRegistry.sol").is_file()
     assert "`GET /v1/checks/server`" in (tmp_path / "pages/http-reference.md").read_text()
     assert "::: bilateral.Client\n" in (tmp_path / "pages/reference.md").read_text()
