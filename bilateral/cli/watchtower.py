@@ -234,11 +234,15 @@ def _show(invocation: Invocation, store: Store) -> None:
     """Show the state of each endpoint by agent, and the counts of agents and hosts."""
     from bilateral.index.measurements.values import REACHABLE  # noqa: PLC0415  # slow to import
 
-    agents = store.agents()
     rows = [
-        {"agent": str(agent), **{name: getattr(row, name) for name in _NAMES}, "alive": row.state in REACHABLE}
-        for row in store.listed()
-        for agent in agents.get(bytes(row.endpoint_id), ())
+        {
+            **{name: vars(entry.target)[name] for name in ("protocol", "host", "url")},
+            **{name: vars(entry.condition)[name] for name in _NAMES},
+            "agent": str(agent),
+            "alive": entry.condition.state in REACHABLE,
+        }
+        for entry in store.endpoints()
+        for agent in entry.target.agents
     ]
     rows.sort(key=lambda row: (not row["alive"], row["agent"], row["url"]))
     invocation.output.results(rows, _COLUMNS, none="no agent of the index lists an endpoint")
@@ -250,7 +254,7 @@ def _show(invocation: Invocation, store: Store) -> None:
     invocation.output.note(f"alive now: {', on '.join(counts)}")
 
 
-_NAMES: Final = ("protocol", "host", "url", "state", "code", "since", "failures", "probed_at", "milliseconds")
+_NAMES: Final = ("state", "code", "since", "failures", "probed_at", "milliseconds")
 
 
 def _time(name: str) -> Callable[[dict[str, Any]], str | None]:

@@ -199,13 +199,13 @@ def buy(
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 
     store = _opened(store_url)
-    facts, rows = store.facts(), []
+    rows = []
     with closing(Reader(database, seconds=_SECONDS)) as reader:
         buyer = Buyer(store.engine, invocation.signer, options.budget(), _declining(reader))
-        for target in store.targets():
-            if target.is_paid and target.endpoint_id in facts:
-                outcome = buyer.buy(target, facts[target.endpoint_id])
-                rows.append({"url": target.url, "outcome": str(outcome)})
+        for entry in store.endpoints():
+            if entry.target.is_paid and entry.condition.facts:
+                outcome = buyer.buy(entry.target, entry.condition.facts)
+                rows.append({"url": entry.target.url, "outcome": str(outcome)})
                 if outcome is Purchase.OVER_BUDGET:
                     break
     invocation.output.results(rows, columns("url", "outcome"), none="no seller has a price that was probed")

@@ -52,6 +52,7 @@ class Timekeeper:
         self._clocks = clocks
         self._monotonic, self._boottime = clocks.monotonic(), clocks.boottime()
         self._anchor = max(clocks.wall(), last) - self._boottime
+        self._last = last or self.wall
         self._odd: tuple[float, float] | None = None
         self.now = 0.0
         self.steps = 0
@@ -60,6 +61,11 @@ class Timekeeper:
     def wall(self) -> float:
         """The Unix time for stamps. It follows a step of the wall clock when that has been steady for an hour."""
         return self._anchor + self._boottime
+
+    @property
+    def earliest(self) -> float:
+        """The Unix time by which rows are too old: it trusts no wall clock that is ahead of the run before."""
+        return min(self.wall, self._last + self.now)
 
     def tick(self) -> bool:
         """Read the clocks, and return True if the process stood still since the last time."""

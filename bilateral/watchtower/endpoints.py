@@ -1,27 +1,113 @@
-"""The endpoints of a run."""
+"""Endpoints: their states, which no single failure moves, and their turns."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from bilateral.index.measurements.values import Outcome, Target
-from bilateral.watchtower.outcomes import Probe
+from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Target
+from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.politeness import Host
-from bilateral.watchtower.states import Condition
-from bilateral.watchtower.store import target_of
+from bilateral.watchtower.totals import DAY, HOUR
+
+_FLAPPING_CHANGES: Final = 4
+"""Changes within a day after which an endpoint flaps: that is told once, not at each change."""
+
+_FIRST_FAILURES: Final = 3
+_LONG_DOWN: Final = 14 * DAY
+_RARELY: Final = frozenset({Outcome.DOWN, Outcome.UNFIT, Outcome.UNKNOWN})
+
+
+@dataclass
+class Condition:
+    """What is stored of an endpoint. Values are replaced and never changed, so that a copy of it stays as it is.
+
+    Attributes:
+        state: The state that is published; None before the first result that counts.
+        code: The reason of the last result that counts.
+        since: The Unix time of the last change of the state.
+        failures: The probes in a row that failed.
+        suspect_at: The Unix time of the first of them; None if the last probe did not fail.
+        measured: The state but for flapping.
+        flips: The Unix times of the last changes from reachable to down or back.
+        was_alive: True if it was ever reachable.
+        probed_at: The Unix time of the last probe that measured something.
+        milliseconds: The time to the first byte of the last answer.
+        round: The Unix time at which the last round began; None before the first.
+        rounds: The rounds from one probe to the next.
+        next_at: The Unix time of the next turn.
+        deep_at: The Unix time of the last deep probe; None if the next one is deep.
+        facts: What the probes before have read.
+        drift: What remains of the reads before, to confirm changes.
+    """
+
+    state: Outcome | None = None
+    code: str | None = None
+    since: int | None = None
+    failures: int = 0
+    suspect_at: int | None = None
+    measured: Outcome | None = None
+    flips: list[int] = field(default_factory=list)
+    was_alive: bool = False
+    probed_at: int | None = None
+    milliseconds: int | None = None
+    round: int | None = None
+    rounds: int = 1
+    next_at: float = 0.0
+    deep_at: int | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    drift: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Name the outcomes of a condition that was stored."""
+        self.state, self.measured = (value and Outcome(value) for value in (self.state, self.measured))
+
+    def observe(self, endpoint_id: bytes, outcome: Outcome, code: str, at: int, attempts: int = 1) -> Change | None:
+        """Take the result of a round, and return the change that it confirms.
+
+        A failed round only raises a suspicion. The second one in a row, each with a retry, means that the endpoint is
+        down since the first failure. So does the third, without retries, if it was never reachable: many endpoints are
+        not, and each retry is a request more. A success ends both at once.
+        """
+        since = at
+        if outcome is Outcome.UNKNOWN and code != Code.OPTED_OUT:
+            return None
+        if outcome is Outcome.DOWN:
+            self.failures += attempts
+            since = at if self.suspect_at is None else self.suspect_at
+            is_suspect, self.suspect_at = self.suspect_at is not None, since
+            if not is_suspect or (not self.was_alive and self.failures < _FIRST_FAILURES):
+                return None
+        else:
+            self.failures, self.suspect_at = 0, None
+        self.was_alive = self.was_alive or outcome in REACHABLE
+        is_flip = self.measured is not None and (self.measured in REACHABLE) != (outcome in REACHABLE)
+        self.flips = [flip for flip in [*self.flips, *([at] if is_flip else [])] if at - flip < DAY]
+        self.measured = outcome
+        if len(self.flips) >= _FLAPPING_CHANGES:
+            outcome, code = Outcome.DEGRADED, Code.FLAPPING
+        is_changed = outcome is not self.state or (code == Code.FLAPPING) != (self.code == Code.FLAPPING)
+        old, self.state, self.code = self.state, outcome, str(code)
+        if not is_changed:
+            return None
+        self.since = since
+        return Change(endpoint_id, since, "state", old, outcome, self.code)
+
+    def rounds_to_next(self, at: float, interval: int, *, is_active: bool = True) -> int:
+        """Return the rounds from a probe of an endpoint to the next: fewer the longer it is down."""
+        if self.state is Outcome.DOWN and self.was_alive:
+            down_seconds = 0 if self.since is None else at - self.since
+            seconds = 0 if down_seconds <= DAY else HOUR if down_seconds <= _LONG_DOWN else 6 * HOUR
+        else:  # one that never was alive, cannot be probed or asked not to be
+            seconds = DAY if self.state in _RARELY else 0
+        return max(1, (seconds if is_active else DAY) // interval)
 
 
 @dataclass(eq=False)
 class Endpoint:
-    """An endpoint and its turn.
+    """An endpoint, and in a run its turn.
 
     Attributes:
-        rounds: The rounds from one probe to the next.
-        round: The Unix time at which the last round began; None before the first.
-        deep_at: The Unix time of the last deep probe; None if the next one is deep.
-        facts: What the last deep probe read.
-        memory: What remains of the reads before, to confirm changes.
+        host: Its host, in a run.
         due: The time of its next turn in the time of the run.
-        due_wall: The same in Unix time.
         failed: The first probe of the round, if it failed and a retry follows.
         was_retried: True if the last round had a retry.
         has_turn: True if a turn of its address is reserved for it.
@@ -29,24 +115,12 @@ class Endpoint:
 
     number: int
     target: Target
-    host: Host
     condition: Condition
-    rounds: int
-    round: int | None
-    deep_at: int | None
-    facts: dict[str, Any]
-    memory: dict[str, Any]
+    host: Host = field(init=False)
     due: float = 0.0
-    due_wall: float = 0.0
     failed: Probe | None = None
     was_retried: bool = False
     has_turn: bool = False
-
-    @classmethod
-    def of(cls, row: Any, host: Host) -> Self:
-        """Return the endpoint of a row."""
-        stored = (row.rounds, row.round, row.deep_at, row.facts or {}, row.drift or {})
-        return cls(row.number, target_of(row), host, Condition.of(row), *stored)
 
     @property
     def may_retry(self) -> bool:
@@ -57,3 +131,14 @@ class Endpoint:
         condition = self.condition
         is_open = condition.suspect_at is not None or not self.was_retried
         return self.failed is None and condition.was_alive and condition.state is not Outcome.DOWN and is_open
+
+
+def phase(endpoint_id: bytes, seconds: float) -> float:
+    """Return the part of a period at which an endpoint has its turn, so that not all are due at once."""
+    return seconds * int.from_bytes(endpoint_id[:4]) / 2**32
+
+
+def next_due(endpoint_id: bytes, after: float, seconds: int) -> float:
+    """Return the first turn of an endpoint after a time, if it has one in each period."""
+    part = phase(endpoint_id, seconds)
+    return ((after - part) // seconds + 1) * seconds + part

@@ -14,34 +14,29 @@ from joserfc.jwk import OKPKey
 from sqlalchemy import select
 
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.index.log.dialects import insert_into, insert_new
-from bilateral.index.measurements.values import Outcome
+from bilateral.index.log.dialects import insert_new
 from bilateral.watchtower.periods import Period
-from bilateral.watchtower.store import TOTALS_KEY, Store
+from bilateral.watchtower.store import Store, upsert
 from bilateral.watchtower.tables import change, endpoint, hour
-from bilateral.watchtower.totals import packed
 
 TAG: Final = "bilateral-vantage"
 """The tag of the signatures, so that no other signature by the same key passes for one."""
 
 _COVERED: Final = ("content-type", "vantage")
 _SIGNED: Final = ("Content-Type", "Vantage", "Content-Digest", "Signature-Input", "Signature")
-_HOUR: Final = ("start", "scheduled", "answered", "counts", "histogram")
+_HOUR: Final = ("start", "scheduled", "answered", "counts", "codes", "latencies")
 _CHANGE: Final = ("at", "kind", "old", "new", "code")
 
 
 def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> bytes:
     """Return what a vantage measured in a period, as a signed file."""
-    hours = [totals for totals in store.hours(period.first, period.end) if totals.vantage == vantage]
-    changes = [
-        entry
-        for name, entry in store.changes(0, period.end)
-        if name == vantage and (entry.kind == "state" or entry.at >= period.first)
-    ]
+    hours = (row for row in store.measured(hour, period.first, period.end) if row.vantage == vantage)
+    is_recent = (change.c.kind == "state") | (change.c.at >= period.first)
+    changes = store.changes(change.c.vantage == vantage, change.c.at < period.end, is_recent)
     lines = [
-        {"endpoint": entry.endpoint_id.hex(), **{name: getattr(entry, name) for name in names}}
-        for entries, names in ((hours, _HOUR), (changes, _CHANGE))
-        for entry in entries
+        {"endpoint": row.endpoint_id.hex(), **{name: getattr(row, name) for name in names}}
+        for rows, names in ((hours, _HOUR), (changes, _CHANGE))
+        for row in rows
     ]
     content = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
     request, key_id, private = _message(vantage, content), key.thumbprint(), key.private_key
@@ -90,19 +85,12 @@ def _message(vantage: str, content: bytes, headers: dict[str, str] | None = None
 def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
     with store.engine.begin() as connection:
         numbers = {bytes(row.endpoint_id).hex(): row.number for row in connection.execute(select(endpoint))}
-        listed = [line | {"endpoint": numbers[line["endpoint"]]} for line in lines if line["endpoint"] in numbers]
-        hours = [_hour(vantage, line) for line in listed if "start" in line]
-        if hours:
-            statement = insert_into(connection, hour)
-            columns = statement.excluded
-            values = {name: columns[name] for name in hours[0] if name not in TOTALS_KEY}
-            # Of two files the later one has more of the last hour.
-            is_later = columns.scheduled > hour.c.scheduled
-            connection.execute(
-                statement.on_conflict_do_update(index_elements=TOTALS_KEY, set_=values, where=is_later), hours
-            )
+        listed = [line for line in lines if line["endpoint"] in numbers]
+        hours = [_hour(vantage, numbers[line["endpoint"]], line) for line in listed if "start" in line]
+        upsert(connection, hour, hours, growing="scheduled")  # of two files the later one has more of the last hour
         changes = [
-            {"vantage": vantage, "endpoint": line["endpoint"], **{name: line[name] for name in _CHANGE}}
+            {"vantage": vantage, "endpoint_id": bytes.fromhex(line["endpoint"])}
+            | {name: line[name] for name in _CHANGE}
             for line in listed
             if "kind" in line
         ]
@@ -110,9 +98,11 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
     return len(hours)
 
 
-def _hour(vantage: str, line: dict[str, Any]) -> dict[str, Any]:
-    counts = {str(outcome): int(line["counts"].get(outcome, 0)) for outcome in Outcome}
-    if min(counts.values()) < 0 or sum(counts.values()) > line["scheduled"]:
+def _hour(vantage: str, number: int, line: dict[str, Any]) -> dict[str, Any]:
+    values = {name: int(line[name]) for name in ("start", "scheduled", "answered")}
+    counts = {name: {str(key): int(count) for key, count in line[name].items()} for name in _HOUR[3:]}
+    if any(min(count.values(), default=0) < 0 for count in counts.values()) or (
+        sum(counts["counts"].values()) > values["scheduled"]
+    ):
         raise ValueError("an hour has more results than probes")
-    numbers = {name: int(line[name]) for name in ("start", "endpoint", "scheduled", "answered")}
-    return {"vantage": vantage, **numbers, **counts, "histogram": packed(tuple(line["histogram"])) or None}
+    return {"vantage": vantage, "endpoint": number, **values, **counts}

@@ -75,6 +75,7 @@ class Probe:
         milliseconds: The time to the first byte of the answer; None without an answer.
         status: The HTTP status of the answer; None without one.
         retry_after: The seconds that the server asks to wait; None if it asks nothing.
+        requests: The requests that it took.
         facts: What a deep probe compares with the last one: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`,
             `signature`, `certificate_ends`, `era`; JSON, hashes in place of strangers' words.
     """
@@ -84,6 +85,7 @@ class Probe:
     milliseconds: int | None = None
     status: int | None = None
     retry_after: int | None = None
+    requests: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property

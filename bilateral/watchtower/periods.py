@@ -4,22 +4,25 @@ Vantages are joined hour by hour: an hour counts as it did for the vantage that 
 trouble near one vantage is no failure of the endpoint. Their latencies are never mixed.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from math import sqrt
 from statistics import NormalDist, median_low
 from typing import Any, Final, Self
 
+import sqlalchemy as sa
+
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
 from bilateral.index.files.reading import secure_host
-from bilateral.index.measurements.values import REACHABLE, Change, Outcome, Protocol, Target
+from bilateral.index.measurements.values import REACHABLE, Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code
 from bilateral.watchtower.store import Store
-from bilateral.watchtower.totals import DAY, Histogram, Totals, add_histograms, quantile
+from bilateral.watchtower.tables import change, day, hour
+from bilateral.watchtower.totals import DAY, Totals
 
 ROUND_SECONDS: Final = 900
 
@@ -34,6 +37,7 @@ PARTIAL: Final = "partial"
 
 _PARTIAL_SECONDS: Final = 3 * ROUND_SECONDS
 _MOST_CHANGES: Final = 5  # in a leaf, the last ones
+_FOR_EVER: Final = 1 << 62
 _QUANTILE: Final = NormalDist().inv_cdf(0.975)
 
 
@@ -110,39 +114,35 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
     Args:
         owned: The agents, by their short ids, and the hosts that name them as theirs.
     """
-    joined: dict[bytes, _Sum] = defaultdict(_Sum)
-    by_vantage: dict[bytes, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
-    hours = store.hours(period.first, period.end)  # millions, and those of an endpoint's hour are neighbours
-    for (_, key), some in groupby(hours, key=lambda totals: (totals.start, totals.endpoint_id)):
-        vantages = list(some)
-        joined[key].add(max(vantages, key=_order))
-        for totals in vantages:
-            by_vantage[key][totals.vantage].add(totals)
-    hidden = {day.endpoint_id for day in store.days(period.first, 1 << 62) if Code.OPTED_OUT in day.codes}
+    joined: dict[bytes, Totals] = defaultdict(Totals)
+    by_vantage: dict[bytes, dict[str, Totals]] = defaultdict(lambda: defaultdict(Totals))
+    hours = store.measured(hour, period.first, period.end)  # millions, and those of an endpoint's hour are neighbours
+    for (_, key), rows in groupby(hours, key=lambda row: (row.start, row.endpoint_id)):
+        vantages = {row.vantage: Totals.of(row) for row in rows}
+        joined[key].add(max(vantages.items(), key=_order)[1])
+        for vantage, totals in vantages.items():
+            by_vantage[key][vantage].add(totals)
+    hidden = {row.endpoint_id for row in store.measured(day, period.first, _FOR_EVER) if Code.OPTED_OUT in row.codes}
     states: dict[bytes, dict[str, VantageState]] = defaultdict(dict)
-    changes: dict[bytes, list[Change]] = defaultdict(list)
-    for vantage, change in store.changes(0, period.end):
-        if change.kind == "state":
-            state = VantageState(Outcome(change.new), change.code, change.at)
-            latest = states[change.endpoint_id].setdefault(vantage, state)
-            states[change.endpoint_id][vantage] = max(latest, state, key=lambda entry: entry.since)
-        elif change.at >= period.first:
-            changes[change.endpoint_id].append(change)
-    facts = store.facts()
+    drifts: dict[bytes, list[sa.Row[Any]]] = defaultdict(list)
+    for row in sorted(store.changes(change.c.at < period.end), key=lambda row: (row.at, row.kind)):
+        if row.kind == "state":
+            states[row.endpoint_id][row.vantage] = VantageState(Outcome(row.new), row.code, row.at)
+        elif row.at >= period.first:
+            drifts[row.endpoint_id].append(row)
     leaves = []
-    for target in sorted(store.targets(), key=lambda target: target.endpoint_id):
+    for entry in sorted(store.endpoints(), key=lambda entry: entry.target.endpoint_id):
+        target, lag = entry.target, entry.condition.facts.get("lag")
         key = target.endpoint_id
         if target.agents and key in joined and key not in hidden:
-            measured = _measured(joined[key], by_vantage[key], states[key], period.end)
             owners = {str(agent): (str(agent), secure_host(target.url)) in owned for agent in target.agents}
-            lag = facts.get(key, {}).get("lag")
+            measured = _measured(joined[key], by_vantage[key], states[key], period.end)
             late = {} if lag is None else {"blocktimeFreshness": str(lag)}
-            leaves.append(_leaf(period, target, owners, changes[key]) | measured | late)
+            leaves.append(_leaf(period, target, owners, drifts[key]) | measured | late)
     return leaves
 
 
-def _leaf(period: Period, target: Target, owners: Mapping[str, bool], changes: Iterable[Change]) -> dict[str, Any]:
-    latest = sorted(changes, key=lambda change: (change.at, change.kind))[-_MOST_CHANGES:]
+def _leaf(period: Period, target: Target, owners: Mapping[str, bool], drifts: Sequence[Any]) -> dict[str, Any]:
     names = ("at", "kind", "old", "new", "code")
     return {
         "kind": "endpoint",
@@ -151,68 +151,46 @@ def _leaf(period: Period, target: Target, owners: Mapping[str, bool], changes: I
         "protocol": str(target.protocol),
         "url": target.url,
         "agents": owners,
-        "changes": [{name: getattr(change, name) for name in names} for change in latest],
+        "changes": [{name: getattr(row, name) for name in names} for row in drifts[-_MOST_CHANGES:]],
     }
-
-
-@dataclass
-class _Sum:
-    scheduled: int = 0
-    answered: int = 0
-    counts: Counter[Outcome] = field(default_factory=Counter)
-    histogram: Histogram = ()
-
-    def add(self, totals: Totals) -> None:
-        self.scheduled += totals.scheduled
-        self.answered += totals.answered
-        self.counts.update(totals.counts)
-        self.histogram = add_histograms(self.histogram, totals.histogram)
 
 
 def _measured(
-    joined: _Sum, by_vantage: Mapping[str, _Sum], states: Mapping[str, VantageState], end: int
+    joined: Totals, by_vantage: Mapping[str, Totals], states: Mapping[str, VantageState], end: int
 ) -> dict[str, Any]:
-    total, reached, answered = _count_measured(joined.counts), _reached(joined.counts), joined.answered
+    known, reached, answered = joined.known, joined.reached, joined.answered
     vantages: dict[str, dict[str, Any]] = {
         name: {
-            "scheduled": part.scheduled,
-            "known": _count_measured(part.counts),
-            "reached": _reached(part.counts),
+            "scheduled": totals.scheduled,
+            "known": totals.known,
+            "reached": totals.reached,
             "state": str(states[name].state) if name in states else None,
-            "p50": quantile(part.histogram, 0.5),
-            "p95": quantile(part.histogram, 0.95),
+            "p50": totals.quantile(0.5),
+            "p95": totals.quantile(0.95),
         }
-        for name, part in sorted(by_vantage.items())
+        for name, totals in sorted(by_vantage.items())
     }
     state = join_states([states[name] for name, entry in vantages.items() if entry["known"] and name in states], end)
-    is_enough = total >= LEAST_MEASURED and total * 100 >= LEAST_COVERAGE * joined.scheduled
+    is_enough = known >= LEAST_MEASURED and known * 100 >= LEAST_COVERAGE * joined.scheduled
     return {
         "state": None if state is None else str(state.state),
         "code": None if state is None else state.code,
         "since": None if state is None else state.since,
         "scheduled": joined.scheduled,
-        "known": total,
+        "known": known,
         "answered": answered,
         "counts": {str(outcome): joined.counts[outcome] for outcome in Outcome if joined.counts[outcome]},
-        "uptime": _share(reached, total) if is_enough else None,
+        "uptime": _share(reached, known) if is_enough else None,
         "successRate": _share(min(reached, answered), answered) if is_enough and answered else None,
         "vantages": vantages,
         **{name: _median(entry[name] for entry in vantages.values()) for name in ("p50", "p95")},
     }
 
 
-def _order(totals: Totals) -> tuple[Any, ...]:
+def _order(entry: tuple[str, Totals]) -> tuple[Any, ...]:
     """Return the order of the vantages of an hour, the one that reached most last."""
-    count = _count_measured(totals.counts)
-    return (_reached(totals.counts) / count if count else -1.0), count, totals.scheduled, totals.vantage
-
-
-def _count_measured(counts: Mapping[Outcome, int]) -> int:
-    return _reached(counts) + counts.get(Outcome.DOWN, 0)
-
-
-def _reached(counts: Mapping[Outcome, int]) -> int:
-    return sum(counts.get(outcome, 0) for outcome in REACHABLE)
+    vantage, totals = entry
+    return (totals.reached / totals.known if totals.known else -1.0), totals.known, totals.scheduled, vantage
 
 
 def _median(values: Iterable[int | None]) -> int | None:

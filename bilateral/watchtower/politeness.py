@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import EAI_AGAIN, gaierror
@@ -10,8 +10,6 @@ from time import monotonic
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
-
-import httpcore
 
 from bilateral.core.http.connections import Resolver, resolve
 from bilateral.watchtower.clocks import Timekeeper
@@ -100,23 +98,6 @@ class Addresses:
             return now
 
 
-class CountingBackend(httpcore.SyncBackend):
-    """Counts the connections of the thread that makes them."""
-
-    def __init__(self) -> None:
-        self._counts = threading.local()
-
-    def connect_tcp(self, *arguments: Any, **options: Any) -> httpcore.NetworkStream:
-        """Connect to an address."""
-        self._counts.value = getattr(self._counts, "value", 0) + 1
-        return super().connect_tcp(*arguments, **options)
-
-    def reset(self) -> int:
-        """Return the connections of this thread since the last call."""
-        count, self._counts.value = getattr(self._counts, "value", 0), 0
-        return count
-
-
 @dataclass(eq=False)
 class Host:
     """A host and its turns.
@@ -128,7 +109,7 @@ class Host:
         closed_until: The time until which it asked not to be.
         pauses: The times in a row that it asked so.
         robots: The lines of its robots.txt for watchtowers.
-        robots_at: The time of the last look at it; None before.
+        robots_at: The time of the last look at it.
         rounds: The rounds between two probes of an endpoint, if it has more of them than fit into one.
     """
 
@@ -139,30 +120,29 @@ class Host:
     closed_until: float = 0.0
     pauses: int = 0
     robots: str = ""
-    robots_at: float | None = None
+    robots_at: float = -DAY
     rounds: int = 1
 
     @classmethod
-    def of(cls, name: str, row: Any, time: Timekeeper) -> Self:
-        """Return a host as `values` stored it; a new one without a row."""
-        if row is None:
+    def of(cls, name: str, value: Mapping[str, Any] | None, time: Timekeeper) -> Self:
+        """Return a host as `stored` gave it; a new one without a value."""
+        if value is None:
             return cls(name)
         awake = time.now - time.wall  # turns Unix time into that of the run
-        robots_at = None if row.robots_at is None else min(row.robots_at + awake, time.now)
-        closed_until = min(row.closed_until + awake, time.now + DAY)
-        return cls(name, closed_until=closed_until, pauses=row.pauses, robots=row.robots, robots_at=robots_at)
+        closed_until = min(value["closed_until"] + awake, time.now + DAY)
+        robots_at = min(value["robots_at"] + awake, time.now)
+        stored = {"pauses": value["pauses"], "robots": value["robots"], "robots_at": robots_at}
+        return cls(name, closed_until=closed_until, **stored)
 
-    def values(self, time: Timekeeper) -> dict[str, Any]:
-        """Return the row of the host."""
+    def stored(self, time: Timekeeper) -> dict[str, Any]:
+        """Return what is stored of the host."""
         asleep = time.wall - time.now
-        robots_at = None if self.robots_at is None else int(self.robots_at + asleep)
-        until = max(0, int(self.closed_until + asleep))
-        values = {"pauses": self.pauses, "robots": self.robots, "robots_at": robots_at, "closed_until": until}
-        return {"host": self.name, **values}
+        times = {"closed_until": self.closed_until + asleep, "robots_at": self.robots_at + asleep}
+        return {"pauses": self.pauses, "robots": self.robots, **times}
 
     def needs_robots(self, now: float) -> bool:
         """Return True if its robots.txt has not been read for a day."""
-        return self.robots_at is None or now - self.robots_at >= DAY
+        return now - self.robots_at >= DAY
 
     def note(self, probe: Probe, now: float) -> bool:
         """Close the host as long as it asks, at least twice as long as the last time, and return True if it asks."""

@@ -80,7 +80,7 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
     if period.name in frozen:
         return frozen[period.name]
-    agents = {agent for listed in store.agents().values() for agent in listed}
+    agents = {agent for entry in store.endpoints() for agent in entry.target.agents}
     with snapshot(index) as connection:
         owned = indexed.owned_hosts(connection, agents)
         return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]

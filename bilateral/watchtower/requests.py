@@ -1,19 +1,22 @@
 """The requests of a watchtower. They run in threads of their own; all decisions are made by the loop of `run`."""
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import httpcore
+
 from bilateral.core.errors import DocumentError
+from bilateral.core.http.connections import DeadlineBackend
 from bilateral.documents.http import Deadline
 from bilateral.index.measurements.values import Target
 from bilateral.watchtower.outcomes import Probe
-from bilateral.watchtower.politeness import CountingBackend, Names, robots_group
+from bilateral.watchtower.politeness import Names, robots_group
 from bilateral.watchtower.probes import ProbeSettings, probe
 from bilateral.watchtower.probes.asking import Asker
-from bilateral.watchtower.vantage import is_reachable
 
 _ROBOTS_BYTES: Final = 64 * 1024
 _REFERENCE_SECONDS: Final = 5.0
@@ -25,16 +28,15 @@ class Requests:
     """Asks hosts for what the loop wants to know.
 
     Attributes:
-        settings: The settings of probes. Their resolver and backend are those of this object.
+        settings: The settings of probes. Their resolver is that of this object.
     """
 
     settings: ProbeSettings
     names: Names = field(init=False)
-    _backend: CountingBackend = field(init=False, default_factory=CountingBackend)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", Names(self.settings.network.resolver))
-        network = replace(self.settings.network, resolver=self.names, backend=self._backend)
+        network = replace(self.settings.network, resolver=self.names)
         object.__setattr__(self, "settings", replace(self.settings, network=network))
 
     def address(self, url: str, *, is_retry: bool) -> str | None:
@@ -48,11 +50,9 @@ class Requests:
         except (OSError, UnicodeError, OverflowError):
             return None
 
-    def probe(self, target: Target, *, is_deep: bool, previous: Mapping[str, Any]) -> tuple[Probe, int]:
-        """Probe an endpoint, and return the result with the count of connections."""
-        self._backend.reset()
-        result = probe(target, self.settings, is_deep=is_deep, previous=previous)
-        return result, self._backend.reset()
+    def probe(self, target: Target, *, is_deep: bool, previous: Mapping[str, Any]) -> Probe:
+        """Probe an endpoint."""
+        return probe(target, self.settings, is_deep=is_deep, previous=previous)
 
     def robots(self, target: Target) -> str | None:
         """Return the group of the host's robots.txt for watchtowers; None if the host does not tell."""
@@ -65,6 +65,20 @@ class Requests:
         return robots_group(answer.content.decode(errors="replace")) if answer.status == HTTPStatus.OK else ""
 
     def reaches(self, url: str) -> bool:
-        """Return True if a reference host is reached, by a name that is looked up now."""
-        self.names.forget(urlsplit(url).hostname or "")
-        return is_reachable(url, self.settings.network, Deadline(_REFERENCE_SECONDS).remaining)
+        """Tell whether a reference host accepts a connection, by a name that is looked up now. Nothing is asked."""
+        parsed, network = urlsplit(url), self.settings.network
+        host, port = parsed.hostname or "", parsed.port or (80 if parsed.scheme == "http" else 443)
+        self.names.forget(host)
+        remaining = Deadline(_REFERENCE_SECONDS).remaining
+        backend = DeadlineBackend(remaining, resolver=network.resolver, inner=network.backend)
+        try:
+            stream = backend.connect_tcp(host, port)
+            try:
+                if parsed.scheme != "http":
+                    context = network.ssl_context or ssl.create_default_context()
+                    stream = stream.start_tls(context, host, remaining())
+            finally:
+                stream.close()
+        except (httpcore.NetworkError, httpcore.TimeoutException, OSError, DocumentError):
+            return False
+        return True

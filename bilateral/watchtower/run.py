@@ -6,7 +6,7 @@ with other hosts, and only then by the state of its endpoint.
 
 import heapq
 import logging
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
@@ -19,12 +19,11 @@ from typing import Any, Final
 from bilateral.index.measurements.values import REACHABLE, Outcome
 from bilateral.watchtower.clocks import SYSTEM, Clocks, Timekeeper
 from bilateral.watchtower.drift import compare, is_unconfirmed
-from bilateral.watchtower.endpoints import Endpoint
+from bilateral.watchtower.endpoints import Endpoint, next_due, phase
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.politeness import HOST_SECONDS, Addresses, Host, is_listed, is_permitted
 from bilateral.watchtower.requests import Requests
-from bilateral.watchtower.states import Condition, next_due, phase, rounds_to_next
-from bilateral.watchtower.store import Result, Store, target_of
+from bilateral.watchtower.store import Result, Store
 from bilateral.watchtower.totals import HOUR
 from bilateral.watchtower.vantage import Quorum, Vantage
 
@@ -92,8 +91,8 @@ class Watchtower:
         self.endpoints: dict[int, Endpoint] = {}
         self.hosts: dict[str, Host] = {}
         self.pending: deque[Result] = deque()
-        self.changed_hosts: deque[dict[str, Any]] = deque()
-        self.outcomes: dict[tuple[str, str], int] = {}
+        self.changed_hosts: deque[Host] = deque()
+        self.outcomes: Counter[tuple[str, str]] = Counter()
         self.late: deque[float] = deque(maxlen=10_000)
         self._addresses = Addresses()
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
@@ -108,25 +107,23 @@ class Watchtower:
     def refresh(self) -> None:
         """Take the endpoints that are listed now. Those that were due while nobody looked are due at once."""
         self.is_outdated = False
-        rows = self.store.listed()
-        per_host: dict[str, float] = {}
-        for row in rows:
-            settled = rounds_to_next(Condition.of(row), int(self.time.wall), self.settings.interval)
-            per_host[row.host] = per_host.get(row.host, 0.0) + 1 / settled
+        listed, stored = self.store.endpoints(), self.store.hosts()
+        loads: dict[str, float] = defaultdict(float)
+        for entry in listed:
+            loads[entry.target.host] += 1 / entry.condition.rounds_to_next(self.time.wall, self.settings.interval)
         room = self.settings.interval / (HOST_SECONDS * _REQUESTS_EACH)
-        stored = self.store.hosts()
-        for name, load in per_host.items():
+        for name, load in loads.items():
             if name not in self.hosts:
                 self.hosts[name] = Host.of(name, stored.get(name), self.time)
             self.hosts[name].rounds = max(1, -int(-load // room))
-        unprobed = sum(row.round is None for row in rows)
-        current = {row.number for row in rows}
-        self.endpoints = {number: entry for number, entry in self.endpoints.items() if number in current}
-        for row in rows:
-            if row.number in self.endpoints:
-                self.endpoints[row.number].target = target_of(row)
+        unprobed = sum(entry.condition.round is None for entry in listed)
+        running, self.endpoints = self.endpoints, {}
+        for entry in listed:
+            self.endpoints[entry.number] = running.get(entry.number, entry)
+            if entry.number in running:
+                running[entry.number].target = entry.target
             else:
-                self._add(row, unprobed)
+                self._add(entry, unprobed)
 
     def step(self) -> float:
         """Do what is due, and return the seconds until something may be due again."""
@@ -145,7 +142,7 @@ class Watchtower:
     @property
     def is_complete(self) -> bool:
         """True if each endpoint was probed."""
-        return all(entry.round is not None or entry.failed is not None for entry in self.endpoints.values())
+        return all(entry.condition.round is not None or entry.failed is not None for entry in self.endpoints.values())
 
     @property
     def waiting(self) -> int:
@@ -262,9 +259,10 @@ class Watchtower:
             job: Callable[[], Any] = partial(self._requests.robots, endpoint.target)
         else:
             self.late.append(self.time.now - endpoint.due)
-            is_deep = endpoint.deep_at is None or not 0 <= self.time.wall - endpoint.deep_at < _DEEP_SECONDS
+            deep_at = endpoint.condition.deep_at
+            is_deep = deep_at is None or not 0 <= self.time.wall - deep_at < _DEEP_SECONDS
             take = partial(self._take_probe, is_deep=is_deep)
-            job = partial(self._requests.probe, endpoint.target, is_deep=is_deep, previous=endpoint.facts)
+            job = partial(self._requests.probe, endpoint.target, is_deep=is_deep, previous=endpoint.condition.facts)
         self._submit(partial(self._take_turn, endpoint, take, self._stalls), partial(self._in_turn, endpoint, job))
 
     def _release(self, host: Host, requests: int) -> None:
@@ -302,24 +300,23 @@ class Watchtower:
         host = endpoint.host
         if robots is not None:
             host.robots = robots
-        host.robots_at = None if is_stalled and robots is None else self.time.now
-        self.changed_hosts.append(host.values(self.time))
+        if robots is not None or not is_stalled:
+            host.robots_at = self.time.now
+        self.changed_hosts.append(host)
         host.waiting.appendleft(endpoint)
         self._release(host, 1)
 
     # Probes
 
-    def _take_probe(
-        self, endpoint: Endpoint, answer: tuple[Probe, int] | None, *, is_deep: bool, is_stalled: bool
-    ) -> None:
+    def _take_probe(self, endpoint: Endpoint, probe: Probe | None, *, is_deep: bool, is_stalled: bool) -> None:
         now, host = self.time.now, endpoint.host
-        probe, requests = (_unmeasured(Code.STALLED), 1) if answer is None else answer
-        self._release(host, max(requests, 1))
+        probe = probe or _unmeasured(Code.STALLED)
+        self._release(host, max(probe.requests, 1))
         if is_stalled:
             is_excused = probe.outcome not in REACHABLE
             probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
         if host.note(probe, now):
-            self.changed_hosts.append(host.values(self.time))
+            self.changed_hosts.append(host)
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.quorum.add(now, host.name, has_failed=has_failed)
@@ -335,64 +332,61 @@ class Watchtower:
     def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
         """End the round of an endpoint: store its result, and give it its next turn."""
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
-        change = condition.observe(endpoint.target.endpoint_id, probe.outcome, probe.code, at, attempts)
-        turn = int(endpoint.due_wall // interval) * interval
-        elapsed = 0 if endpoint.round is None else (turn - endpoint.round) // (endpoint.rounds * interval)
-        endpoint.was_retried = endpoint.failed is not None
-        endpoint.round, endpoint.failed, endpoint.has_turn = turn, None, False
+        key, turn = endpoint.target.endpoint_id, int(condition.next_at // interval) * interval
+        change = condition.observe(key, probe.outcome, probe.code, at, attempts)
         changes = [] if change is None else [change]
-        values: dict[str, Any] = {"round": turn, **condition.values}
-        if probe.facts:  # also of an endpoint that is not reached: how many challenges it sent in a row
-            endpoint.facts = {**endpoint.facts, **probe.facts}
-            values["facts"] = endpoint.facts
+        elapsed = 0 if condition.round is None else (turn - condition.round) // (condition.rounds * interval)
+        condition.round = turn
+        endpoint.was_retried, endpoint.failed, endpoint.has_turn = endpoint.failed is not None, None, False
+        # Also of an endpoint that is not reached: how many challenges it sent in a row.
+        condition.facts = {**condition.facts, **probe.facts}
         if probe.outcome in REACHABLE:
+            condition.milliseconds = probe.milliseconds
             if is_deep:
-                memory, drifts = compare(endpoint.target.endpoint_id, endpoint.memory, probe.facts, at)
-                endpoint.memory, endpoint.deep_at = memory, None if is_unconfirmed(memory) else at
+                condition.drift, drifts = compare(key, condition.drift, probe.facts, at)
+                condition.deep_at = None if is_unconfirmed(condition.drift) else at
                 changes += drifts
             elif change is not None:
-                endpoint.deep_at = None
-            values |= {"drift": endpoint.memory, "milliseconds": probe.milliseconds}
+                condition.deep_at = None
         if probe.outcome is not Outcome.UNKNOWN:
-            values["probed_at"] = at
+            condition.probed_at = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
-        values |= {"rounds": endpoint.rounds, "next_at": int(endpoint.due_wall), "deep_at": endpoint.deep_at}
         stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
-        self.pending.append(Result(endpoint.number, turn, *stored, values, changes))
-        key = (str(endpoint.target.protocol), str(probe.outcome))
-        self.outcomes[key] = self.outcomes.get(key, 0) + 1
+        self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes))
+        self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
         """Give an endpoint its next turn. One that found no room has it at another time, so that all find some."""
-        interval, key = self.settings.interval, endpoint.target.endpoint_id
-        rounds = rounds_to_next(endpoint.condition, at, interval, is_active=endpoint.target.is_active)
-        endpoint.rounds = max(rounds, endpoint.host.rounds)
-        seconds = endpoint.rounds * interval
+        interval, key, condition = self.settings.interval, endpoint.target.endpoint_id, endpoint.condition
+        rounds = condition.rounds_to_next(at, interval, is_active=endpoint.target.is_active)
+        condition.rounds = max(rounds, endpoint.host.rounds)
+        seconds = condition.rounds * interval
         if is_sampled:
             seed = sha256(key + at.to_bytes(8)).digest()
             due = self.time.wall + interval / 2 + phase(seed, seconds)
         else:
             due = next_due(key, self.time.wall, seconds)
-        if int(due // interval) * interval == endpoint.round:
+        if int(due // interval) * interval == condition.round:
             due += seconds
-        endpoint.due_wall = due
+        condition.next_at = due
         self._queue(endpoint, self.time.now + due - self.time.wall)
 
     def _queue(self, endpoint: Endpoint, due: float) -> None:
         endpoint.due = due
         heapq.heappush(self._due, (due, next(self._order), endpoint))
 
-    def _add(self, row: Any, unprobed: int) -> None:
+    def _add(self, endpoint: Endpoint, unprobed: int) -> None:
         """Take an endpoint of the database. Turns that were missed are due now, in their order; none is far ahead."""
-        host, interval, wall = self.hosts[row.host], self.settings.interval, self.time.wall
-        endpoint = self.endpoints[row.number] = Endpoint.of(row, host)
-        if row.round is None:
+        host = endpoint.host = self.hosts[endpoint.target.host]
+        condition, interval, wall = endpoint.condition, self.settings.interval, self.time.wall
+        planned = condition.next_at or wall
+        if condition.round is None:
             first = min(interval, unprobed / _FIRST_PER_SECOND) if host.rounds == 1 else host.rounds * interval
-            endpoint.due_wall = wall + phase(endpoint.target.endpoint_id, first)
+            condition.next_at = wall + phase(endpoint.target.endpoint_id, first)
         else:
-            endpoint.due_wall = min(max(row.next_at or wall, wall), wall + row.rounds * interval)
-        missed = max(0.0, wall - (row.next_at or wall))
-        self._queue(endpoint, self.time.now + endpoint.due_wall - wall - interval / 2 * missed / (missed + interval))
+            condition.next_at = min(max(planned, wall), wall + condition.rounds * interval)
+        missed = max(0.0, wall - planned)
+        self._queue(endpoint, self.time.now + condition.next_at - wall - interval / 2 * missed / (missed + interval))
 
 
 def _unmeasured(code: Code) -> Probe:

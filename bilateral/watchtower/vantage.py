@@ -1,17 +1,9 @@
 """The verdict on the place from which a watchtower looks: it comes before a verdict on anybody else."""
 
-import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
-
-import httpcore
-
-from bilateral.core.errors import DocumentError
-from bilateral.core.http.connections import DeadlineBackend, Remaining
-from bilateral.documents import Network
 
 CHECK_SECONDS: Final = 30.0
 """The time between two checks; a failure that waits for the verdict brings the next one forward."""
@@ -24,24 +16,6 @@ _QUORUM: Final = 3
 """One of so many hosts that were up fails by itself in a bad week, not in the same minute as all others."""
 
 _SHARED_ROUNDS: Final = 2
-
-
-def is_reachable(url: str, network: Network, remaining: Remaining) -> bool:
-    """Look up, connect to and start TLS with a reference host. Nothing is asked of it."""
-    parsed = urlsplit(url)
-    host, port = parsed.hostname or "", parsed.port or (80 if parsed.scheme == "http" else 443)
-    backend = DeadlineBackend(remaining, resolver=network.resolver, inner=network.backend)
-    try:
-        stream = backend.connect_tcp(host, port)
-        try:
-            if parsed.scheme != "http":
-                context = network.ssl_context or ssl.create_default_context()
-                stream = stream.start_tls(context, host, remaining())
-        finally:
-            stream.close()
-    except (httpcore.NetworkError, httpcore.TimeoutException, OSError, DocumentError):
-        return False
-    return True
 
 
 @dataclass

@@ -17,11 +17,13 @@ from bilateral.index.log.database import snapshot, unavailable
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.recording import record
 from bilateral.index.measurements.targets import read_targets
+from bilateral.index.measurements.values import Change, Current, Day, Outcome
 from bilateral.index.operating.monitoring import gauge
+from bilateral.watchtower.endpoints import Endpoint
 from bilateral.watchtower.run import THREADS, Watchtower
 from bilateral.watchtower.store import Store
-from bilateral.watchtower.tables import change
-from bilateral.watchtower.totals import DAY, HOUR
+from bilateral.watchtower.tables import change, day, endpoint
+from bilateral.watchtower.totals import DAY, Totals
 
 _log = logging.getLogger("bilateral.watchtower")
 
@@ -58,14 +60,14 @@ class Writer:
         batch = [tower.pending[at] for at in range(min(_BATCH, len(tower.pending)))]
         hosts = [tower.changed_hosts[at] for at in range(min(_BATCH, len(tower.changed_hosts)))]
         if batch or hosts:
-            tower.store.save(batch, hosts)
+            tower.store.save(batch, {host.name: host.stored(tower.time) for host in hosts})
         for _ in batch:
             tower.pending.popleft()
         for _ in hosts:
             tower.changed_hosts.popleft()
-        if tower.time.now > HOUR and tower.time.now - self._pruned_at > _PRUNE_SECONDS:  # the wall clock is steady
+        if tower.time.now - self._pruned_at > _PRUNE_SECONDS:
             self._pruned_at = tower.time.now
-            tower.store.prune(int(tower.time.wall))
+            tower.store.prune(tower.time.earliest)
 
     def run(self, is_over: threading.Event) -> None:
         """Store results until the run is over and all are stored."""
@@ -99,14 +101,20 @@ class Shared:
     def share(self, now: int) -> None:
         """Give the index what is new: changes and states, and now and then the days."""
         last = self._store.setting(_RECORDED) or 0
-        changes = self._store.numbered_changes(change.c.number > last, change.c.vantage == self._vantage)
-        currents = self._store.currents(self._vantage, self._currents_at)
+        rows = self._store.changes(change.c.number > last, change.c.vantage == self._vantage)
+        changes = [Change(row.endpoint_id, row.at, row.kind, row.old, row.new, row.code) for row in rows]
+        probed = self._store.endpoints(endpoint.c.probed_at >= self._currents_at)
         has_days = now - self._days_at >= _DAY_SECONDS
-        days = [entry.day for entry in self._store.days(self._days_at // DAY * DAY, now + DAY)] if has_days else []
-        record(self._index, changes=[entry for _, _, entry in changes], currents=currents, days=days)
-        if changes:
-            self._store.set_setting(_RECORDED, changes[-1][0])
+        days = self._store.measured(day, self._days_at // DAY * DAY, now + DAY) if has_days else ()
+        record(self._index, changes=changes, currents=map(self._current, probed), days=map(_day, days))
+        if rows:
+            self._store.set_setting(_RECORDED, rows[-1].number)
         self._currents_at, self._days_at = now - _OVERLAP_SECONDS, now if has_days else self._days_at
+
+    def _current(self, entry: Endpoint) -> Current:
+        names = ("state", "code", "since", "probed_at", "failures", "milliseconds")
+        values = {name: getattr(entry.condition, name) for name in names}
+        return Current(entry.target.endpoint_id, self._vantage, **values)
 
     def run(self, tower: Watchtower, stop: threading.Event) -> None:
         """Exchange endpoints and results with the index until an event is set."""
@@ -140,6 +148,13 @@ def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, repor
         task.result()
     if shared is not None:
         _attempt(lambda: shared.share(int(tower.time.wall)))
+
+
+def _day(row: Any) -> Day:
+    totals = Totals.of(row)
+    counts = {outcome: totals.counts[outcome] for outcome in Outcome}
+    latencies = totals.quantile(0.5), totals.quantile(0.95)
+    return Day(row.endpoint_id, row.start // DAY, row.vantage, row.scheduled, counts, *latencies)
 
 
 def _attempt(action: Callable[[], None]) -> bool:

@@ -14,6 +14,7 @@ from bilateral.watchtower.clocks import Clocks
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.run import WatchSettings, Watchtower
 from bilateral.watchtower.store import open_store
+from bilateral.watchtower.tables import day
 from bilateral.watchtower.watching import Writer
 
 START = 1_800_000_000
@@ -68,7 +69,7 @@ class World(Executor):
         self.requests.append((self.now, target.host, target.url))
         probe = self.answer(target, self.now)
         self.taking = self.seconds(probe)
-        return probe, 1
+        return probe
 
     def robots(self, target):
         self.requests.append((self.now, target.host, "robots.txt"))
@@ -96,7 +97,7 @@ class World(Executor):
     def stop(self, seconds):
         """Let the process stand still. Requests in flight come back as failures, as their time is over."""
         self.finishing = [
-            (at, order, future, ((DOWN, 1),) if isinstance(result, tuple) else result, None)
+            (at, order, future, (DOWN,) if isinstance(result, tuple) else result, None)
             for at, order, future, result, _ in self.finishing
         ]
         self.now += seconds
@@ -128,14 +129,14 @@ def tower_of(world, path, endpoints=None, **settings):
 
 def downs(tower):
     """Return the changes to down."""
-    return [change for _, change in tower.store.changes(0, 2**40) if change.new == "down"]
+    return [row for row in tower.store.changes() if row.new == "down"]
 
 
 def counts(tower):
     """Return the sums of outcomes over all days."""
     total = Counter()
-    for day in tower.store.days(0, 2**40):
-        total.update({str(outcome): number for outcome, number in day.counts.items()})
+    for row in tower.store.measured(day, 0, 2**40):
+        total.update(row.counts)
     return dict(total)
 
 

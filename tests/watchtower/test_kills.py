@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from bilateral.watchtower import tables
 from bilateral.watchtower.store import open_store
 from tests.watchtower.killed import PROCESSES, endpoints, run_watchtower, serving
 
@@ -41,11 +42,11 @@ def test_a_kill_counts_nothing_twice_and_skips_nobody(tmp_path, kills):
     with store.engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA integrity_check").scalar_one() == "ok"
     probes, sums = defaultdict(Counter), {}
-    for probe in store.probes(0, 2**40):
+    for probe in store.measured(tables.probe, 0, 2**40):
         probes[probe.endpoint_id][probe.outcome] += 1
-    for table in (store.days, store.hours):
+    for table in (tables.day, tables.hour):
         sums = defaultdict(Counter)
-        for entry in table(0, 2**40):
+        for entry in store.measured(table, 0, 2**40):
             sums[entry.endpoint_id].update(entry.counts)
         assert sums == probes
     assert len(probes) == ENDPOINTS
@@ -69,6 +70,6 @@ def test_a_process_that_is_stopped_for_a_while_blames_nobody(tmp_path):
         time.sleep(120)
         os.kill(process.pid, signal.SIGCONT)
         process.join(60)
-    outcomes = Counter(probe.outcome for probe in open_store(url).probes(0, 2**40))
+    outcomes = Counter(probe.outcome for probe in open_store(url).measured(tables.probe, 0, 2**40))
     assert outcomes["down"] == 0
     assert outcomes["up"] > ENDPOINTS

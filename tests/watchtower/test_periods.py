@@ -15,6 +15,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.http import Network
 from bilateral.index.measurements.values import Outcome, Protocol, Target
+from bilateral.watchtower.endpoints import Condition
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
 from bilateral.watchtower.probes import ProbeSettings, probe
@@ -168,7 +169,7 @@ def test_a_service_that_tells_its_lag_has_a_freshness(tmp_path):
     assert facts["lag"] == 5.0
     week = Week(tmp_path, target(1, "8453:1"))
     week.up(week.listed[0])
-    week.store.save([Result(1, WEEK.end, "eu-1", UP, "ok", 1, WEEK.end, values={"facts": facts})])
+    week.store.save([Result(1, WEEK.end, "eu-1", UP, "ok", 1, WEEK.end, condition=Condition(facts=facts))])
     (leaf,) = measure(week.store, WEEK, {("8453:1", "1.example")})
     assert values_of(leaf, "8453:1")["blocktimeFreshness"] == "5.0"
 

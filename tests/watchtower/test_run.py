@@ -188,7 +188,7 @@ def test_a_host_that_asks_to_wait_is_left_alone(tmp_path):
     times = [at for at, _, url in world.requests if url != "robots.txt"]
     assert times[1] - times[0] >= 1_200
     assert downs(tower) == []
-    assert {Outcome(row.state) for row in tower.store.listed()} == {Outcome.UP}
+    assert {entry.condition.state for entry in tower.store.endpoints()} == {Outcome.UP}
 
 
 def test_a_host_is_left_alone_for_a_day_at_most(tmp_path):
@@ -222,7 +222,7 @@ def test_who_is_on_the_operators_list_is_not_asked_from_then_on(tmp_path):
     world.run(tower, HOUR)
     assert "h1.test" not in {host for _, host, _ in world.requests}
     assert {host for at, host, _ in world.requests if at > listed_at} == {"h0.test", "h3.test"}
-    assert {row.host: row.code for row in tower.store.listed()}["h2.test"] == "opted_out"
+    assert {entry.target.host: entry.condition.code for entry in tower.store.endpoints()}["h2.test"] == "opted_out"
 
 
 def test_a_rule_for_watchtowers_in_robots_txt_is_obeyed_within_a_day(tmp_path):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
-from types import SimpleNamespace
 
 from bilateral.index.measurements.values import Change, Outcome
 from bilateral.watchtower.outcomes import Code
-from bilateral.watchtower.states import Condition, next_due, rounds_to_next
+from bilateral.watchtower.endpoints import Condition, next_due
 
 DAY = 86_400
 ROUND = 900
@@ -70,18 +70,18 @@ def test_an_endpoint_that_no_longer_flaps_has_its_own_state_again():
 
 def test_a_stored_condition_goes_on_where_it_was():
     condition, _ = observed(Outcome.UP, Outcome.DOWN)
-    again = Condition.of(SimpleNamespace(**condition.values))
+    again = Condition(**json.loads(json.dumps(vars(condition))))
     assert again == condition
     assert observed(Outcome.DOWN, condition=again)[1][0].new == "down"
 
 
 def test_the_longer_it_is_down_the_fewer_probes_it_gets():
     condition = Condition(state=Outcome.DOWN, since=0, was_alive=True)
-    rounds = [rounds_to_next(condition, days * DAY, ROUND) for days in (1, 2, 14, 15)]
+    rounds = [condition.rounds_to_next(days * DAY, ROUND) for days in (1, 2, 14, 15)]
     assert rounds == [1, 4, 4, 24]
-    assert rounds_to_next(Condition(state=Outcome.DOWN, since=0), DAY, ROUND) == 96
-    assert rounds_to_next(Condition(state=Outcome.UP), DAY, ROUND) == 1
-    assert rounds_to_next(Condition(state=Outcome.UP), DAY, ROUND, is_active=False) == 96
+    assert Condition(state=Outcome.DOWN, since=0).rounds_to_next(DAY, ROUND) == 96
+    assert Condition(state=Outcome.UP).rounds_to_next(DAY, ROUND) == 1
+    assert Condition(state=Outcome.UP).rounds_to_next(DAY, ROUND, is_active=False) == 96
 
 
 def test_turns_of_an_endpoint_are_one_period_apart_and_those_of_others_are_spread():

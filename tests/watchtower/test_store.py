@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.index.measurements.values import Change, Outcome, Protocol, Target
+from bilateral.watchtower import tables
+from bilateral.watchtower.endpoints import Condition
 from bilateral.watchtower.store import Result, open_store
-from bilateral.watchtower.totals import DAY, HOUR, add_histograms, histogram_of, packed, quantile, unpacked
+from bilateral.watchtower.totals import DAY, HOUR, Totals
 from tests.index.conftest import fresh_postgres, new_database_url, postgres  # noqa: F401  # fixtures
 
 START = 1_800_000_000 // DAY * DAY
@@ -36,12 +38,19 @@ def result(number=1, turn=START, outcome=Outcome.UP, *, ms=80, **fields):
 @pytest.mark.one_engine
 def test_a_result_that_is_stored_again_counts_once(store):
     change = Change(bytes(32), START, "state", None, "up", "ok")
-    results = [result(changes=[change], values={"state": "up"}), result(2, outcome=Outcome.DOWN, ms=None)]
+    results = [
+        result(changes=[change], condition=Condition(state=Outcome.UP)),
+        result(2, outcome=Outcome.DOWN, ms=None),
+    ]
     store.save(results)
     store.save([*results, result(3)])
-    assert len(list(store.probes(START, START + DAY))) == 3
-    assert [entry.counts for entry in store.days(START, START + DAY)] == [{"up": 1}, {"down": 1}, {"up": 1}]
-    assert len(store.changes(0, START + DAY)) == 1
+    assert len(list(store.measured(tables.probe, START, START + DAY))) == 3
+    assert [entry.counts for entry in store.measured(tables.day, START, START + DAY)] == [
+        {"up": 1},
+        {"down": 1},
+        {"up": 1},
+    ]
+    assert [entry.at for entry in store.changes()] == [START]
 
 
 @pytest.mark.one_engine
@@ -49,13 +58,13 @@ def test_hours_and_days_are_the_sums_of_probes(store):
     outcomes = list(Outcome)
     for turn in range(START, START + DAY, ROUND):
         store.save([result(number, turn, outcomes[(turn // ROUND + number) % 6]) for number in range(1, 11)])
-    probes = Counter(probe.outcome for probe in store.probes(START, START + DAY))
-    for table in (store.hours, store.days):
+    probes = Counter(probe.outcome for probe in store.measured(tables.probe, START, START + DAY))
+    for table in (tables.hour, tables.day):
         sums = Counter()
-        for entry in table(START, START + DAY):
+        for entry in store.measured(table, START, START + DAY):
             sums.update(entry.counts)
             assert (
-                sum(entry.histogram)
+                sum(entry.latencies.values())
                 == entry.answered
                 == entry.scheduled - sum(entry.counts.get(outcome, 0) for outcome in (Outcome.UNKNOWN, Outcome.UNFIT))
             )
@@ -66,32 +75,42 @@ def test_missed_rounds_are_scheduled_and_not_counted(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'watchtower.sqlite'}")
     store.set_targets([Target(Protocol.WEB, "https://h.test/", "h.test")])
     store.save([result(scheduled=40)])
-    (day,) = store.days(START, START + DAY)
-    assert (day.scheduled, day.counts, day.day.median_ms) == (40, {"up": 1}, 77)
+    (day,) = store.measured(tables.day, START, START + DAY)
+    assert (day.scheduled, day.counts, Totals.of(day).quantile(0.5)) == (40, {"up": 1}, 77)
 
 
 def test_endpoints_that_no_agent_lists_any_more_are_not_measured(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'watchtower.sqlite'}")
     targets = [Target(Protocol.WEB, f"https://h{number}.test/", f"h{number}.test") for number in range(3)]
     store.set_targets(targets)
-    store.save([result(1, values={"state": "up"})])
+    store.save([result(1, condition=Condition(state=Outcome.UP))])
     store.set_targets(targets[1:])
-    assert store.targets() == targets[1:]
+    assert [entry.target for entry in store.endpoints()] == targets[1:]
     store.set_targets(targets)
-    assert [row.state for row in store.listed()] == ["up", None, None]
+    assert [entry.condition.state for entry in store.endpoints()] == [Outcome.UP, None, None]
+
+
+def totals_of(latencies):
+    """The totals of probes that took so many milliseconds."""
+    totals = Totals()
+    for milliseconds in latencies:
+        totals.count(Outcome.UP, "ok", milliseconds)
+    return totals
 
 
 @given(LATENCIES)
 def test_a_quantile_is_within_an_eighth(latencies):
-    histogram = unpacked(packed(histogram_of(latencies)))
+    totals = totals_of(latencies)
     for part in (0.5, 0.95):
         exact = sorted(latencies)[-int(-part * len(latencies) // 1) - 1]
-        assert quantile(histogram, part) == pytest.approx(exact, rel=0.125, abs=1)
+        assert totals.quantile(part) == pytest.approx(exact, rel=0.125, abs=1)
 
 
 @given(LATENCIES, LATENCIES)
-def test_histograms_merge_exactly(first, second):
-    assert add_histograms(histogram_of(first), histogram_of(second)) == histogram_of(first + second)
+def test_totals_merge_exactly(first, second):
+    totals = totals_of(first)
+    totals.add(totals_of(second))
+    assert totals == totals_of(first + second)
 
 
 @pytest.mark.parametrize(("endpoints", "days"), [(5, 8), pytest.param(100, 30, marks=pytest.mark.nightly)])
@@ -106,7 +125,7 @@ def test_thirty_days_of_ten_thousand_endpoints_take_less_than_a_gigabyte(tmp_pat
         for _ in range(26):  # in that time there are 4,320
             store.prune(turn)
     now = START + days * DAY
-    assert min(probe.round for probe in store.probes(0, now)) >= now - 7 * DAY - 12 * HOUR
+    assert min(probe.round for probe in store.measured(tables.probe, 0, now)) >= now - 7 * DAY - 12 * HOUR
     with store.engine.connect() as connection:
         pages = connection.exec_driver_sql("SELECT name, sum(pgsize) FROM dbstat GROUP BY name").all()
     sizes = {name: size / endpoints * 10_000 for name, size in pages if name in ("probe", "hour", "day")}
@@ -127,4 +146,4 @@ def test_the_writer_never_waits_long_for_the_deletion_of_old_rows(tmp_path):
         store.prune(START + 40 * DAY)
         seconds.append(time.perf_counter() - began)
     assert max(seconds) < 0.2
-    assert list(store.probes(0, START + DAY)) == []
+    assert list(store.measured(tables.probe, 0, START + DAY)) == []

@@ -51,18 +51,20 @@ def probe(
     """
     if (code := _fault(target.url)) is not None:
         return result(Outcome.UNFIT, code)
+    asker = Asker(target, settings)
     try:
-        answer = _PROBES[target.protocol](Asker(target, settings), previous, is_deep=is_deep)
+        answer = _PROBES[target.protocol](asker, previous, is_deep=is_deep)
     except errors.DocumentError as error:
         answer = result_of_error(error, target)
-    if not is_deep and answer.outcome is Outcome.UP and previous.get("deep_code"):
-        answer = replace(answer, outcome=Outcome.DEGRADED, code=Code(previous["deep_code"]))
-    if previous.get("challenges") and answer.code is not Code.CHALLENGE:
-        answer = replace(answer, facts={**answer.facts, "challenges": 0})
-    if (lag := answer.facts.get("lag")) is not None:
+    outcome, code, facts = answer.outcome, answer.code, dict(answer.facts)
+    if not is_deep and outcome is Outcome.UP and previous.get("deep_code"):
+        outcome, code = Outcome.DEGRADED, Code(previous["deep_code"])
+    if previous.get("challenges") and code is not Code.CHALLENGE:
+        facts["challenges"] = 0
+    if (lag := facts.get("lag")) is not None:
         before = previous.get("lag", lag)
-        answer = replace(answer, facts={**answer.facts, "lag": round(before + (lag - before) / _LAGS, 2)})
-    return answer
+        facts["lag"] = round(before + (lag - before) / _LAGS, 2)
+    return replace(answer, outcome=outcome, code=code, facts=facts, requests=asker.requests)
 
 
 _LAGS: Final = 16

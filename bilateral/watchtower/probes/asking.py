@@ -70,12 +70,17 @@ class ProbeSettings:
     seconds: float = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Asker:
-    """Sends the requests of one probe, each over a connection of its own."""
+    """Sends the requests of one probe, each over a connection of its own.
+
+    Attributes:
+        requests: The requests so far, redirects included.
+    """
 
     target: Target
     settings: ProbeSettings
+    requests: int = 0
 
     def ask(
         self, method: str, url: str, *, headers: Mapping[str, str] | None = None, max_bytes: int = MIB, **options: Any
@@ -95,7 +100,8 @@ class Asker:
         names = {name.lower() for name in request.headers}
         is_plain = names <= _HEADERS and request.headers.get("accept-encoding") == "identity"
         if not is_plain or request.url.userinfo or not self._is_question(request.method, request.read(), names):
-            raise ForbiddenRequestError("probes do not send this request")
+            raise ForbiddenRequestError("a probe does not send this request")
+        self.requests += 1
 
     def _is_question(self, method: str, body: bytes, headers: set[str]) -> bool:
         if method != "POST":
@@ -118,7 +124,7 @@ def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: 
     if lags := _LAG.findall(answer.headers.get("index-state", "")):
         facts["lag"] = max(map(int, lags))
     wait = seconds_to_wait(answer.headers.get("retry-after", "")) if answer.status in _BUSY else None
-    return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts)
+    return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts=facts)
 
 
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
