@@ -1,13 +1,13 @@
 """The x402 extension `8004-reputation`: paid requests whose answers carry a proof.
 
-A server declares its ERC-8004 agent and signs every answer that was paid for. A client checks the agent before it pays
-and the proof after it was served, and gives feedback that names the payment. The package needs the extra `x402`.
+A server declares its ERC-8004 agent and signs every paid answer. A client checks the agent before paying and the proof
+after being served, and gives feedback that refers to the payment. The package needs the extra `x402`.
 
-`proof` has the messages, their hashes and signatures, and the verifiers. `clients` pay by httpx and requests, verify
-and rate. `server` signs, behind FastAPI and Flask. `aggregator` sends signed feedback, and pays the gas. A part imports
-only those before it. Import adapters by their full names. `docs/x402.md` is the manual.
+`proof` has the messages, their hashes and signatures, and the verifiers. `clients` pay with httpx and requests, verify
+and rate. `server` signs answers of FastAPI and Flask applications. `aggregator` sends signed feedback and pays the gas.
+Each part imports only those listed before it. Import adapters by their full names. `docs/x402.md` is the manual.
 
-The names load on first use (PEP 562), so that a database gets the aggregator's tables without the extra.
+The names load on first use (PEP 562), so that a database can have the aggregator's tables without the extra.
 """
 
 # ruff: noqa: F403  # type checkers find the names by their modules
@@ -76,7 +76,7 @@ __all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for."""
+    """Import a public name on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""The offers of servers: what a payment costs, as a server says in its answer 402. This module needs no extra."""
+"""The offers of servers: the price of a request, as stated in a 402 answer. This module needs no extra."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
 
 MAX_HEADER: Final = 64 * 1024
-"""The most characters of a header."""
+"""The maximum length of a header in characters."""
 
 PAYMENT_REQUIRED: Final = "payment-required"
 """The header of an offer of version 2."""
@@ -30,7 +30,7 @@ _TERMS: Final = {
 
 
 def decode_header(value: str | None) -> dict[str, Any] | None:
-    """Decode a header; None if it is missing, malformed, too long, or not in the one form that its content has."""
+    """Decode a header; None if it is missing, malformed, too long, or not in canonical form."""
     if value is None or len(value) > MAX_HEADER:
         return None
     try:
@@ -46,7 +46,7 @@ class Offer:
     """An offer.
 
     Attributes:
-        message: The message as clients read it; None if there is none that can be read. An option of version 1 has its
+        message: The message as clients read it; None if none can be read. An option of version 1 has its
             `maxAmountRequired` as `amount`, too.
         version: 2 if the header has it, 1 if only the body does.
         differs: True if header and body have other terms.
@@ -63,7 +63,7 @@ class Offer:
 
     @property
     def whole_options(self) -> list[Mapping[str, Any]]:
-        """The options that say scheme, network, asset, amount and payee, each in a possible form."""
+        """The options that state scheme, network, asset, amount and payee, each in a valid form."""
         return [option for option in self.options if all(map(_is_term, _TERMS, map(option.get, _TERMS)))]
 
 
@@ -95,5 +95,5 @@ def _is_term(name: str, value: object) -> bool:
 
 
 def _terms_of(options: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
-    """Return the terms that both versions write alike: their names of networks differ."""
+    """Return the terms that both versions write in the same way: their names of networks differ."""
     return {tuple(str(option.get(name)).lower() for name in ("asset", "amount", "payTo")) for option in options}

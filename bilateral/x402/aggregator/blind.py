@@ -1,7 +1,7 @@
-"""The relay of blind ratings: takes the envelope and the opening of both sides, and brings them on chain together.
+"""The relay of blind ratings: takes the envelope and the opening of both sides and puts them on chain together.
 
-Openings are secret until they are sent. No answer and no log has them, and they are deleted once both ratings are on
-chain, or cannot be. A restart loses nothing: the chain itself says how far a pair has come.
+Openings are secret until they are sent. They appear in no answer and no log, and are deleted once both ratings are on
+chain or can no longer get there. A restart loses nothing: the chain shows how far each pair has come.
 """
 
 import json
@@ -32,7 +32,7 @@ from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
 
 _LEAST_SECONDS: Final = 60
-"""An envelope must hold for so long: a transaction may wait for a block."""
+"""The least remaining validity of an envelope, because a transaction may wait for a block."""
 
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
@@ -40,7 +40,7 @@ _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **
 
 
 MAX_BYTES: Final = 65_536
-"""The most bytes of a message: the texts of a feedback and a contract's signature may be long."""
+"""The maximum size of a message in bytes: the texts of feedback and a contract's signature may be long."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ class BlindRelay:
     """Relays the blind ratings of one chain.
 
     Args:
-        client: A client of the chain with the sponsor's signer. The worker's one sends; requests have one of their own.
+        client: A client of the chain with the sponsor's signer. The worker uses it to send; requests have one of their
+            own.
         charge: Called with the cost of each transaction, in wei.
         clock: Returns the time, in Unix seconds.
     """
@@ -106,7 +107,7 @@ class BlindRelay:
         self._engine, self._chain, self._client, self._charge, self._clock = engine, chain, client, charge, clock
 
     def accept(self, message: BlindMessage) -> tuple[RelayedPair, bool]:
-        """Check one side of a pair, and keep it."""
+        """Check one side of a pair, and store it."""
         envelope, side = message.signed.envelope, message.side
         table, key = blind_pair, self._key(envelope)
         with reading(self._engine) as connection:
@@ -130,7 +131,7 @@ class BlindRelay:
             return public(connection.execute(select(table).where(*key)).one()), True
 
     def step(self, postpone: Callable[[int], float], budget_left: Callable[[], bool]) -> bool:
-        """Look at the pairs that are due, and send what their states on chain ask for."""
+        """Process the pairs that are due, and send what their states on chain require."""
         table = blind_pair
         mine = (table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account)
         is_open = table.c.state.in_([PairState.WAITING, PairState.QUEUED, PairState.SEALED])
@@ -174,7 +175,7 @@ class BlindRelay:
         return _OPENED
 
     def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
-        """Return the last changes of a pair for which nothing is left to do; None while something is."""
+        """Return the final changes of a pair for which nothing is left to do; None while something is."""
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
             return _failed("the server rated this client before, or sealed another pair")
         if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair

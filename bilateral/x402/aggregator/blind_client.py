@@ -23,26 +23,26 @@ _LONGEST_PROBLEM: Final = 1_000  # characters of an aggregator's words that a te
 def relay_blind_rating(
     signed: SignedEnvelope, opening: Opening, network: str, *, relay: str, http: httpx.Client | None = None
 ) -> RelayedPair:
-    """Send one side of two blind ratings to a relay. Safe to retry: the same side again returns the pair's state.
+    """Send one side of two blind ratings to a relay. Safe to retry: sending the same side again returns its state.
 
-    The relay learns the rating. One that hands an opening to the other side before the seal makes revenge possible, so
-    choose it, or do without.
+    The relay learns the rating. A relay that reveals an opening to the other side before the seal makes retaliation
+    possible, so choose one you trust, or do without.
 
     Args:
         signed: The envelope of your side.
         opening: Its opening; `BlindVault.all()` has both.
         network: The chain of the registry (CAIP-2), as `eip155:8453`.
         relay: The URL to post to: `https://…/v1/aggregator/blind-ratings`.
-        http: The HTTP client; by default one that takes https only, and follows no redirects.
+        http: The HTTP client; by default one that only accepts https and follows no redirects.
 
     Returns:
-        The pair as the relay shows it: `state`, and the sides that are `missing`.
+        The pair as reported by the relay: `state`, and the sides that are `missing`.
 
     Raises:
         InvalidArgumentError: The network is malformed, or the URL is not https.
-        SealMismatchError: The opening does not fit the envelope. Nothing is sent.
-        FeedbackRefusedError: The relay refuses the side. Its `code` says why.
-        AggregatorFailedError: The relay cannot be reached, or does not answer as one.
+        SealMismatchError: The opening does not match the envelope. Nothing is sent.
+        FeedbackRefusedError: The relay refused the side. Its `code` is the reason.
+        AggregatorFailedError: The relay cannot be reached, or does not respond like one.
     """
     return post(http, relay, _message(signed, opening, network), _pair)
 

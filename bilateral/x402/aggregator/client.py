@@ -33,7 +33,7 @@ from bilateral.x402.proof.verdicts import Verification
 Answer = TypeVar("Answer")
 
 Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
-"""Reads the object of an answer, and whether it is of something new."""
+"""Reads the object of an answer, and whether it describes something new."""
 
 SECONDS: Final = 30.0
 """The longest wait for an aggregator."""
@@ -45,20 +45,20 @@ _PROOFS: Final = frozenset({"bound", "unbound"})
 _HASH: Final = re.compile("0x[0-9a-f]{64}")
 
 _POLL_SECONDS: Final = 0.5
-"""The time between two looks at the registry: a quarter of the shortest usual block time of two seconds."""
+"""The time between two reads of the registry: a quarter of the shortest usual block time of two seconds."""
 
 
 class AggregatorFailedError(ReputationExtensionError):
-    """An aggregator cannot be reached, or does not answer as one. The feedback may be queued: send it again."""
+    """An aggregator cannot be reached, or does not respond like one. The feedback may be queued: send it again."""
 
     reason = "aggregator_failed"
 
 
 class UnconfirmedFeedbackError(AggregatorFailedError):
-    """An aggregator said that it took a feedback, and the feedback is not on chain.
+    """An aggregator reported that it accepted feedback, but the feedback is not on chain.
 
     Attributes:
-        sponsored: The answer of the aggregator. Anybody may send `sponsored.signed` to the registry.
+        sponsored: The answer of the aggregator. Anyone may send `sponsored.signed` to the registry.
     """
 
     reason = "feedback_unconfirmed"
@@ -73,7 +73,7 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
 
 @dataclass(frozen=True)
 class SponsoredFeedback:
-    """The answer of an aggregator that took a feedback. It may be untrue unless `entry` is there.
+    """The answer of an aggregator that accepted feedback. It may be untrue unless `entry` is set.
 
     Attributes:
         status: `submitted`, or `queued` if it has no transaction yet; `included` and `confirmed` for earlier feedback.
@@ -81,8 +81,8 @@ class SponsoredFeedback:
         transaction: The transaction's hash; None if there is none yet.
         proof: `bound` or `unbound`.
         is_new: False if the aggregator had the same feedback before.
-        signed: The signed feedback. Anybody may send it to the registry, if the aggregator does not.
-        entry: The feedback on chain, as the client's own node tells it; None without `confirm`.
+        signed: The signed feedback. Anyone may send it to the registry, if the aggregator does not.
+        entry: The feedback on chain, according to the client's own node; None without `confirm`.
     """
 
     status: str
@@ -108,23 +108,24 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     http: httpx.Client | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
-    """Give feedback on a paid answer through an aggregator, once a payment. See `give_paid_feedback`.
+    """Give feedback on a paid answer through an aggregator, once per payment. See `give_paid_feedback`.
 
     Args:
         client: The SDK's client of the chain, whose signer is `signer`. It needs no ether.
         aggregator: The URL to post to. A server may declare one; choose one that you trust to be neutral.
-        send_bodies: True to send the bodies of the paid request, 1 MiB in all. With them the aggregator can prove that
-            the agent's signature is of this payment. They are not published.
-        confirm: The seconds to wait for the feedback in the registry, which `client` asks. Without it, the aggregator
-            is believed.
-        http: The HTTP client; by default one that takes https only, and follows no redirects.
+        send_bodies: True to send the bodies of the paid request, at most 1 MiB in all. With them the aggregator can
+            prove that the agent's signature belongs to this payment. They are not published.
+        confirm: The seconds to wait for the feedback to appear in the registry, read through `client`. Without it, the
+            aggregator is trusted.
+        http: The HTTP client; by default one that only accepts https and follows no redirects.
 
     Raises:
-        InvalidArgumentError: As `paid_feedback`, or the URL is not https, or the bodies are not known or exceed 1 MiB.
+        InvalidArgumentError: As `paid_feedback`, or the URL is not https, or the bodies are not available or exceed 1
+            MiB.
         DuplicateFeedbackError: This client has given feedback for this payment.
         UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
-        FeedbackRefusedError: The aggregator refuses the feedback. Its `code` says why.
-        AggregatorFailedError: The aggregator cannot be reached, or does not answer as one.
+        FeedbackRefusedError: The aggregator refused the feedback. Its `code` is the reason.
+        AggregatorFailedError: The aggregator cannot be reached, or does not respond like one.
         UnconfirmedFeedbackError: The feedback is not on chain after `confirm` seconds.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
@@ -229,8 +230,8 @@ def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Rea
     """Post a message to an aggregator, and read its answer.
 
     Args:
-        http: The HTTP client; by default one that takes https only, and follows no redirects.
-        read: Reads the object of an answer, but of a refusal, and whether it is of something new. It may raise
+        http: The HTTP client; by default one that only accepts https and follows no redirects.
+        read: Reads the object of an answer that is not a refusal, and whether it describes something new. It may raise
             KeyError, TypeError or ValueError.
 
     Raises:

@@ -42,9 +42,9 @@ class Evidence:
     """The result of the checks.
 
     Attributes:
-        payments: The payments of the transaction that fit, in order. One feedback is for one of them.
-        is_bound: True if the agent's signature is proven to be of this payment.
-        is_file_checked: True if the feedback file was loaded, and its hash and fields fit.
+        payments: The matching payments of the transaction, in order. Each feedback entry is for one of them.
+        is_bound: True if the agent's signature is proven to belong to this payment.
+        is_file_checked: True if the feedback file was loaded and its hash and fields match.
     """
 
     payments: tuple[Payment, ...]
@@ -55,7 +55,7 @@ class Evidence:
 def check(
     state: ClientState, files: FileCache, loader: Loader, chain: SponsoredChain, submission: Submission
 ) -> Operation[Evidence]:
-    """Check a submission: what costs least first."""
+    """Check a submission, with the cheapest checks first."""
     is_bound = _binding(submission)
     if chain.requires_bound_proof and not is_bound:
         raise FeedbackRefusedError(
@@ -73,7 +73,7 @@ def check(
 
 
 def _binding(submission: Submission) -> bool:
-    """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash."""
+    """Recompute the signed hash: from the bodies, or in the profile `reputation` from their hash."""
     task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
     field, problem = "interactionHash", "the signed hash is not that of this payment and these bodies"
     if data is not None:
@@ -90,7 +90,7 @@ def _binding(submission: Submission) -> bool:
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
-    """Check both signatures of the reviewer: by its key, or as its contract does (ERC-1271)."""
+    """Check both signatures of the reviewer, with its key or through its contract (ERC-1271)."""
     deployment = yield from registries.connect(state)
     registry = deployment.address_of(Registry.REPUTATION)
     feedback, account = submission.feedback, submission.reviewer.address
@@ -117,7 +117,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature by its file of now or, as keys rotate, by a provable file of the payment's time."""
+    """Check the agent's signature with its current file or, as keys rotate, a provable file of that time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -197,7 +197,7 @@ def _file_problem(document: Document, submission: Submission) -> str | None:
 
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
-    """Return the fields of a feedback file that a message says too: name, value there, value here."""
+    """Return the fields of a feedback file that the message also contains: name and both values."""
     feedback, proof, data = submission.feedback, file.proof_of_interaction, submission.data_hash
     signed_hash = ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex())
     if proof is not None and data is not None:
@@ -219,7 +219,7 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
 
 
 def _comparable(text: str | None, signature: bytes) -> tuple[str | None, str]:
-    """Return two signatures without their last byte if both may be a key's, and whole if not: contracts read it."""
+    """Return two signatures without their last byte if both may be a key's, else whole, because contracts read it."""
     there, here, digits = _digits(text), signature.hex(), _SIGNATURE_DIGITS
     if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
         return there[:digits], here[:digits]

@@ -55,14 +55,14 @@ class Bodies:
 
 @dataclass(frozen=True)
 class Submission:
-    """A feedback that a client posts.
+    """Feedback posted by a client.
 
     Attributes:
         agent: The rated agent.
         task_ref: The payment's transaction, exactly as it was hashed.
         interaction_hash: The hash that the agent signed.
         agent_signature: The agent's signature.
-        reviewer: The client, who paid.
+        reviewer: The client, which paid.
         reviewer_signature: The client's signature of agent, payment and value ("Client Signature").
         feedback: The message that the client signed for the registry.
         signature: The client's signature of it.
@@ -93,12 +93,12 @@ class Submission:
 
     @property
     def registry_signature(self) -> bytes:
-        """The signature for the registry in its form: a key's ends with 27 or 28, a contract's stays as it is."""
+        """The signature in the registry's form: a key's ends with 27 or 28, a contract's is left unchanged."""
         return registry_form(self.signature)
 
     @property
     def content_hash(self) -> bytes:
-        """The hash of all that the client said, but for the bodies: equal for the same message sent again."""
+        """The hash of everything in the message except the bodies: equal for the same message sent again."""
         return keccak(rfc8785.dumps({**self.to_object(), "bodies": None}))
 
     @classmethod
@@ -187,7 +187,7 @@ class Submission:
 
 
 def registry_form(signature: bytes) -> bytes:
-    """Return a key's signature with 27 or 28 at its end, and a contract's signature as it is."""
+    """Return a key's signature with 27 or 28 at its end, and a contract's signature unchanged."""
     try:
         return to_registry_form(signature)
     except InvalidKeyError:
@@ -236,7 +236,7 @@ def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
 
 
 def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> str:
-    """Read a text that may be missing or empty. NUL is refused: databases and the draft refuse it."""
+    """Read a text that may be missing or empty. NUL is refused, as databases and the draft do."""
     value = fields.get(name)
     if value is None or value == "":
         return ""
@@ -247,7 +247,7 @@ def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> st
 
 
 def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
-    """Read a signature of any length: contracts check their own."""
+    """Read a signature of any length, because contracts check their own."""
     text = read.text(fields, name, path, 2 + 2 * MAX_SIGNATURE)
     try:
         content = bytes.fromhex(text.removeprefix("0x"))
@@ -277,7 +277,7 @@ def _bodies(value: Any) -> Bodies | None:
 
 @dataclass(frozen=True)
 class RelayedPair:
-    """A pair as anybody may see it: without openings.
+    """A pair as published: without openings.
 
     Attributes:
         id: Its number.

@@ -1,7 +1,7 @@
-"""The durable queue of an aggregator: what was accepted, which nonce and transactions it has, what it costs.
+"""The durable queue of an aggregator: accepted feedback with its nonces, transactions and costs.
 
-One process at a time works on the queue of an account, under a lease. Every change of its work is made
-under the lease, so a process that was stopped for too long changes nothing when it continues.
+One process at a time works on the queue of an account, under a lease. All its changes are made under the lease, so a
+process that was suspended for too long changes nothing when it resumes.
 """
 
 import json
@@ -27,7 +27,7 @@ class LeaseLostError(Exception):
 
 @dataclass(frozen=True)
 class Signed:
-    """A signed transaction of a sponsored feedback.
+    """A signed transaction of sponsored feedback.
 
     Attributes:
         raw: Its raw form.
@@ -59,7 +59,7 @@ class WorkQueue:
         self._token = secrets.token_bytes(16)
 
     def take_lease(self) -> bool:
-        """Take the lease, or renew it. Return False if another process has it."""
+        """Take the lease, or renew it. Return False if another process holds it."""
         now = self._clock()
         with self._engine.begin() as connection:
             row = lock_account(connection, self._chain)
@@ -70,13 +70,13 @@ class WorkQueue:
         return True
 
     def release_lease(self) -> None:
-        """Let another process work on the queue at once."""
+        """Release the lease, so another process can work on the queue at once."""
         with self._engine.begin() as connection:
             ours = (*self._key(sponsor), sponsor.c.lease == self._token)
             connection.execute(update(sponsor).where(*ours).values(lease=None, leased_until=0.0))
 
     def due(self, limit: int = _AT_ONCE) -> list[Row[Any]]:
-        """Return queued feedback whose time has come, the oldest first, up to a limit."""
+        """Return queued feedback that is due, oldest first, up to a limit."""
         table = sponsored_feedback
         is_due = (table.c.state == State.QUEUED, table.c.next_at <= self._clock())
         query = select(table).where(*self._key(table), *is_due).order_by(table.c.feedback_id).limit(max(limit, 0))
@@ -99,25 +99,25 @@ class WorkQueue:
         return [(row, signed[row.feedback_id]) for row in rows]
 
     def is_open(self) -> bool:
-        """Tell if work is left."""
+        """Return whether work is left."""
         table = sponsored_feedback
         with reading(self._engine) as connection:
             query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Count a cost that was paid for today, beside those of feedback."""
+        """Add a cost that was paid to today's, besides those of feedback."""
         with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
     def has_budget(self) -> bool:
-        """Tell if the budget of the day has anything left."""
+        """Return whether any of today's budget is left."""
         with reading(self._engine) as connection:
             day = int(self._clock()) // SECONDS_A_DAY
             return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
     def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
-        """Give a queued feedback the next nonce, and count its cost for today."""
+        """Assign the next nonce to queued feedback, and count its cost for today."""
         table = sponsored_feedback
         with self._leased() as connection:
             used = connection.execute(select(func.max(table.c.nonce)).where(*self._key(table))).scalar_one()
@@ -137,35 +137,35 @@ class WorkQueue:
             self._set(connection, row, transaction_hash=signed.hash)
 
     def postpone(self, row: Row[Any], seconds: float, problem: str | None) -> None:
-        """Leave a feedback as it is for some seconds."""
+        """Postpone feedback by some seconds."""
         self._update(row, attempts=row.attempts + 1, next_at=self._clock() + seconds, problem=problem)
 
     def note(self, row: Row[Any], problem: str) -> None:
-        """Note why a feedback will fail once its nonce is used up."""
+        """Record why feedback will fail once its nonce is used up."""
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Take the nonce from a feedback: another transaction of the account used it."""
+        """Remove the nonce from feedback, because another transaction of the account used it."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
-        """Note the block that has a feedback."""
+        """Record the block that contains feedback."""
         if (row.state, row.block_number, row.transaction_hash) != (State.INCLUDED, block, transaction):
             self._update(row, state=State.INCLUDED, transaction_hash=transaction, block_number=block, problem=None)
 
     def leave_block(self, row: Row[Any]) -> None:
-        """Note that no block has a feedback any more."""
+        """Record that feedback is no longer in any block."""
         self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
 
     def finish(self, row: Row[Any], state: State, *, cost: int, problem: str | None = None, **columns: Any) -> None:
-        """Note the outcome of a feedback, its real cost, and `gas_used`, `block_number` and `transaction_hash`."""
+        """Record the outcome of feedback, its actual cost, and `gas_used`, `block_number` and `transaction_hash`."""
         with self._leased() as connection:
             self._charge(connection, row, cost, is_paid=True)
             values = {"gas_used": None, "block_number": None, **columns}
             self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace a feedback's cost. A cost that was paid counts for its day, any other for today."""
+        """Replace the cost of feedback. A cost that was paid counts for its day, any other for today."""
         table = sponsored_feedback
         query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         charged = connection.execute(query).one()
@@ -185,7 +185,7 @@ class WorkQueue:
 
     @contextmanager
     def _leased(self) -> Iterator[Connection]:
-        """Open a transaction. This process must have the lease, and no other one can take it meanwhile."""
+        """Open a transaction. This process must hold the lease, and no other can take it meanwhile."""
         with self._engine.begin() as connection:
             if lock_account(connection, self._chain).lease != self._token:
                 raise LeaseLostError

@@ -1,4 +1,4 @@
-"""Sponsored feedback in the database, accepted once a payment, and the budgets of the sponsoring accounts."""
+"""Sponsored feedback in the database, accepted once per payment, and the budgets of the sponsoring accounts."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -28,12 +28,12 @@ def reading(engine: Engine) -> Connection:
 
 
 class Sponsored:
-    """A feedback that an aggregator took: the columns of its row, see `docs/index.md`, and what follows from them.
+    """Feedback that an aggregator accepted: the columns of its row (`docs/index.md`) and what follows from them.
 
     Attributes:
         id: Its number.
         transaction: The hash of the latest transaction; None before there is one.
-        accepted_at: The time at which it was taken.
+        accepted_at: The time at which it was accepted.
     """
 
     def __init__(self, row: Row[Any]) -> None:
@@ -52,7 +52,7 @@ class Sponsored:
 
 
 def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
-    """Return a sponsored feedback; None if there is none with this number."""
+    """Return sponsored feedback by its number; None if there is none."""
     table = sponsored_feedback
     row = connection.execute(select(table).where(table.c.feedback_id == feedback_id)).one_or_none()
     return None if row is None else Sponsored(row)
@@ -61,7 +61,7 @@ def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
 def list_feedback(
     connection: Connection, chosen: Mapping[str, Any], *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
+    """Return sponsored feedback, newest first. Numbers only grow, so new feedback does not shift pages.
 
     Args:
         chosen: The values of columns that it must have. None chooses all.
@@ -76,11 +76,11 @@ def list_feedback(
 
 @dataclass(frozen=True)
 class Tally:
-    """Feedback of one band of values: nobody can hide that negative feedback is refused more often.
+    """Feedback of one band of values, which would reveal if negative feedback were refused more often.
 
     Attributes:
         band: The band: 0 for human values below 10, 9 for those from 90 to 100; -1 for messages without a value.
-        accepted: The number of accepted feedback, by state.
+        accepted: The number of accepted entries, by state.
         refused: The number of refusals, by code.
     """
 
@@ -110,7 +110,7 @@ def tally_feedback(connection: Connection) -> list[Tally]:
 
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
-    """Return the cost of a day in wei: what was paid, and what may have to be paid for open feedback."""
+    """Return the cost of a day in wei: the amount paid, plus what may have to be paid for open feedback."""
     table = tables.sponsor_day
     query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
     return int(connection.execute(query).scalar_one_or_none() or 0)
@@ -121,7 +121,7 @@ class BudgetSpentError(Exception):
 
 
 def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
-    """Return the row of a sponsoring account, and keep others from changing it until the transaction ends."""
+    """Return the row of a sponsoring account, locked against other changes until the transaction ends."""
     key = {"chain_id": chain.chain_id, "account": chain.account}
     insert_new(connection, tables.sponsor, [{**key, "leased_until": 0.0}])
     query = select(tables.sponsor).where(*(tables.sponsor.c[name] == value for name, value in key.items()))
@@ -140,7 +140,7 @@ def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, 
 
 
 class Acceptance:
-    """Takes feedback into the queue, once a payment. Any process may do so.
+    """Adds feedback to the queue, once per payment. Any process may do so.
 
     Args:
         clock: Returns the time, in Unix seconds.
@@ -150,14 +150,14 @@ class Acceptance:
         self._engine, self._clock = engine, clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback that the same message began before; None if there is none."""
+        """Return the feedback already created by the same message; None if there is none."""
         with reading(self._engine) as connection:
             return _find_same(connection, submission, _of_payment(connection, submission))
 
     def accept(
         self, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
     ) -> tuple[Sponsored, bool]:
-        """Store a feedback that passed all checks."""
+        """Store feedback that passed all checks."""
         for _ in evidence.payments:
             try:
                 with self._engine.begin() as connection:
@@ -167,7 +167,7 @@ class Acceptance:
         raise _duplicate(submission)
 
     def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
-        """Refuse a feedback if the reviewer has given others for all payments of the transaction."""
+        """Refuse feedback if the reviewer has already given feedback for all payments of the transaction."""
         with reading(self._engine) as connection:
             _free_payment(evidence, submission, _of_payment(connection, submission))
 
@@ -210,7 +210,7 @@ class Acceptance:
 
 
 def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]]:
-    """Return the reviewer's feedback for the payments of a transaction, without what failed."""
+    """Return the reviewer's feedback for the payments of a transaction, except failed entries."""
     table = sponsored_feedback
     query = select(table).where(
         table.c.payment_transaction == submission.payment_hash,
@@ -243,7 +243,7 @@ def _free_payment(evidence: Evidence, submission: Submission, accepted: Iterable
 
 
 def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
-    """Refuse feedback while another one of the reviewer for the agent is on its way: its index is not known yet."""
+    """Refuse feedback while another entry of the reviewer for the agent is pending, because its index is unknown."""
     table = sponsored_feedback
     query = select(table.c.feedback_id).where(
         table.c.chain_id == chain.chain_id,
@@ -284,6 +284,6 @@ def _columns(chain: SponsoredChain, submission: Submission, evidence: Evidence, 
 
 
 def cost_of(receipt: Mapping[str, Any]) -> int:
-    """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
+    """Return the cost of a transaction in wei, including the layer-1 fee where the node reports one."""
     gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
     return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")

@@ -1,4 +1,4 @@
-"""The reasons for which an aggregator refuses a feedback, and the HTTP status of each."""
+"""The reasons for which an aggregator refuses feedback, and the HTTP status of each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -18,25 +18,25 @@ class Code(StrEnum):
     """No valid key of the agent signed this interaction."""
 
     INVALID_REVIEWER_SIGNATURE = "INVALID_REVIEWER_SIGNATURE"
-    """The reviewer did not sign this feedback, or the registry does not take the signature any more."""
+    """The reviewer did not sign this feedback, or the registry no longer accepts the signature."""
 
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    """There is no such agent, or its registry is not one that this service serves."""
+    """There is no such agent, or this service does not serve its registry."""
 
     DUPLICATE_TASK_REF = "DUPLICATE_TASK_REF"
-    """The reviewer has given another feedback for this payment."""
+    """The reviewer has already given feedback for this payment."""
 
     PAYMENT_NOT_FOUND = "PAYMENT_NOT_FOUND"
     """The transaction of `taskRef` is in no block, or failed."""
 
     PAYMENT_MISMATCH = "PAYMENT_MISMATCH"
-    """The transaction does not pay the agent's wallet, by the reviewer, enough of an accepted token."""
+    """The transaction has no payment by the reviewer to the agent's wallet of enough of an accepted token."""
 
     PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
-    """The transaction transfers enough, but by no signed payment: anybody can send plain transfers to himself."""
+    """The transaction transfers enough, but not through a signed payment: anyone can pay themselves."""
 
     PAYMENT_NOT_PROVABLE = "PAYMENT_NOT_PROVABLE"
-    """Another contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it by."""
+    """Another contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it."""
 
     PAYMENT_UNCONFIRMED = "PAYMENT_UNCONFIRMED"
     """The payment has too few confirmations. Try again."""
@@ -51,19 +51,19 @@ class Code(StrEnum):
     """The budget of the day is spent. Try again tomorrow."""
 
     UNBOUND_PROOF = "UNBOUND_PROOF"
-    """This service sponsors only feedback whose signature is proven to be of this payment: send `bodies`."""
+    """This service sponsors only feedback whose signature is proven to belong to this payment: send `bodies`."""
 
     UNCHECKED_FILE = "UNCHECKED_FILE"
-    """This service sponsors only feedback whose file it could load and compare: publish the file first."""
+    """This service sponsors only feedback whose file it can load and compare: publish the file first."""
 
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
-    """Another feedback of the reviewer for this agent is not on chain yet. Try again, signed for the next index."""
+    """Earlier feedback by the reviewer for this agent is not on chain yet. Try again, signed for the next index."""
 
     ALREADY_SEALED = "ALREADY_SEALED"
-    """The server rated this client before, both sealed their ratings, or this service holds another envelope."""
+    """The server has rated this client, both have sealed their ratings, or this service holds another envelope."""
 
     UNAVAILABLE = "UNAVAILABLE"
-    """A node or a file server fails, or this service cannot pay now. Try again."""
+    """A node or a file server is failing, or this service cannot pay at the moment. Try again."""
 
 
 _STATUS: Final[Mapping[Code, HTTPStatus]] = {
@@ -73,16 +73,16 @@ _STATUS: Final[Mapping[Code, HTTPStatus]] = {
 """The statuses other than 422."""
 
 _RETRY_SECONDS: Final = {Code.UNAVAILABLE: 5, Code.PAYMENT_UNCONFIRMED: 5, Code.PENDING_FEEDBACK: 5}
-"""The seconds after which the same request may pass: a server restarts, and most chains have two more blocks."""
+"""The seconds after which the same request may succeed: a server has restarted, most chains have two more blocks."""
 
 
 class FeedbackRefusedError(ReputationExtensionError):
-    """An aggregator does not take a feedback.
+    """An aggregator refused feedback.
 
     Attributes:
         code: The code of the refusal.
-        details: Further members of the answer, such as `field`. They may be a stranger's words.
-        retry_seconds: The seconds after which the same request may pass; None if it never will.
+        details: Additional members of the answer, such as `field`. They may contain untrusted text.
+        retry_seconds: The seconds after which the same request may succeed; None if it never will.
     """
 
     reason = "feedback_refused"

@@ -1,4 +1,4 @@
-"""The aggregator: takes feedback that clients signed, checks it, pays for it, and shows what it did."""
+"""The aggregator: accepts feedback that clients signed, checks it, pays for it, and publishes what it did."""
 
 import logging
 import threading
@@ -34,10 +34,10 @@ from bilateral.x402.proof.checking import FileCache
 
 _LOG: Final = logging.getLogger(__name__)
 _FLUSH_SECONDS: Final = 1.0
-"""The time between writes of the counters: a crash loses those of a second."""
+"""The time between writes of the counters: a crash loses at most a second's worth."""
 
 _MIN_SECONDS_LEFT: Final = 60
-"""A signature must hold for so long: a transaction may wait for a block."""
+"""The least remaining validity of a signature, because a transaction may wait for a block."""
 
 _NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
 
@@ -47,7 +47,7 @@ _CODES: Final[Mapping[str, Code]] = {
     **dict.fromkeys(("signature_expired", "signature_voided"), Code.INVALID_REVIEWER_SIGNATURE),
     **dict.fromkeys(("invalid_signature", "unexpected_feedback_index"), Code.INVALID_REVIEWER_SIGNATURE),
 }
-"""The codes of the registry's own refusals; any other is an invalid payload."""
+"""The codes of the registry's own refusals; any other means an invalid payload."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class _Chain:
 
 
 class Aggregator(Closing):
-    """Takes signed feedback. Threads may share it.
+    """Accepts signed feedback. Thread-safe.
 
     Args:
         clock: Returns the time, in Unix seconds.
-        observe: Called with the name and the amount of each event that counts: `accepted`, `submitted`, `confirmed`,
+        observe: Called with the name and the amount of each counted event: `accepted`, `submitted`, `confirmed`,
             `failed`, `gas_wei` and `refused <code>`.
     """
 
@@ -96,7 +96,7 @@ class Aggregator(Closing):
         return self
 
     def start(self) -> None:
-        """Start a worker for each chain. Each begins with what an earlier process left."""
+        """Start a worker for each chain. Each resumes what an earlier process left."""
         for network, chain in self._chains.items():
             work = partial(chain.submitter.run, self._stop, chain.wake)
             self._threads.append(threading.Thread(target=work, name=f"aggregator {network}", daemon=True))
@@ -121,7 +121,7 @@ class Aggregator(Closing):
         return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
 
     def submit(self, content: bytes) -> tuple[Sponsored, bool]:
-        """Check a feedback, and take it into the queue."""
+        """Check feedback, and add it to the queue."""
         submission: Submission | None = None
 
         def count(refusal: FeedbackRefusedError) -> None:
@@ -139,7 +139,7 @@ class Aggregator(Closing):
         return sponsored
 
     def relay(self, content: bytes) -> tuple[RelayedPair, bool]:
-        """Take one side of two blind ratings: its envelope and its opening."""
+        """Accept one side of two blind ratings: its envelope and its opening."""
         with self._refusing("rating"):
             message = BlindMessage.from_bytes(content)
             chain = self._chain_of(message.network)
@@ -178,7 +178,7 @@ class Aggregator(Closing):
         return None if row is None else public(row)
 
     def read(self, feedback_id: int) -> Sponsored | None:
-        """Return a feedback; None if there is none with this number."""
+        """Return feedback by its number; None if there is none."""
         with reading(self._engine) as connection:
             return records.read_feedback(connection, feedback_id)
 
@@ -249,7 +249,7 @@ class Aggregator(Closing):
         return checked, fees.most(prepared.transaction)
 
     def _keep_counts(self) -> None:
-        """Write the counts of refusals from time to time: not with each request, which strangers send."""
+        """Write the counts of refusals periodically, not with each request, since strangers send those."""
         while not self._stop.wait(_FLUSH_SECONDS):
             self.flush_refusals()
         self.flush_refusals()

@@ -1,4 +1,4 @@
-"""Settings of an aggregator: the chains that it serves, and the terms on which it pays."""
+"""Settings of an aggregator: the chains it serves and the terms on which it pays."""
 
 import os
 import tomllib
@@ -24,20 +24,21 @@ class SponsoredChain:
     """One chain that an aggregator serves.
 
     Attributes:
-        rpc_url: The URL of a node's JSON-RPC. It must know the states of the blocks of payments.
+        rpc_url: The URL of a node's JSON-RPC. It must have the states of the blocks of payments.
         deployment: The registries. Feedback for agents of other registries is refused.
         signer: The account that sends feedback and pays the gas. No other program may use it.
         tokens: The tokens whose payments count, by address, each with the smallest amount in its smallest unit.
         budget: The largest cost of all feedback of one day (UTC), in wei.
-        confirmations: The blocks that must hold or follow a payment, and a feedback before it is left alone.
+        confirmations: The number of blocks, including its own, that must confirm a payment, and feedback before it is
+            considered final.
         requires_bound_proof: True to refuse feedback without `bodies`: without them, nothing proves that the agent's
-            signature is of this payment.
+            signature belongs to this payment.
         requires_checked_file: True to refuse feedback whose file cannot be loaded and compared.
         max_cost: The largest cost of one feedback, in wei; None for no limit.
-        poll_seconds: The seconds between two looks at the chain while a feedback is not confirmed.
-        replace_seconds: The seconds after which a transaction that no block takes is sent again with higher fees.
-        private_mempool: True to exchange sealed ratings in one transaction: nobody sees it before it is included. False
-            to seal them first, and open them after the confirmations. None: as the address book says of the chain.
+        poll_seconds: The seconds between two reads of the chain while feedback is not confirmed.
+        replace_seconds: The seconds after which a transaction that is not included is sent again with higher fees.
+        private_mempool: True to exchange sealed ratings in one transaction, which nobody sees before it is included.
+            False to seal them first and open them after the confirmations. None to follow the address book.
     """
 
     rpc_url: str
@@ -54,7 +55,7 @@ class SponsoredChain:
     private_mempool: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse settings under which anybody could spend the budget."""
+        """Refuse settings under which anyone could spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
             raise InvalidArgumentError("list the tokens whose payments count: anybody can create a token")
@@ -95,9 +96,9 @@ class AggregatorSettings:
 
     Attributes:
         chains: The chains that it serves.
-        answer_seconds: The longest wait of a request for its transaction. The feedback stays queued after that.
-        lease_seconds: The seconds after which another process may send the queue of one that stopped answering.
-        resend_seconds: The seconds after which a transaction that the node does not show is sent to it again.
+        answer_seconds: How long a request waits for its transaction. The feedback remains queued after that.
+        lease_seconds: The seconds after which another process may take over the queue of an unresponsive one.
+        resend_seconds: The seconds after which a transaction that the node does not report is sent again.
         allow_private: True if registration and feedback files may come from private addresses. Set it in tests only.
     """
 

@@ -1,8 +1,8 @@
-"""The worker of an aggregator: sends the queue of one account, and looks after each transaction until it is confirmed.
+"""The worker of an aggregator: sends the queue of one account and tracks each transaction until it is confirmed.
 
-A transaction is stored before it is sent. After a kill at any point, the next process finds the nonce, the transaction,
-or its receipt, and continues there. The registry takes a signed feedback once, so that even a transaction sent twice
-gives one feedback.
+A transaction is stored before it is sent. After a kill at any point, the next process finds the nonce, the transaction
+or its receipt, and continues there. The registry accepts signed feedback only once, so even a transaction sent twice
+results in one entry.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FINAL_REASONS: Final = frozenset(
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A feedback that its client signed, as `giveFeedbackBySig` takes it.
+    """Feedback that its client signed, in the form of `giveFeedbackBySig`.
 
     Attributes:
         agent_id: The rated agent.
@@ -62,15 +62,15 @@ class SignedMessage:
 
     @classmethod
     def of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
-        """Collect the arguments from an object that has them under the names of the columns."""
+        """Collect the arguments from an object with attributes named like the columns."""
         *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
         return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))
 
 
 def is_final(revert: ContractRevertError) -> bool:
-    """Tell if a feedback that the registry refuses now will never be taken.
+    """Return whether feedback that the registry refuses now can never be accepted.
 
-    A feedback whose index is too high may be taken later: after a reorganisation an earlier one may be missing.
+    Feedback whose index is too high may be accepted later: after a reorganisation an earlier entry may be missing.
     """
     if revert.reason == "unexpected_feedback_index":
         index, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
@@ -79,13 +79,13 @@ def is_final(revert: ContractRevertError) -> bool:
 
 
 def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
-    """Simulate a signed feedback, and set its gas limit and fees."""
+    """Simulate signed feedback, and set its gas limit and fees."""
     decode = yield from _decoder(state, message)
     return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, message.arguments, decode))
 
 
 def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Return a stored transaction of a signed feedback as it was prepared."""
+    """Return a stored transaction of signed feedback as it was prepared."""
     decode = yield from _decoder(state, message)
     data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
@@ -95,7 +95,7 @@ def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]
 
 
 def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation."""
+    """Prepare pending feedback with current fees. Pending transactions are not part of the simulation."""
     prepared = yield from restore(state, message, previous)
     call = {name: prepared.transaction[name] for name in ("to", "data")}
     yield from registries.simulate({"from": registries.address_of(state), **call})
@@ -153,7 +153,7 @@ class AccountStatus:
 
     Attributes:
         head: The number of the latest block.
-        used: The number of nonces that blocks hold.
+        used: The number of nonces used in blocks.
         receipts: The receipt of each transaction that is in a block, by its hash.
     """
 
@@ -182,7 +182,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
-    """Judge the receipt of a feedback."""
+    """Evaluate the receipt of feedback."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
     except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
@@ -195,16 +195,16 @@ _FIRST_SECONDS: Final = 1.0
 """The first pause after a failure; it doubles."""
 
 _MOST_SECONDS: Final = 300.0
-"""The longest pause: a node that is back is used after five minutes."""
+"""The longest pause: a node that recovers is used again within five minutes."""
 
 _IDLE_SECONDS: Final = 2.0
-"""The looks of a process that sends nothing, for a queue whose sender has ended."""
+"""How often an idle process checks for a queue whose sender has stopped."""
 
 _MOST_PENDING: Final = 16
-"""Transactions of the account that may wait for a block. Nodes drop those of accounts with many more."""
+"""The number of the account's transactions that may wait for a block. Nodes drop those of accounts with many more."""
 
 _LAG_SECONDS: Final = 15.0
-"""Nodes behind one name may differ for so long about which nonces are used."""
+"""How long nodes behind one name may disagree about which nonces are used."""
 
 _NONCE_USED: Final = "another transaction of the account has the nonce"
 
@@ -216,7 +216,7 @@ class Submitter:
         settings: The settings of the aggregator.
         client: A client of the chain with the sponsor's signer. No other thread uses it.
         clock: Returns the time, in Unix seconds.
-        count: Called with the name and the amount of each event worth counting.
+        count: Called with the name and the amount of each counted event.
     """
 
     def __init__(  # noqa: PLR0913  # its collaborators
@@ -235,7 +235,7 @@ class Submitter:
         self._run, self._state = client.runner.run, client.state
 
     def run(self, stop: threading.Event, wake: threading.Event) -> None:
-        """Work until told to stop. A failure of the node or the database is waited out."""
+        """Work until stopped. Failures of the node or the database are waited out."""
         failures = 0
         while not stop.is_set():
             try:
@@ -252,7 +252,7 @@ class Submitter:
             self.queue.release_lease()
 
     def step(self) -> bool:
-        """Make one pass: look at what was sent, then send what is due."""
+        """Make one pass: check what was sent, then send what is due."""
         if not self.queue.take_lease():
             return True
         try:
@@ -294,13 +294,13 @@ class Submitter:
         self._count("submitted", 1)
 
     def _broadcast(self, row: Row[Any], signed: Signed) -> None:
-        """Send a stored transaction, and say when to send it again if no block takes it."""
+        """Send a stored transaction, and set when to send it again if it is not included."""
         failure = self._run(broadcast(signed.raw))
         problem = None if failure is None else self._public_problem(failure)
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
 
     def _watch(self) -> int:
-        """Look at everything that was sent and is not confirmed. Return the number that waits for a block."""
+        """Check everything that was sent and is not confirmed. Return the number waiting for a block."""
         sent = self.queue.sent()
         if not sent:
             return 0
@@ -366,7 +366,7 @@ class Submitter:
             self.queue.postpone(row, back_off(row.attempts), problem)
 
     def _public_problem(self, failure: Exception) -> str:
-        """Log a failure, and return the words about it that may be published: a node's own may hold secrets."""
+        """Log a failure, and return a message that may be published: a node's own may contain secrets."""
         if isinstance(failure, ContractRevertError):
             return str(failure)
         _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
@@ -374,7 +374,7 @@ class Submitter:
         return f"{reason}: it is tried again"
 
     def _replacement(self, row: Row[Any], previous: Signed | None) -> tuple[Sent[Any], bool]:
-        """Prepare a feedback again; or an empty transaction, and True, if the registry refuses it for good."""
+        """Prepare feedback again; or an empty transaction, and True, if the registry refuses it permanently."""
         if previous is None or not previous.is_empty:
             try:
                 message = SignedMessage.of_row(row)

@@ -1,7 +1,7 @@
 """The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` is their dictionary.
 
-They hold messages and transactions of this service, so no rebuild can restore them. They are in the index's database
-because operators back that up. Databases have them with the extra `index` alone: nothing of `proof` is imported here.
+They contain messages and transactions of this service, so no rebuild can restore them. They are in the index's database
+because operators back that up. The extra `index` suffices for them: nothing of `proof` is imported here.
 """
 
 from enum import StrEnum
@@ -14,7 +14,7 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, optional, re
 metadata: Final = sa.MetaData()
 
 _ID: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""A number that the database gives: SQLite counts up columns of the type INTEGER only."""
+"""A number assigned by the database: SQLite only increments columns of the type INTEGER."""
 
 _UNIX_SECONDS: Final = sa.Float(53)
 """Unix seconds with a fraction, by the clock of the machine."""
@@ -36,11 +36,11 @@ class State(StrEnum):
     """The feedback is on chain."""
 
     FAILED = "failed"
-    """The feedback can never be on chain. The problem says why."""
+    """The feedback can never be on chain. `problem` is the reason."""
 
 
 class PairState(StrEnum):
-    """The states of two blind ratings that a relay holds."""
+    """The states of two blind ratings at a relay."""
 
     WAITING = "waiting"
     """One side is missing."""
@@ -55,11 +55,11 @@ class PairState(StrEnum):
     """Both ratings are on chain. The relay deleted its openings."""
 
     FAILED = "failed"
-    """The ratings cannot be brought on chain. The relay deleted its openings. The problem says why."""
+    """The ratings cannot be put on chain. The relay deleted its openings. `problem` is the reason."""
 
 
 OPEN: Final = (State.QUEUED, State.SENT, State.INCLUDED)
-"""The states in which work is left."""
+"""The states with work left to do."""
 
 sponsor: Final = sa.Table(
     "sponsor",

@@ -1,4 +1,4 @@
-"""Limits for the answers of servers: an answer may have no end, or come one byte a minute."""
+"""Limits on servers' answers, which may never end or arrive at one byte a minute."""
 
 import asyncio
 import time
@@ -28,8 +28,9 @@ class AnswerLimits:
     """The limits for one answer of a server.
 
     Attributes:
-        bytes: The most bytes of its body, as sent and decoded. The default is the limit of our own servers.
-        seconds: The longest time until it is complete. The default leaves room for a settlement on Ethereum.
+        bytes: The maximum size of its body in bytes, both as sent and decoded. The default is the limit of our own
+            servers.
+        seconds: The longest time until it is complete. The default allows for a settlement on Ethereum.
     """
 
     bytes: int = MAX_BODY
@@ -81,10 +82,10 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
-    """Run a function in a thread of its own, and wait for it within the limit of time.
+    """Run a function in a thread of its own, and wait for it up to the time limit.
 
-    The timeouts of HTTP clients count from one piece to the next. So they never end if a server sends its headers byte
-    by byte. The thread of such an answer is left behind, and ends with the connection.
+    The timeouts of HTTP clients apply between two pieces of data, so they never trigger if a server sends its headers
+    byte by byte. The thread of such an answer is abandoned and ends with the connection.
     """
     future: Future[_T] = Future()
     context = copy_context()
@@ -110,7 +111,7 @@ DAMAGED: Final = "bilateral.x402.damaged"
 
 
 class BoundedTransport(httpx.BaseTransport):
-    """Sends requests by another transport, and bounds size and time of the answers.
+    """Sends requests through another transport, and bounds size and time of the answers.
 
     Args:
         inner: The other transport.
@@ -139,7 +140,7 @@ class BoundedTransport(httpx.BaseTransport):
 
 
 class AsyncBoundedTransport(httpx.AsyncBaseTransport):
-    """Does what `BoundedTransport` does, for event loops."""
+    """The counterpart of `BoundedTransport` for event loops."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, limits: AnswerLimits) -> None:
         self._inner, self._limits = inner, limits
@@ -168,7 +169,7 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
 
 
 class ReadBody(httpx.AsyncByteStream, httpx.SyncByteStream):
-    """A body that was read already, still in its content encoding."""
+    """A body that has been read, still in its content encoding."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
@@ -206,14 +207,14 @@ class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
-    """Tell whether an answer is a price, was paid for, or may grow when it is decoded. The program reads others."""
+    """Return whether an answer is a price, was paid for, or may grow when decoded. Programs read the others."""
     if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
         return True
     return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))
 
 
 def _read(response: httpx.Response, raw: bytes, limits: AnswerLimits) -> httpx.Response:
-    """Return an answer that httpx can decode within the limit. A damaged body stays as it was sent."""
+    """Return an answer that httpx can decode within the limit. A damaged body is left as it was sent."""
     encoding = response.headers.get("content-encoding", "")
     try:
         decode_body(raw, encoding, limits.bytes)

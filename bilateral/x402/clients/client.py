@@ -1,4 +1,4 @@
-"""The client's side: check the agent before anything is signed, and the proof when the answer is there.
+"""The client's side: check the agent before anything is signed, and the proof once the answer arrives.
 
 from x402 import x402Client
 from bilateral.x402 import AsyncVerifier, protect_client, verifying_transport
@@ -51,7 +51,7 @@ class Reputation8004ClientExtension:
 
     @property
     def hooks(self) -> Any:
-        """The hooks of the payment's life, which are this object's methods. The SDK's types know no `AbortResult`."""
+        """The hooks of the payment's lifecycle, which are this object's methods. The SDK's types lack `AbortResult`."""
         return self
 
     def on_before_payment_creation(
@@ -73,7 +73,7 @@ class Reputation8004ClientExtension:
     def enrich_payment_payload(
         self, payment_payload: PaymentPayload, payment_required: PaymentRequired
     ) -> PaymentPayload:
-        """Add the claim to be an agent, and an identifier by which a lost answer can be fetched again."""
+        """Add the claim to be an agent, and an identifier with which a lost answer can be fetched again."""
         declared = payment_required.extensions or {}
         extensions = dict(payment_payload.extensions or {})
         if "payment-identifier" in declared:
@@ -99,7 +99,7 @@ def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
 
 
 def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
-    """Leave out the terms that would be refused, if the server offers others."""
+    """Remove the terms that would be refused, if the server offers others."""
     return [terms for terms in options if _unsupported(terms) is None] or options
 
 

@@ -1,9 +1,9 @@
-"""Feedback on one chain about an answer that was paid on another: of an agent with a registration on both.
+"""Feedback on one chain about an answer paid on another, for an agent registered on both.
 
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
-The registry knows the reviewer by an account of its own chain, and the payment names another account. The payer
-therefore signs who reviews for it, so that nobody takes somebody else's payment for a proof.
+The registry identifies the reviewer by an account on its own chain, while the payment names another account. The payer
+therefore signs which account reviews on its behalf, so that nobody can use another's payment as proof.
 """
 
 from typing import Any, Final
@@ -24,7 +24,7 @@ _DOMAIN: Final = "bilateral payer v1"
 
 
 def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> bytes:
-    """Return the 32 bytes that a payer signs to let an account review an agent for its payment.
+    """Return the 32 bytes that a payer signs to authorise an account to review an agent for its payment.
 
     Args:
         agent: The agent on the chain of the feedback.
@@ -49,14 +49,14 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
     Args:
         verification: The verification of the answer. Agent, payment, task reference and signature must have passed.
-        agent: The agent on an EVM chain. The server declares it beside the agent that was paid. Only
-            `other_registrations` proves that both are one.
+        agent: The agent on an EVM chain. The server declares it besides the agent that was paid. Only
+            `other_registrations` proves that both are the same agent.
         value: The integer value on chain, from 0 to 255; at most 100 with its decimals.
         signer: The client's key on the chain of the feedback.
         payer: The key of the account that paid.
         tags: Both tags.
         decimals: The number of decimals of the value.
-        comment: A comment for people.
+        comment: A comment for human readers.
 
     Raises:
         InvalidArgumentError: A required check did not pass, another account paid, the server does not declare the
@@ -90,7 +90,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback as `cross_chain_feedback` describes it, once a payment. The client pays the gas.
+    """Give feedback as described in `cross_chain_feedback`, once per payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain of the feedback, whose signer is `signer`.
@@ -106,9 +106,9 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
 
 
 def is_signed_by_payer(file: FeedbackFile) -> bool:
-    """Check that the account that paid lets the client of a feedback file review for it.
+    """Check that the account that paid authorised the client of a feedback file to review on its behalf.
 
-    Only `TransactionRef` and signatures are read: look the payment up by a reader of its chain.
+    Only `TransactionRef` and signatures are read: look up the payment with a reader of its chain.
 
     Args:
         file: The feedback file.

@@ -1,4 +1,4 @@
-"""Feedback on a paid answer: a feedback file with the payment and both signatures, tagged by convention.
+"""Feedback on a paid answer: a feedback file with the payment and both signatures, with conventional tags.
 
 verification = verification_of(response)
 give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excellent service").wait()
@@ -95,7 +95,7 @@ class Claim:
     """The statement of a feedback file that an account signed it.
 
     Attributes:
-        chain_id: Its chain; None if that is no EVM chain.
+        chain_id: Its chain; None if that is not an EVM chain.
         digests: The signed hash: bare, and with the prefix of EIP-191.
         signature: The signature; a key's ends with 27 or 28.
     """
@@ -152,7 +152,7 @@ def prefixed_digest(digest: bytes) -> bytes:
 
 
 def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:
-    """Sign the client's message: the bare hash if the key can do so, else with the prefix of EIP-191."""
+    """Sign the client's message: the bare hash if the key supports it, else with the prefix of EIP-191."""
     sign_hash = getattr(signer, "unsafe_sign_hash", None)
     with signer_errors():
         if sign_hash is not None:
@@ -176,7 +176,7 @@ REACHABLE: Final = Tags("reachable", X402_TAG)
 """The tags of a delivery without a rating in the profile `reputation`: 1 or 0."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
-"""A field of feedback files, ours: `not_provable` if the payment could not be proven. Such files prove no payment."""
+"""Our own field of feedback files: `not_provable` if the payment could not be proven. Such files prove no payment."""
 
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 
@@ -201,7 +201,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
         signer: The client's key, which made the payment.
         tags: Both tags; by default `RESOURCE_DELIVERED`, and `QUALITY` in the profile `reputation`.
         decimals: The number of decimals of the value.
-        comment: A comment for people.
+        comment: A comment for human readers.
         endpoint: The endpoint that was used.
 
     Raises:
@@ -270,12 +270,12 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback on a paid answer as `paid_feedback` describes it, once a payment. The client pays the gas.
+    """Give feedback on a paid answer as described in `paid_feedback`, once per payment. The client pays the gas.
 
     Args:
         client: The SDK's client of the chain, whose signer is `signer`.
-        accept_unread: True to go on if the file of an earlier feedback cannot be loaded, for example because its server
-            is gone. Only you can know then that it is for another payment.
+        accept_unread: True to continue if the file of an earlier feedback entry cannot be loaded, for example because
+            its server no longer exists. Only you can then know that it is for another payment.
 
     Raises:
         InvalidArgumentError: As `paid_feedback`.
@@ -313,7 +313,7 @@ def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     accept_unread: bool = False,
     **options: Any,
 ) -> SignedFeedback:
-    """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
+    """Sign feedback on a paid answer for another account to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
     make(refuse_second(client, verification, arguments, signer, accept_unread))
     return client.sign_feedback(**arguments)
@@ -324,8 +324,8 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
 
     Args:
         file: The feedback file.
-        client: The SDK's client of the chain, which asks a contract wallet about its signature (ERC-1271). Without it,
-            only signatures of keys are accepted.
+        client: The SDK's client of the chain, which verifies signatures of contract wallets (ERC-1271). Without it,
+            only signatures by keys are accepted.
 
     Raises:
         NodeError: The node does not answer, or a contract wallet uses up all gas.
@@ -353,7 +353,7 @@ def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
 def refuse_second(
     client: Any, verification: Verification, arguments: dict[str, Any], signer: TransactionSigner, accept_unread: bool
 ) -> Steps[None]:
-    """Refuse a second feedback for one payment, by a client with or without an event loop."""
+    """Refuse a second feedback entry for one payment, for clients with or without an event loop."""
     search = {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
     entries: Sequence[FeedbackEntry] = yield client.search_feedback(arguments["agent_id"], **search)
     task_ref = arguments["feedback_file"].payment_reference
@@ -368,7 +368,7 @@ def refuse_second(
 
 
 def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
-    """Tell whether a feedback without its file may be for a payment: it has a file, and came after the payment."""
+    """Return whether feedback whose file is missing may be for a payment: it has a file and came after the payment."""
     if entry.event is None or verification.payment is None or verification.interaction is None:
         return True
     if not entry.event.uri:

@@ -35,12 +35,12 @@ def verifying_transport(
     *,
     limits: AnswerLimits | None = None,
 ) -> httpx.AsyncBaseTransport:
-    """Return a transport that pays by the SDK's client and checks each proof.
+    """Return a transport that pays through the SDK's client and checks each proof.
 
     Args:
         client: The SDK's client, from `protect_client`.
         verifier: Checks the proofs.
-        transport: The transport below; by default httpx's own.
+        transport: The underlying transport; by default httpx's own.
         limits: The limits for an answer; 32 MiB and two minutes by default.
     """
     bounded = answer_limits.AsyncBoundedTransport(transport or httpx.AsyncHTTPTransport(), limits or AnswerLimits())
@@ -54,14 +54,14 @@ def verifying_sync_transport(
     *,
     limits: AnswerLimits | None = None,
 ) -> httpx.BaseTransport:
-    """Return a transport for `httpx.Client` that pays by the SDK's client and checks each proof.
+    """Return a transport for `httpx.Client` that pays through the SDK's client and checks each proof.
 
     A refused payment raises the SDK's `PaymentError`, as the transport for event loops does.
 
     Args:
         client: The SDK's client, from `protect_client`.
         verifier: Checks the proofs.
-        transport: The transport below; by default httpx's own.
+        transport: The underlying transport; by default httpx's own.
         limits: The limits for an answer; 32 MiB and two minutes by default.
     """
     bounded = answer_limits.BoundedTransport(transport or httpx.HTTPTransport(), limits or AnswerLimits())
@@ -69,12 +69,12 @@ def verifying_sync_transport(
 
 
 async def fetch_lost_answer(http: httpx.AsyncClient, lost: LostAnswerError) -> httpx.Response:
-    """Fetch a lost answer by a client whose transport is `verifying_transport`. See `LostAnswerError`."""
+    """Fetch a lost answer with a client whose transport is `verifying_transport`. See `LostAnswerError`."""
     return await http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
 
 
 def fetch_lost_answer_sync(http: httpx.Client, lost: LostAnswerError) -> httpx.Response:
-    """Fetch a lost answer by a client whose transport is `verifying_sync_transport`. See `LostAnswerError`."""
+    """Fetch a lost answer with a client whose transport is `verifying_sync_transport`. See `LostAnswerError`."""
     return http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
 
 
@@ -133,7 +133,7 @@ class _Verifying(httpx.BaseTransport):
 
 
 class _AsyncVerifying(httpx.AsyncBaseTransport):
-    """Does what `_Verifying` does, for event loops."""
+    """The counterpart of `_Verifying` for event loops."""
 
     def __init__(self, payer: Payer, transport: httpx.AsyncBaseTransport) -> None:
         self._payer, self._transport = payer, transport
@@ -148,7 +148,7 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
 
 def _call(request: httpx.Request) -> PaidCall:
-    """Return a request that was read. The header of a body in pieces goes: sent again, it would have both headers."""
+    """Return a request whose body was read. The header for chunked bodies is removed."""
     if request.headers.pop("Transfer-Encoding", None) is not None:
         request.headers["Content-Length"] = str(len(request.content))
     payment = payment_among(request.headers)
@@ -158,7 +158,7 @@ def _call(request: httpx.Request) -> PaidCall:
 
 
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
-    """Return the response of a purchase; of a paid one, whose body was read already, with its verification."""
+    """Return the response of a purchase. A paid one has been read, and carries its verification."""
     response = cast("httpx.Response", reply.response)
     if not is_paid:
         return response

@@ -2,7 +2,7 @@
 
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
 
-Without them a server with a wrong setting starts, is paid, and signs proofs that no client accepts. `check_url` makes
+Without them, a server with a wrong setting starts, is paid, and signs proofs that no client accepts. `check_url` makes
 the same checks from outside.
 """
 
@@ -43,7 +43,7 @@ _FLOWS: Final = (None, "authorization", "upfront")
 """The values of `extra.paymentFlow` that settle a payment once."""
 
 _MOST_TERMS: Final = 20
-"""Terms of payment that are checked. Each takes requests to a node, and a hostile price may have hundreds."""
+"""The number of payment terms to check. Each takes requests to a node, and a hostile price may have hundreds."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Preflight:
     Attributes:
         verifier: Reads the chains of the payments, as clients do.
         on_problem: `fail` to raise, so that the server does not start; `warn` to log the problems.
-        fee_tokens: Tokens that deduct a fee from each transfer, so that less than the price would arrive. No chain
-            tells them from others.
+        fee_tokens: Tokens that deduct a fee from each transfer, so that less than the price would arrive. They cannot
+            be recognised on chain.
     """
 
     verifier: Verifier
@@ -102,7 +102,7 @@ class Preflight:
             routes: The paid routes.
             keys: The public key of each registered extension, by its key in declarations.
             server: The SDK's resource server, which turns prices into terms. Without it, only the kind of payment and
-                its time limit are checked of them.
+                its time limit are checked.
 
         Raises:
             PreflightError: A check did not pass, and `on_problem` is `fail`.
@@ -168,7 +168,7 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str,
 
 
 def extra_of(option: PaymentOption) -> dict[str, Any]:
-    """Return `extra` of an option's terms, as far as its seller sets it."""
+    """Return the part of `extra` of an option's terms that its seller sets."""
     price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
     of_token = price.get("extra") if isinstance(price, Mapping) else getattr(price, "extra", None)
     return {**(of_token or {}), **(option.extra or {})}
@@ -197,7 +197,7 @@ def _option_findings(
 
 
 def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the code and the text of each reason why payments on some terms would not be made or proven."""
+    """Return the code and the text of each reason why payments on these terms would not be made or proven."""
     scheme, network, extra = terms.get("scheme"), str(terms.get("network")), terms.get("extra")
     unsupported, extra = unsupported_kind(scheme, network, extra), extra if isinstance(extra, Mapping) else {}
     if unsupported is not None:
@@ -247,7 +247,7 @@ def _outcome(check: Callable[[], object]) -> tuple[str, str]:
 
 
 def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Profile, key: str) -> None:
-    """Check that an agent's file lists a valid key, and the key that signs if it is known."""
+    """Check that an agent's file lists a valid key, including the signing key if it is known."""
     listed = verifier.listed_keys(profile.info_of(declaration), network)
     if key and not any(listed_key.public_key.lower() == key.lower() for listed_key in listed):
         problem = f"the registration file does not list {key} as valid: add it by `bilateral x402 signers add`"
@@ -255,7 +255,7 @@ def _check_keys(verifier: Verifier, declaration: Any, network: str, profile: Pro
 
 
 def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: bytes = b"") -> list[Finding]:
-    """Ask a server for its price, and check its declaration as a client does before it pays. Nothing is signed.
+    """Request a server's price, and check its declaration as a client does before paying. Nothing is signed.
 
     Args:
         verifier: Reads the chains of the payments.
@@ -273,10 +273,11 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
 def ask_price(
     url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
-    """Send a request without a payment, and return the price that the server names; None if it cannot be read.
+    """Send a request without a payment, and return the price that the server states; None if it cannot be read.
 
     Args:
-        network: The settings of connections. Without any, the URL is of the program's user, and may be private.
+        network: The settings of connections. Without any, the URL is trusted input from the program's user and may be
+            private.
     """
     limits = Limits(seconds=_SECONDS, redirects=0)
     answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)
@@ -287,7 +288,7 @@ def ask_price(
 
 
 def findings_of(verifier: Verifier, url: str, price: Mapping[str, Any] | None) -> list[Finding]:
-    """Check a price and its declaration as a client does before it pays."""
+    """Check a price and its declaration as a client does before paying."""
     invalid = partial(Finding, url, "", "", "declaration", "invalid_declaration")
     if price is None:
         return [

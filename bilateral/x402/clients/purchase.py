@@ -1,4 +1,4 @@
-"""The course of a purchase: pay, judge the answer, look the payment up, and never sign twice.
+"""The course of a purchase: pay, judge the answer, look up the payment, and never sign twice.
 
 The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` does no input or output itself: all
 transports run it, each over a `Wire` of its HTTP library.
@@ -65,7 +65,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses that httpx and requests follow, if there is a `Location`."""
 
 _REPEATED: Final = frozenset({408, 409, 425, 429})
-"""The statuses below 500 that SDKs of web APIs answer by sending the same request again."""
+"""The statuses below 500 after which SDKs of web APIs retry the request."""
 
 _MOST_REASON: Final = 200  # characters of a server's reason in an error
 
@@ -79,7 +79,7 @@ class Reply:
     Attributes:
         status: The HTTP status.
         headers: The headers for the verification, by their names in lower case.
-        response: The answer as the HTTP library has it.
+        response: The answer as an object of the HTTP library.
     """
 
     status: int
@@ -106,7 +106,7 @@ class Reply:
 
     @property
     def is_unfinished(self) -> bool:
-        """True if the payment may be settled in a moment."""
+        """True if the payment may still be settled shortly."""
         is_gateway = transports.may_be_unfinished(self.status)
         return self.location is None and (is_gateway or any(name in self.headers for name in _SETTLEMENT_HEADERS))
 
@@ -123,7 +123,7 @@ class Reply:
         return printable(text[:_MOST_REASON]) if isinstance(text, str) else ""
 
     def reported_transaction(self, network: str) -> str | None:
-        """Return the transaction that the server names; None if it names none on the payment's network."""
+        """Return the transaction reported by the server; None if it reports none on the payment's network."""
         transaction = (self.settlement or {}).get("transaction")
         try:
             TransactionRef.parse(f"{network}:{transaction}")
@@ -133,13 +133,13 @@ class Reply:
 
 
 class Wire(Protocol):
-    """One request over one HTTP library. One without an event loop returns results, and one with it awaitables of them.
+    """One request over one HTTP library. Without an event loop its methods return results, with one awaitables of them.
 
     The responses are those of the library.
     """
 
     def send(self, headers: Mapping[str, str]) -> Any:
-        """Send the request with further headers. The body of the response is not read."""
+        """Send the request with additional headers. The body of the response is not read."""
 
     def resend(self, call: PaidCall) -> Any:
         """Send a request with a payment that is signed already."""
@@ -151,7 +151,7 @@ class Wire(Protocol):
         """Read a response as JSON; None if it is not."""
 
     def close(self, response: Any) -> Any:
-        """Give a response up."""
+        """Discard a response."""
 
 
 def json_of(response: Any) -> Any:
@@ -192,7 +192,7 @@ async def make_async(steps: Steps[T]) -> T:
 def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, Verification | None, bool]]:
     """Make a request, pay for it if it must be paid, and return its answer.
 
-    A request whose payment has no answer yet sends that payment again, and signs no other one.
+    A request whose payment has no answer yet sends that payment again and does not sign another.
     """
     payments = payer.payments
     call = request if request.payment else (yield from _outstanding(payer, request))
@@ -231,7 +231,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
 
 
 def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Steps[Reply]:
-    """Send a request, and once more with a payment if it must be paid. The hooks of the SDK sign no other payment."""
+    """Send a request, and again with a payment if it must be paid. The SDK's hooks sign no other payment."""
     response = yield from _unpaid(payer, wire, {})
     if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
         return Reply(response.status_code, {}, b"", response)
@@ -299,7 +299,7 @@ def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Re
 def _judged(
     payer: Payer, call: PaidCall, reply: Reply | Exception, *, is_again: bool
 ) -> Steps[tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
-    """Find the row and the column of the table, with the verification of an answer and the chain's word."""
+    """Find the row and the column of the table, from the verification of an answer and the state of the chain."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
         sent = call.payment, f"{call.method} {call.url}", call.headers, call.body
@@ -320,7 +320,7 @@ def _judged(
 
 
 def _outcome(reply: Reply | Exception, settlement: Settlement) -> PaymentOutcome:
-    """Return the outcome of a payment by the chain's word and, where the chain has none, the server's."""
+    """Return the outcome of a payment according to the chain or, where the chain shows none, the server."""
     if settlement.is_paid:
         return PaymentOutcome.SETTLED
     if settlement.is_expired:

@@ -47,7 +47,7 @@ def verifying_session(
 
 
 def fetch_lost_answer(session: requests.Session, lost: LostAnswerError) -> requests.Response:
-    """Fetch a lost answer by a session from `verifying_session`. See `LostAnswerError`."""
+    """Fetch a lost answer with a session from `verifying_session`. See `LostAnswerError`."""
     return session.request(lost.method, lost.url, headers=lost.headers, data=lost.body)
 
 
@@ -121,7 +121,7 @@ class _Wire:
 
 
 def _read(response: requests.Response, limits: answer_limits.AnswerLimits) -> requests.Response:
-    """Read the whole body of an answer. A damaged body stays as it was sent."""
+    """Read the whole body of an answer. A damaged body is left as it was sent."""
     meter = answer_limits.Meter(limits)
     try:
         raw = b"".join(meter.count(piece) for piece in response.raw.stream(answer_limits.CHUNK, decode_content=False))

@@ -1,11 +1,11 @@
-"""Feedback on agents of SATI, as bytes. Nothing here writes to Solana: SATI's client submits what is made here.
+"""Feedback on SATI agents, as bytes. Nothing here writes to Solana: SATI's client submits the bytes.
 
     data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE)
     signature = key.sign(data.message("Feedback"))
 
-The specification shows a call `createFeedback({...})`. It is an example: SATI's program takes other names, stores
-neither the text of `taskRef` nor the file's URI, and refuses the agent's signature of `interactionHash`. It asks for
-the holder's signature of `interaction_hash`, and for the counterparty's of `message`.
+The specification shows a call `createFeedback({...})`. It is only an example: SATI's program uses other names, stores
+neither the text of `taskRef` nor the file's URI, and refuses the agent's signature of `interactionHash`. It requires
+the holder's signature of `interaction_hash` and the counterparty's of `message`.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ __all__ = ["Attestation", "ContentType", "FeedbackData", "Outcome", "ReadAttesta
 __all__ += ["payment_feedback", "read_attestation", "sati_feedback"]
 
 Mode: TypeAlias = Literal["both", "counterparty", "owner"]
-"""The signers of a schema's attestations: holder and counterparty, the counterparty alone, or the holder alone."""
+"""The signers of a schema's attestations: holder and counterparty, only the counterparty, or only the holder."""
 
 Proof: TypeAlias = Literal["blind", "public", "unverifiable"]
 
@@ -48,8 +48,8 @@ class ReadAttestation:
     """An attestation, and what its signatures prove.
 
     Attributes:
-        proof: `blind` if holder and counterparty signed, the holder before it knew the outcome; `public` if one
-            of them signed; `unverifiable` if a signature is not that of its signer.
+        proof: `blind` if holder and counterparty signed, the holder before it knew the outcome; `public` if one of them
+            signed; `unverifiable` if a signature does not match its signer.
         problem: The reason why it is unverifiable; empty otherwise.
     """
 
@@ -72,7 +72,7 @@ def payment_feedback(  # noqa: PLR0913  # the fields of the layout
         content: The content as JSON, see `feedback_content`.
 
     Raises:
-        InvalidArgumentError: There is no outcome, or a field is outside of its limits.
+        InvalidArgumentError: There is no outcome, or a field is out of range.
         MalformedIdentifierError: The payment, the agent or the client is malformed.
     """
     if outcome is None:
@@ -100,7 +100,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
 
     Args:
         content: The bytes, as Photon returns them.
-        schemas: The known schemas by their addresses.
+        schemas: The supported schemas by address.
         holder: The agent's holder when it signed, for schemas that it signs. The bytes do not name it.
 
     Raises:

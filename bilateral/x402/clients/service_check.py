@@ -1,6 +1,6 @@
-"""The answer about a service that is known by its URL alone: price, declaration, agent, file, ratings, verdict.
+"""The answer about a service identified only by its URL: price, declaration, agent, file, ratings, verdict.
 
-The verdict is one of `bilateral.checks`, so this module needs the extra `index` too.
+The verdict comes from `bilateral.checks`, so this module also needs the extra `index`.
 """
 
 import re
@@ -33,7 +33,7 @@ _MOST_SYMBOL: Final = 20  # bytes
 _MOST_DECIMALS: Final = 36
 
 _MOST_OPTIONS: Final = 10
-"""Prices of one offer that are looked at: a hostile offer may have any number."""
+"""The number of prices to read in an offer: a hostile offer may have any number."""
 
 _MOST_AGENTS: Final = 3
 """Declared agents that are checked. Each takes up to 60 requests to the node, and an honest server declares one."""
@@ -47,9 +47,9 @@ class ServiceCheck:
     """The answer about a service.
 
     Attributes:
-        verdict: The answer in one word, the gravest of findings and agents.
-        price: The options of payment, at most ten, as the server names them: texts of strangers. `text` has each in
-            words, such as "0.01 TUSD to 0x7099…". The symbol is the word of the token's contract: `asset` is certain.
+        verdict: The verdict: the worst among findings and agents.
+        price: The options of payment, at most ten, as stated by the server: untrusted text. `text` describes each in
+            words, such as "0.01 TUSD to 0x7099…". The symbol is what the token's contract claims: rely on `asset`.
         findings: The checks of the declaration, as of `check_url`.
         agents: The checks of the declared agents on the chain of the client.
         unknown: The facts that could not be determined.
@@ -112,7 +112,7 @@ def networks_of(price: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _verdict(finding: Finding) -> Verdict:
-    """Return the verdict of one finding. A service that declares no agent may be honest; nobody can tell."""
+    """Return the verdict of one finding. A service that declares no agent may be honest; it cannot be determined."""
     if not finding.code:
         return Verdict.ACCEPT
     return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
@@ -125,7 +125,7 @@ def _options(price: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_words(client: Client, offered: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
-    """Return each option, and its words. Tokens on other chains, and those without a symbol, stay addresses."""
+    """Return each option with its description. Tokens on other chains and those without a symbol remain addresses."""
     options = [
         {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
         for option in offered
@@ -149,7 +149,7 @@ def _sentence(option: Mapping[str, str], network: str, tokens: Mapping[str, tupl
 
 
 def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
-    """Return the symbol and the decimals of tokens (ERC-20) by address, without contracts that do not say them."""
+    """Return the symbol and the decimals of tokens (ERC-20) by address, except for contracts that lack them."""
     if not assets:
         return {}
     questions = [Rpc("eth_call", ({"to": asset, "data": view}, "latest")) for asset in assets for view in _VIEWS]

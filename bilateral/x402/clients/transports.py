@@ -1,4 +1,4 @@
-"""Paid requests over HTTP: which header pays, which price can be read, and what an answer says about its payment."""
+"""Paid requests over HTTP: the header that pays, prices that can be read, and what an answer says about its payment."""
 
 import re
 import threading
@@ -20,10 +20,10 @@ from bilateral.x402.proof.verdicts import PaidRequest
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"
-"""The header of a payment in version 1 of x402, to which some servers keep."""
+"""The header of a payment in version 1 of x402, which some servers still use."""
 
 _UNFINISHED: Final = frozenset({408, 425, 499})
-"""The statuses below 500 after which a server, or the one behind a gateway, may still work on the request."""
+"""The statuses below 500 after which a server, or one behind a gateway, may still be processing the request."""
 
 
 def may_be_unfinished(status: int) -> bool:
@@ -88,7 +88,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
 
 def is_body_lost(status: int, body: bytes) -> bool:
-    """Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body."""
+    """Return whether the answer to a repeated payment is only the proof, because the server did not retain the body."""
     if status != PROOF_STATUS or len(body) > MAX_HEADER:
         return False
     try:
@@ -139,7 +139,7 @@ class PaidCall:
 
     @property
     def identity(self) -> bytes:
-        """The hash of the request: equal if it is sent again, also by an SDK that encodes a form anew."""
+        """The hash of the request: equal if it is sent again, even by an SDK that encodes a form anew."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         boundary = _BOUNDARY.search(headers.get("content-type", ""))
         body = self.body if boundary is None else self.body.replace(boundary[1].encode("latin-1"), b"")
@@ -180,8 +180,8 @@ class OutstandingPayments:
     def take(self, call: PaidCall) -> PaidCall | None:
         """Return the oldest payment for the same request, and forget it; None without one.
 
-        A payment that was taken counts for a day: servers keep no answer longer. Any other one counts until the chain
-        shows its end.
+        A payment that was settled counts for a day, because servers retain answers no longer. Any other counts until
+        the chain shows that it has ended.
         """
         with self._lock:
             listed = self._payments.pop(call.identity, [])

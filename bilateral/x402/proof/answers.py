@@ -1,4 +1,4 @@
-"""Answers that were paid for, kept for a client that lost the connection before it had them."""
+"""Paid answers, retained for clients that lost the connection before receiving them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from eth_utils.crypto import keccak
 from bilateral.x402.offers import decode_header
 
 MAX_STORED_BODY: Final = 1024 * 1024
-"""Bytes of a body that is kept for a buyer that asks again; of longer ones the proof is kept."""
+"""The size in bytes up to which a body is retained for a buyer that asks again; for longer ones only the proof is."""
 
 SECONDS: Final = 24 * 3600.0
-"""The time that a paid answer is kept: a buyer that crashed is back within a day."""
+"""How long a paid answer is retained: a buyer that crashed is back within a day."""
 
 PROOF_STATUS: Final = 410
-"""The HTTP status with which the proof of an answer is fetched again whose body was not kept."""
+"""The HTTP status with which the proof of an answer is returned if its body was not retained."""
 
 PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _UNSETTLED: Final = (b":unsettled", b"")
-"""Marks an answer among its headers, so that each store keeps the mark. No header of HTTP has a colon in its name."""
+"""Marks an answer among its headers, so that every store retains the mark. No HTTP header has a colon in its name."""
 
 _MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
 
@@ -47,12 +47,12 @@ class PaidAnswer:
     body: bytes
 
     def unsettled(self) -> PaidAnswer:
-        """Return the answer as one that is handed over once its payment is settled."""
+        """Return the answer as one to be delivered once its payment is settled."""
         return replace(self, headers=(*self.headers, _UNSETTLED))
 
     @property
     def is_unsettled(self) -> bool:
-        """True if the payment is not settled so far, as far as the server knows."""
+        """True if the payment is not settled yet, as far as the server knows."""
         return _UNSETTLED in self.headers
 
     @property
@@ -69,12 +69,12 @@ class PaidAnswer:
 
 
 class PaidAnswers:
-    """Paid answers in memory, within limits. Threads may share it. `StoredAnswers` has one for processes.
+    """Paid answers in memory, within limits. Thread-safe. `StoredAnswers` is the equivalent for several processes.
 
     Args:
-        max_bytes: The limit for all bodies together. The oldest answers go first.
-        seconds: The time for which an answer is kept.
-        clock: Returns seconds that never go back.
+        max_bytes: The limit for all bodies together. The oldest answers are removed first.
+        seconds: How long an answer is retained.
+        clock: Returns monotonic seconds.
     """
 
     is_blocking = False
@@ -92,12 +92,12 @@ class PaidAnswers:
         self._lock = threading.Lock()
 
     def stored_form(self, answer: PaidAnswer) -> PaidAnswer:
-        """Return an answer as it is kept: its proof alone if it has one, and its body exceeds 1 MiB."""
+        """Return an answer as it is retained: only its proof if it has one and its body exceeds 1 MiB."""
         is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_STORED_BODY, self._max_bytes)
         return answer if is_whole else answer.proof
 
     def keep(self, payment: bytes, answer: PaidAnswer) -> None:
-        """Keep an answer; only its proof if its body exceeds 1 MiB."""
+        """Retain an answer, or only its proof if its body exceeds 1 MiB."""
         answer = self.stored_form(answer)
         with self._lock:
             self._drop(payment)
@@ -127,7 +127,7 @@ def payment_of(header: str) -> bytes | None:
     """Return the hash of a payment that can fetch its answer again.
 
     Only a payment with an identifier can (x402 extension `payment-identifier`). The authorization becomes public on
-    chain when it is settled; the identifier stays between client and server.
+    chain when it is settled, while only client and server know the identifier.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):
@@ -138,11 +138,11 @@ def payment_of(header: str) -> bytes | None:
 
 
 def request_of(method: str, target: bytes, body: bytes) -> bytes:
-    """Return the hash of a request: method, target with query, body. Nobody else reads it, so the fastest one does."""
+    """Return the hash of a request: method, target with query, body. Nobody else reads it, so any fast hash will do."""
     parts = (hashlib.sha256(part).digest() for part in (method.encode(), target, body))
     return hashlib.sha256(b"".join(parts)).digest()
 
 
 def size_of(answer: PaidAnswer) -> int:
-    """Return the memory that an answer takes, about."""
+    """Return the approximate memory that an answer takes."""
     return len(answer.body) + sum(len(name) + len(value) for name, value in answer.headers) + 256

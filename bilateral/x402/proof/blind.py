@@ -1,7 +1,7 @@
 """Blind ratings in paid requests: the server's envelope in the paid answer, and the client's check of it.
 
-The server seals its rating before it knows whether the client is content, so it cannot exchange ratings with happy
-clients alone.
+The server seals its rating before it knows whether the client is satisfied, so it cannot exchange ratings only with
+happy clients.
 """
 
 import json
@@ -46,8 +46,8 @@ class BlindSealer:
             transaction: The settlement's transaction, which is the id of the interaction.
 
         Returns:
-            The envelope as a JSON object; None if nothing was paid (scheme `upto`), or the payer speaks as no agent, is
-            due later, or was rated before.
+            The envelope as a JSON object; None if nothing was paid (scheme `upto`), or if the payer has no primary
+            agent, is due later, or has already been rated.
         """
         if not transaction:
             return None

@@ -50,13 +50,13 @@ UNSUPPORTED: Final = (
 """The reason why payments of other kinds are refused."""
 
 MAX_SIGNERS: Final = 64
-"""Keys of one file that are tried: each costs the recovery of a signature."""
+"""The number of keys to try from one file: each costs the recovery of a signature."""
 
 FRESH_SECONDS: Final = 300.0
-"""The time that a file of a server is believed: a removed key signs for no longer."""
+"""How long a server's file is trusted: a removed key can sign no longer than this."""
 
 MAX_CACHED: Final = 256
-"""Files that are kept: strangers choose their number."""
+"""The number of files to cache, which would otherwise be up to strangers."""
 
 WALLET_SERVICE: Final = "agentWallet"
 """The name of a service that is a wallet on another chain (ERC-8004 best practices, "Registration")."""
@@ -64,9 +64,9 @@ WALLET_SERVICE: Final = "agentWallet"
 
 @dataclass
 class FileCache:
-    """Registration files by URI: those whose URI commits to them for ever, others for five minutes.
+    """A cache of registration files by URI: indefinitely if the URI commits to the content, otherwise for five minutes.
 
-    After five minutes, a server is asked for changes by the file's `ETag` or `Last-Modified`.
+    After five minutes, the server is asked for changes with the file's `ETag` or `Last-Modified`.
 
     Attributes:
         loader: Loads the files.
@@ -95,10 +95,10 @@ class Terms:
     """The terms by which a server and its proofs are judged.
 
     Attributes:
-        confirmations: The number of blocks that must hold or follow the payment.
+        confirmations: The number of blocks that must confirm the payment, including its own.
         is_historical: True to judge keys and file at the payment's block.
         allow_wallet_signer: True to accept the signature of the agent's wallet if its file lists no keys.
-        wallet_services: True to accept wallets that the registration file names for other chains.
+        wallet_services: True to accept wallets that the registration file lists for other chains.
         receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations.
     """
 
@@ -203,7 +203,7 @@ class VerifiedClient:
 def check_client(
     state: ClientState, claim: ClientAgent, payer: str, server_agent: int, indexed_rating: int | None = None
 ) -> Operation[VerifiedClient]:
-    """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`)."""
+    """Check that the payer may act for the claimed agent, and read its rating (EIP-8004a, `getClientRating`)."""
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id
@@ -230,7 +230,7 @@ _MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
 
 
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:
-    """Check that a token takes the payments that its terms ask for. The node must be of the terms' network."""
+    """Check that a token supports the payments that its terms require. The node must serve the terms' network."""
     network, extra = str(terms.get("network")), terms.get("extra")
     code = unsupported_kind(terms.get("scheme"), network, extra)
     if code is not None:
@@ -250,7 +250,7 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
 
 def missing_contracts(terms: Mapping[str, Any]) -> Operation[list[str]]:
-    """Return those of the contracts behind payments by Permit2 that the chain of the node lacks."""
+    """Return the contracts required by Permit2 payments that the node's chain lacks."""
     proxy = PROXIES.get(kind_of_terms(terms.get("scheme"), terms.get("extra")))
     missing = []
     for contract in (PERMIT2, proxy) if proxy is not None else ():
@@ -280,7 +280,7 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
 
 
 def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[str, str]:
-    """Return name and version that the SDK's client signs: those of the terms, or of a token that it knows."""
+    """Return the name and version that the SDK's client signs: those of the terms, or of a token it recognises."""
     name, version = extra.get("name"), extra.get("version", "1")
     if name is None:
         try:
@@ -295,7 +295,7 @@ def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[
 
 
 def _own_domain(token: str) -> Operation[tuple[bytes, str, str, int, str] | None]:
-    """Return the domain that a token itself names (ERC-5267): its fields, name, version, chain and contract."""
+    """Return the domain that a token itself reports (ERC-5267): its fields, name, version, chain and contract."""
     returned = yield from _view(token, "eip712Domain()")
     try:
         fields, name, version, chain, contract = decode(_DOMAIN_FIELDS, returned or b"")[:5]

@@ -1,4 +1,4 @@
-"""Errors of the extension. A message with an invalid field names the field and a code for programs."""
+"""Errors of the extension. The error of an invalid field contains the field and a code for programs."""
 
 from dataclasses import InitVar
 from typing import Any, Literal, TypeAlias
@@ -54,7 +54,7 @@ class UnsupportedBodyError(ReputationExtensionError):
 
 
 class PaymentRefusedError(ReputationExtensionError):
-    """A payment must not be made, or a client must not be believed.
+    """A payment must not be made, or a client's claim must not be accepted.
 
     Attributes:
         code: The kind of refusal: `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
@@ -69,11 +69,11 @@ class PaymentRefusedError(ReputationExtensionError):
 
 
 class UnprovenFailureError(ReputationExtensionError):
-    """The chain does not prove a failed settlement, so that nobody should publish or believe it.
+    """The chain does not prove a failed settlement, so nobody should publish or rely on it.
 
     Attributes:
-        code: The lack: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`, `never_payable`,
-            `too_early`, `payment_made` or `still_payable`.
+        code: What is missing: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`,
+            `never_payable`, `too_early`, `payment_made` or `still_payable`.
     """
 
     reason = "unproven_failure"
@@ -98,12 +98,12 @@ class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueErro
 
 
 class UnreadFeedbackError(ReputationExtensionError):
-    """An earlier feedback of the client may name this payment, and its file cannot be loaded.
+    """Earlier feedback by the client may refer to this payment, but its file cannot be loaded.
 
     Attributes:
         feedback: The textual id of the earlier feedback.
         task_ref: The payment.
-        uri: The URI of the file; empty if the event was not found that has it.
+        uri: The URI of the file; empty if the event that contains it was not found.
     """
 
     reason = "unread_feedback"
@@ -120,17 +120,17 @@ class UnreadFeedbackError(ReputationExtensionError):
 class LostAnswerError(FormattedError, ReputationExtensionError):
     """A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
 
-    `fetch_lost_answer` of each transport asks again by the same payment, and signs no further one. So does any request
-    with the same method, URL and body by the same client, until the payment has its answer, or the chain shows that it
-    can never be settled. `abandon_payment` ends that: the next request then pays anew. A payment is settled at most
-    once. The answer has its verification; if the server has kept its proof only, the status is 410, and the check
+    `fetch_lost_answer` of each transport asks again with the same payment and signs no other. So does any request with
+    the same method, URL and body by the same client, until the payment has its answer or the chain shows that it can
+    never be settled. `abandon_payment` ends that: the next request then pays anew. A payment is settled at most once.
+    The answer has its verification; if the server retained only its proof, the status is 410, and the check
     `interaction_hash` is unchecked. If there is no answer again, this error is raised again.
 
     Attributes:
         method: The request's method.
         headers: Its headers, with the payment.
         outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
-        transaction: The transaction that settles it; None if none was found, and the server names none.
+        transaction: The transaction that settles it; None if none was found and the server reports none.
         status: The HTTP status of the server's error; None if nothing came back.
         answer: The body of that error.
     """
@@ -163,7 +163,7 @@ class PaidNotAnsweredError(LostAnswerError):
 
 
 class RedirectedPaymentError(LostAnswerError):
-    """A server answered a payment by a redirect. It is not followed: the next server could ask for a payment too.
+    """A server answered a payment with a redirect. It is not followed: the next server may ask for money too.
 
     Attributes:
         location: The address of the redirect.
@@ -205,7 +205,7 @@ class PreflightError(ReputationExtensionError):
 
 
 class TooManyPaymentsError(FormattedError, ReputationExtensionError):
-    """A server has as many payments in progress as its limit allows."""
+    """A server's limit on payments in progress is reached."""
 
     reason = "too_many_payments"
     template = "{limit} payments are in progress, as many as Reservations(limit={limit}) allows"

@@ -38,7 +38,7 @@ Steps: TypeAlias = list[tuple[CheckName, Callable[[], Operation[None] | None]]]
 """Checks by their names, each made by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
-"""The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
+"""The time between two reads of a receipt: a quarter of the shortest usual block time of two seconds."""
 
 
 _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
@@ -53,15 +53,15 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
         self.outcome, self.problem, self.code, self.field = outcome, problem, code, field
 
     def check(self, name: CheckName) -> Check:
-        """Return the check with this end. Its texts may be a stranger's."""
+        """Return the check with this outcome. Its texts may be untrusted."""
         problem, field = (text if text.isprintable() else printable(text) for text in (self.problem, self.field))
         return Check(name, self.outcome, problem, self.code, field)
 
 
 class Examination:
-    """One verification on its way ("Post-Service Signature Verification"). Every check is made, whatever others say.
+    """One verification in progress ("Post-Service Signature Verification"). Every check is made.
 
-    A node or a file server that fails leaves checks undone. It raises nothing.
+    If a node or a file server fails, checks are left undone, but nothing is raised.
 
     Args:
         reader: Reads the chain of the agent's identity.
@@ -114,7 +114,7 @@ class Examination:
 
     @property
     def result(self) -> Verification:
-        """All that was found out."""
+        """The result of all checks."""
         return Verification(
             checks=tuple(self._checks[name] for name in CheckName),
             interaction=self._interaction,
@@ -142,7 +142,7 @@ class Examination:
 
     @property
     def variants(self) -> tuple[Examination, ...]:
-        """This examination, and behind a historical one the same for now. The payment must have been checked."""
+        """This examination and, after a historical one, the same for now. The payment must have been checked."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
@@ -170,7 +170,7 @@ class Examination:
             yield from self._check_unused(reader)
 
     def _check_unused(self, reader: RegistryReader | None) -> Operation[None]:
-        """Judge the report that nothing was paid. The server may settle the payment until its deadline all the same."""
+        """Judge the report that nothing was paid. The server may still settle the payment until its deadline."""
         signed, settlement, find = None, Settlement(None), getattr(reader, "find_settlement", None)
         with suppress(PaymentProblemError):
             signed = signed_payment(self._paid.accepted, self._paid.payload)
@@ -357,7 +357,7 @@ def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
 
 
 def _stopped(error: _Stopped | BilateralError) -> _Stopped:
-    """Return the end of a check that an error ended. Some refusals say nothing about the agent."""
+    """Return the outcome of a check that ended with an error. Some refusals say nothing about the agent."""
     if isinstance(error, _Stopped):
         return error
     if isinstance(error, PaymentRefusedError):

@@ -1,7 +1,7 @@
-"""Failed settlements that the chain proves: a payment would have settled at one block, and soon after not any more.
+"""Failed settlements that the chain proves: a payment would have settled at one block, and soon after no longer.
 
 Neither a facilitator's answer nor a failed transaction proves anything about the payer, because whoever sends a
-transaction can make it fail. So the state of the chain at two blocks counts, which anybody can read again.
+transaction can make it fail. The proof is the state of the chain at two blocks, which anyone can read again.
 """
 
 from collections.abc import Collection, Mapping
@@ -76,10 +76,10 @@ class FailedPayment:
         return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
-        """Check the states that others name, and that the payment is final.
+        """Check the states given by others, and that the payment is final.
 
         Raises:
-            UnprovenFailureError: A state is another one, or the payment was made or still may be.
+            UnprovenFailureError: A state differs, or the payment was made or still may be.
         """
         block, payable = proof.block, proof.payable_block
         if (yield from self.reason_at(block)) is not proof.reason:
@@ -98,7 +98,7 @@ class FailedPayment:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
-        """Return the reason why the payment could not be settled at a block; None if its payer gave none by then."""
+        """Return the reason why the payment could not be settled at a block; None if its payer caused none by then."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
         nonces_call, bit = nonce_call(signed)
         calls = [_call(signed.asset, "balanceOf", payer), nonces_call]
@@ -164,12 +164,12 @@ def _signature(payload: Mapping[str, Any]) -> bytes:
 
 
 def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str]) -> FailureReason:
-    """Check the evidence of a failed settlement, `failedSettlement` of a feedback file, by one's own node.
+    """Check the evidence of a failed settlement, `failedSettlement` of a feedback file, with your own node.
 
     Args:
         verifier: Reads the payment's chain. The node needs the states of both blocks.
         evidence: The evidence: `accepted`, `payload`, `amount`, `reason`, `block` and `payableBlock`.
-        tokens: The tokens that count. A token of the seller's own could say anything about a buyer's balance.
+        tokens: The tokens that count. A seller's own token could report anything about a buyer's balance.
 
     Returns:
         The reason that the chain proves.

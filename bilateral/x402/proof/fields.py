@@ -1,4 +1,4 @@
-"""Strict reading of what strangers send: the fields of messages, and bodies without their `Content-Encoding`."""
+"""Strict parsing of untrusted input: the fields of messages, and bodies without their `Content-Encoding`."""
 
 import re
 import zlib
@@ -129,7 +129,7 @@ STREAMS: Final = frozenset(
 """Content types of responses that clients read while they arrive."""
 
 _MAX_ENCODINGS: Final = 3
-"""Encodings of one body: honest servers use one, and each may multiply the bytes."""
+"""The number of encodings allowed on one body: honest servers use one, and each may multiply the bytes."""
 
 
 def _inflate(body: bytes, encoding: str, room: int) -> tuple[bytes, bool]:
@@ -151,7 +151,7 @@ def _expand(body: bytes, _encoding: str, room: int) -> tuple[bytes, bool]:
 
 
 _DECODERS: Final = {"gzip": _inflate, "x-gzip": _inflate, "deflate": _inflate, "br": _expand}
-"""The decoder of each encoding: at most so many bytes, and whether the body ended."""
+"""The decoder of each encoding, which returns at most the given number of bytes and whether the body ended."""
 
 
 def is_stream(content_type: str) -> bool:

@@ -106,7 +106,7 @@ class Ed25519Key:
 
 @dataclass(frozen=True)
 class RemoteKey:
-    """A key that another program holds, such as a key management service.
+    """A key held by another program, such as a key management service.
 
     Attributes:
         public_key: Its public key in hexadecimal digits without 0x.
@@ -119,7 +119,7 @@ class RemoteKey:
     algorithm: Algorithm = "secp256k1"
 
     def sign(self, digest: bytes) -> bytes:
-        """Sign a hash of 32 bytes, and bring the signature into the extension's form.
+        """Sign a hash of 32 bytes, and convert the signature to the extension's form.
 
         Raises:
             InvalidKeyError: The signature is not one of this key.
@@ -163,11 +163,11 @@ def key_from_environment(variable: str, algorithm: Algorithm = "secp256k1") -> S
 
 
 def key_from_keystore(path: Path, passphrase: str, algorithm: Algorithm = "secp256k1") -> Secp256k1Key | Ed25519Key:
-    """Decrypt a key from a keystore file, as Ape, geth and others write it.
+    """Decrypt a key from a keystore file as written by Ape, geth and others.
 
     Args:
         path: The file, such as `~/.ape/accounts/agent.json`.
-        algorithm: The algorithm that the 32 decrypted bytes are for.
+        algorithm: The algorithm of the 32 decrypted bytes.
 
     Raises:
         InvalidKeyError: The file cannot be read, is not a keystore, or has another passphrase.
@@ -201,7 +201,7 @@ def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm:
     Args:
         digest: The 32 bytes that were signed.
         public_key: The public key in hexadecimal digits.
-        algorithm: `secp256k1` or `ed25519`; any other verifies nothing.
+        algorithm: `secp256k1` or `ed25519`; no other verifies anything.
     """
     try:
         key = bytes.fromhex(public_key)

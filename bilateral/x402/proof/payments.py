@@ -39,7 +39,7 @@ class PaymentProblemError(Exception):
     Attributes:
         code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or the code
             of an `InvalidPaymentError`.
-        is_final: False if a later look may have another result.
+        is_final: False if a later check may have another result.
     """
 
     def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool | None = None) -> None:
@@ -102,7 +102,7 @@ def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[in
 
 
 def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
-    """Return True for a transfer between both accounts that may be a payment. Permit2 moves at most its amount."""
+    """Return True for a transfer between the two accounts that may be a payment. Permit2 moves at most its amount."""
     sides = TRANSFER, address_topic(signed.payer), address_topic(signed.payee)
     is_possible = log.address == signed.asset and log.topics == sides and len(log.data) == WORD
     moved = int.from_bytes(log.data)
@@ -110,9 +110,9 @@ def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
 
 
 def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:
-    """Return the code for terms whose payments nobody here can judge, such as `erc7710_not_supported`; None if none.
+    """Return the code for terms whose payments cannot be judged here, such as `erc7710_not_supported`; None otherwise.
 
-    On other chains than EVM ones, their own readers judge payments of the scheme `exact`.
+    On non-EVM chains, the chain's own reader judges payments of the scheme `exact`.
     """
     method = extra.get("assetTransferMethod") if isinstance(extra, Mapping) else None
     if not network.startswith("eip155:"):
@@ -128,11 +128,11 @@ def _code(name: object) -> str:
 
 
 def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
-    """Tell whether a payment may be another one for a facilitator than for us.
+    """Return whether a facilitator may interpret a payment differently than we do.
 
-    It has two authorizations, of which a facilitator would settle one; or its account or its nonce is not text:
-    a facilitator takes 1000, 1000.5 and 1000.9 for one nonce. On a foreign chain, its transaction is not in
-    canonical base 64, or bytes follow it: facilitators ignore both.
+    It has two authorizations, of which a facilitator would settle one; or its account or nonce is not text: a
+    facilitator treats 1000, 1000.5 and 1000.9 as one nonce. On a non-EVM chain, its transaction is not in canonical
+    base 64 or is followed by bytes, both of which facilitators ignore.
     """
     if is_foreign(network):
         return message_key(network, payload) is None

@@ -1,7 +1,7 @@
 """The hashes that agents and clients sign, and the two forms in which declarations and statements travel.
 
-Bodies are hashed as the application sees them, after any `Content-Encoding` was removed. For text they are its UTF-8
-form, and binary bodies need no special case.
+Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8; binary
+bodies need no special case.
 
 `8004-reputation` is the specification's form and the default. `reputation` is the later upstream draft: an opt-in that
 may change until it is released. Clients verify either.
@@ -34,9 +34,9 @@ MAX_SIGNED_VALUE: Final = 255
 def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
     """Hash a paid interaction ("Signature Protocol").
 
-    The three parts have no lengths between them: other parts with the same concatenation have the same hash. Recompute
-    the hash from bodies that you sent and received yourself, never from bodies that the server names. A request without
-    a body is hashed without its path and query.
+    The lengths of the three parts are not included, so other parts with the same concatenation have the same hash.
+    Recompute the hash from the bodies you sent and received yourself, never from bodies reported by the server. A
+    request without a body is hashed without its path and query.
 
     Args:
         task_ref: The reference of the payment's transaction.
@@ -139,7 +139,7 @@ def message_parts(parts: Sequence[Any], limit: int = read.MAX_BODY) -> bytes:
 
 
 def _hash(*parts: bytes) -> bytes:
-    """Hash parts one after the other (keccak-256). They are not copied into one: bodies may have 32 MiB."""
+    """Hash parts one after the other (keccak-256), without copying them together: bodies may have 32 MiB."""
     state = keccak_state.new(b"")
     for part in parts:
         state.update(part)
@@ -163,7 +163,7 @@ _KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}  # RFC 8032, secti
 
 
 def _schema(agent_fields: tuple[str, ...], uris: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the JSON Schema beside a declaration, word for word as in the specification."""
+    """Return the JSON Schema sent with a declaration, verbatim from the specification."""
     agent = {
         "type": "object",
         "properties": {name: {"type": "string"} for name in agent_fields},
@@ -301,7 +301,7 @@ PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (P
 
 
 def profile_among(*extensions: Any) -> Profile:
-    """Return the profile of the first `extensions` object that has the key of one; `8004-reputation` if none has."""
+    """Return the profile of the first `extensions` object that has a profile's key; `8004-reputation` if none has."""
     for extension in extensions:
         for key, profile in PROFILES.items():
             if isinstance(extension, dict) and key in extension:
@@ -317,7 +317,7 @@ def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistr
     """Return the registration of an agent in a deployment.
 
     Raises:
-        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
+        MalformedIdentifierError: The agent is malformed, or belongs to another chain or registry.
         InvalidArgumentError: The deployment has no reputation registry.
     """
     if deployment.reputation is None:
@@ -342,7 +342,7 @@ def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a def
     Args:
         agent_id: The server's agent.
         deployment: Its registries.
-        *others: Its registrations on further chains, one a chain.
+        *others: Its registrations on additional chains, one per chain.
         endpoint: The URL of the service.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
         blind: The terms on which answers carry an envelope for blind ratings, see `BlindSealer`; None for none.
@@ -353,7 +353,7 @@ def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a def
         The declaration under the extension's key.
 
     Raises:
-        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
+        MalformedIdentifierError: The agent is malformed, or belongs to another chain or registry.
         InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
         InvalidMessageError: A URL is malformed.
     """
@@ -363,20 +363,20 @@ def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a def
 
 
 def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:
-    """Declare the upstream draft `reputation` for a route, instead of `8004-reputation` or beside it.
+    """Declare the upstream draft `reputation` for a route, instead of `8004-reputation` or in addition to it.
 
     routes = {"GET /weather": RouteConfig(…, extensions={**declare_8004_reputation(…), **declare_reputation_draft(…)})}
 
     Args:
         agent_id: The server's agent.
         deployment: Its registries.
-        *others: Its registrations on further chains, one a chain.
+        *others: Its registrations on additional chains, one per chain.
 
     Returns:
         The declaration under the draft's key.
 
     Raises:
-        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
+        MalformedIdentifierError: The agent is malformed, or belongs to another chain or registry.
         InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
     """
     return PROFILE_DRAFT.declaration(_info((registration_of(agent_id, deployment), *others)))

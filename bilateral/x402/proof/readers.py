@@ -1,7 +1,7 @@
-"""Readers of agents and payments, one a chain. `EvmReader` is built in; a reader for another chain is a plug-in.
+"""Readers of agents and payments, one per chain. `EvmReader` is built in; readers for other chains are plug-ins.
 
 Every function is an operation (`bilateral.node.steps`). A plug-in with the attribute `provider`, the URL of a node,
-yields steps to that node. One without it yields `Blocking` steps with functions of its own. Two further attributes are
+yields steps to that node. One without it yields `Blocking` steps with functions of its own. Two more attributes are
 optional: `for_one_check`, which returns a reader for one verification, and `remarks`, see `GuardedReader`.
 """
 
@@ -65,14 +65,14 @@ class RegistryReader(Protocol):
         Args:
             accepted: The terms that the client accepted.
             payload: `payload` of the payment payload that it sent.
-            confirmations: The number of blocks that must hold or follow it.
+            confirmations: The number of blocks that must confirm it, including its own.
 
         Raises:
             PaymentProblemError: The transaction is not this payment.
         """
 
     def block_at(self, as_of: datetime) -> Operation[int]:
-        """Return the last block that is not later than a moment."""
+        """Return the last block at or before a time."""
 
 
 _ANSWERS: Final[dict[str, type]] = {
@@ -86,7 +86,7 @@ _ANSWERS: Final[dict[str, type]] = {
 
 
 class GuardedReader:
-    """A plug-in behind a guard: an exception of its own kind becomes a refusal, and an answer of a wrong type too.
+    """A guarded plug-in: exceptions of its own types and answers of a wrong type become refusals.
 
     Args:
         reader: The plug-in.
@@ -98,7 +98,7 @@ class GuardedReader:
         self.provider: str | None = getattr(reader, "provider", None)
 
     def for_one_check(self) -> Any:
-        """Return a reader for one verification, if the plug-in makes one, so that its answers belong together."""
+        """Return a reader for one verification, if the plug-in provides one, so that its answers are consistent."""
         make = getattr(self._reader, "for_one_check", None)
         return self if make is None else GuardedReader(make())
 
@@ -114,14 +114,14 @@ class GuardedReader:
         return _typed(registration, AgentRegistration)
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
-        """Look up whether a payment was taken, if the plug-in can."""
+        """Look up whether a payment was settled, if the plug-in can."""
         find = getattr(self._reader, "find_settlement", None)
         if find is None:
             return Settlement(None, problem=f"payments on {self.chain} are not looked up")
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an operation of the plug-in, behind the guard."""
+        """Return a guarded operation of the plug-in."""
         if name not in _ANSWERS:
             raise AttributeError(name)
         return lambda *arguments: _guarded_operation(lambda: getattr(self._reader, name)(*arguments), _ANSWERS[name])
@@ -134,7 +134,7 @@ def for_one_check(reader: RegistryReader) -> RegistryReader:
 
 @contextmanager
 def _guarding() -> Iterator[None]:
-    """Turn an exception of a plug-in's own kind into a refusal. Its text may hold a URL with a key, and is left out."""
+    """Turn an exception of a plug-in's own type into a refusal. Its text may contain a key and is omitted."""
     try:
         yield
     except (BilateralError, PaymentProblemError):
@@ -158,10 +158,10 @@ def _typed(result: _T, expected: type[_T]) -> _T:
 
 
 class EvmReader:
-    """Reads a chain with the EVM by the operations of the SDK's client.
+    """Reads an EVM chain with the operations of the SDK's client.
 
     Args:
-        state: The state of a client that was given a deployment.
+        state: The state of a client with a deployment.
         confirmations: The number of blocks that must show that a payment has expired.
 
     Raises:
@@ -203,11 +203,11 @@ class EvmReader:
         return (yield from payments.find_payment(signed_payment(accepted, payload), transaction, confirmations))
 
     def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
-        """Look up whether a payment was taken. A plug-in may lack this method."""
+        """Look up whether a payment was settled. A plug-in may lack this method."""
         return (yield from settlements.find_settlement(accepted, payload, self._confirmations))
 
     def block_at(self, as_of: datetime) -> Operation[int]:
-        """Return the last block that is not later than a moment, by halving. It takes a request for each half."""
+        """Return the last block at or before a time, by bisection with one request per step."""
         low, high = 0, (yield from latest_block())
         while low < high:
             middle = (low + high + 1) // 2

@@ -31,10 +31,10 @@ _NONCE_BITMAP: Final = keccak(text="nonceBitmap(address,uint256)")[:4]
 _WORD_BITS: Final = 8 * WORD  # the nonces of a word of the bitmap
 
 SEARCHED_BLOCKS: Final = 1_000
-"""The latest blocks in which the transaction of a payment is looked for. Public nodes answer for as many."""
+"""The number of latest blocks in which the transaction of a payment is searched. Public nodes allow this many."""
 
 _MOST_TRANSFERS: Final = 50
-"""The latest transfers between both accounts that are read: each takes two requests, and three with a trace."""
+"""The number of latest transfers between both accounts to read: each takes two requests, or three with a trace."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Settlement:
         is_paid: True if the authorization was used, False if not yet; None if that is unknown.
         transaction: The transaction that used it; None if it was not found.
         problem: The reason why nothing is known; empty otherwise.
-        is_expired: True if the authorization is unused, and can never be used any more.
-        is_canceled: True if the payer canceled it, so that nobody can use it any more.
+        is_expired: True if the authorization is unused and can no longer be used.
+        is_canceled: True if the payer canceled it, so that nobody can use it.
         amount: The amount that a payment by Permit2 moved, if its transaction was found. Of `upto` it is unknown
             otherwise, from 1 to the ceiling.
         signed: The payment as its payer signed it; None if it is no such payment.
@@ -114,7 +114,7 @@ def _used_authorization(signed: SignedPayment, first: int) -> Operation[Settleme
 
 
 def _used_nonce(signed: SignedPayment, first: int) -> Operation[Settlement]:
-    """Find the transaction that used a nonce of Permit2: no log names it, so transfers between both are read."""
+    """Find the transaction that used a Permit2 nonce. Logs do not contain it, so transfers between the two are read."""
     payer = address_topic(signed.payer)
     transfers = yield from _logs(first, signed.asset, [TRANSFER], payer, address_topic(signed.payee))
     possible = [_transaction_of(log) for log in reversed(transfers) if may_settle(signed, receipt_log(log))]

@@ -4,9 +4,9 @@
     verifier = Verifier({}, readers=[reader])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
-SATI differs from ERC-8004: nobody proves that the wallet's key agreed, and a transfer does not clear the wallet. The
-reader therefore refuses an agent whose metadata somebody else than its holder controls. The registry 8004-solana proves
-wallets, and the reader refuses an agent that was transferred past it.
+SATI differs from ERC-8004: there is no proof that the wallet's key agreed, and a transfer does not clear the wallet.
+The reader therefore refuses an agent whose metadata is controlled by anyone but its holder. The registry 8004-solana
+proves wallets, and the reader refuses agents that were transferred without it.
 """
 
 from collections.abc import Collection
@@ -41,15 +41,15 @@ class SolanaReader:
 
     Args:
         provider: The URL of a node.
-        chain: The chain (CAIP-2). The node must be of it.
+        chain: The chain (CAIP-2), which the node must serve.
         commitment: `confirmed` or `finalized`.
-        registries: The names of the registries that you trust, as the address book has them; all of the chain by
-            default. They are the allow-list.
+        registries: The names of the registries you trust, as in the address book; all of the chain by default. They are
+            the allow-list.
 
     Raises:
         MalformedIdentifierError: The chain is malformed.
-        InvalidArgumentError: The chain is not on Solana, the commitment is another one, or the address book has no
-            such registry on the chain.
+        InvalidArgumentError: The chain is not on Solana, the commitment is invalid, or the address book has no such
+            registry on the chain.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SolanaReader:
         self._agents: dict[GlobalAgentId, SolanaAgent] | None = None
 
     def for_one_check(self) -> Self:
-        """Return a reader for one verification. It reads each agent once, so that wallet and URI belong together."""
+        """Return a reader for one verification. It reads each agent once, so that wallet and URI are consistent."""
         reader = copy(self)
         reader._agents = {}  # noqa: SLF001  # its own class
         return reader
@@ -92,7 +92,7 @@ class SolanaReader:
         """Return an agent's wallet.
 
         Raises:
-            PaymentRefusedError: The agent cannot be believed, or its past is not provable.
+            PaymentRefusedError: The agent fails verification, or its past is not provable.
         """
         return (yield from self._read(agent, block)).wallet
 
@@ -114,17 +114,17 @@ class SolanaReader:
         return Payment(*transferred, payment.amount, payment.slot, transfer.index, payment.time)
 
     def block_at(self, as_of: datetime) -> Operation[int]:
-        """Return the last block that is not later than a moment."""
+        """Return the last block at or before a time."""
         return (yield from block_at(self._node, as_of))
 
     def agent(self, agent_id: str | GlobalAgentId) -> Operation[SolanaAgent]:
-        """Return everything that the chain says about an agent.
+        """Return everything on chain about an agent.
 
         Args:
             agent_id: The agent's mint or asset in the first registry of the reader, or its global id.
 
         Raises:
-            SolanaError: The agent cannot be believed, or its registry is not one of the reader's.
+            SolanaError: The agent fails verification, or its registry is not one of the reader's.
         """
         agent = agent_id
         if not isinstance(agent, GlobalAgentId):
@@ -137,7 +137,7 @@ class SolanaReader:
         return agents[agent]
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
-        """Return what a verification says about an agent that it read, beside its outcome."""
+        """Return remarks of a verification about an agent, in addition to its outcome."""
         cached = (self._agents or {}).get(agent)
         return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
@@ -152,7 +152,7 @@ class SolanaReader:
 
 
 class SatiReader(SolanaReader):
-    """Reads agents of SATI alone. See `SolanaReader`."""
+    """Reads only SATI agents. See `SolanaReader`."""
 
     def __init__(self, provider: str, chain: str | ChainId, *, commitment: Commitment = "confirmed") -> None:
         super().__init__(provider, chain, commitment=commitment, registries=(SATI_NAME,))
@@ -188,7 +188,7 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
     Args:
         agent: The agent's mint, or its asset.
         chain: The chain (CAIP-2).
-        *others: The agent's registrations on further chains, one a chain.
+        *others: The agent's registrations on additional chains, one per chain.
         registry: The name of its registry in the address book, `SATI` or `8004-solana`.
         profile: The form of the messages.
         endpoint: The URL of the service.

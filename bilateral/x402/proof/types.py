@@ -1,7 +1,7 @@
 """Messages of the extension: the server's declaration, the client's declaration, the signed interaction.
 
 `of` reads a message strictly and ignores unknown fields, `to_object` writes it. A reader never uses the JSON Schema in
-a server's declaration, because that schema is the server's word too.
+a server's declaration, because the server chooses that as well.
 """
 
 import re
@@ -35,7 +35,7 @@ class AgentRegistration:
     Attributes:
         agent: The agent in its identity registry.
         reputation_registry: The reputation registry, on the same chain; the identity registry itself on some chains.
-            None in the profile `reputation`, which does not name it.
+            None in the profile `reputation`, which omits it.
     """
 
     agent: GlobalAgentId
@@ -57,7 +57,7 @@ class AgentRegistration:
 
         Args:
             path: Its place in the message, for errors.
-            is_draft: True in the profile `reputation`, whose registrations name no reputation registry.
+            is_draft: True in the profile `reputation`, whose registrations omit the reputation registry.
         """
         fields = read.record(value, path)
         path += "."
@@ -80,9 +80,9 @@ class BlindTerms:
     """A server's offer to rate its clients blind (ours; see docs/blind-ratings.md).
 
     Attributes:
-        after: The paid interaction of a client, counted from 1, from which on answers carry the server's envelope. A
-            rating is final, so a server may want to know its client first.
-        lifetime: The seconds for which an envelope holds; at most 14 days.
+        after: The number of a client's paid interaction, from 1, after which answers carry the server's envelope. A
+            rating is final, so a server may want to get to know its client first.
+        lifetime: The lifetime of an envelope in seconds; at most 14 days.
     """
 
     after: int = 1
@@ -127,7 +127,7 @@ class ReputationInfo:
 
     @classmethod
     def of(cls, value: Any, *, is_draft: bool = False) -> Self:
-        """Read a declaration: `info`, or the object around it.
+        """Read a declaration: `info`, or the object that contains it.
 
         Args:
             is_draft: True in the profile `reputation`.
@@ -176,7 +176,7 @@ class ReputationInfo:
 
 @dataclass(frozen=True)
 class ClientAgent:
-    """A client's claim to be an agent ("Client Identity in PaymentPayload"). Anybody can make this claim.
+    """A client's claim to be an agent ("Client Identity in PaymentPayload"). Anyone can make this claim.
 
     Attributes:
         agent: The claimed agent.
@@ -186,7 +186,7 @@ class ClientAgent:
 
     @classmethod
     def of(cls, value: Any) -> Self | None:
-        """Read a claim: inside `info`, where this package writes it, or beside it, as in the specification's example.
+        """Read a claim: inside `info`, where this package writes it, or next to it, as in the specification's example.
 
         Args:
             value: `extensions["8004-reputation"]` of a payment payload.
@@ -219,15 +219,15 @@ class InteractionData:
         task_ref: The reference of the payment's transaction, exactly as it was hashed.
         interaction_hash: The signed hash.
         signature: The agent's signature: 64 bytes for ed25519, 64 or 65 for secp256k1.
-        timestamp: The time of the signature in Unix time. It is not signed: show it, never decide by it. None in the
-            profile `reputation`.
+        timestamp: The time of the signature in Unix time. It is not signed: display it, but never base a decision on
+            it. None in the profile `reputation`.
         agent_registry: The identity registry. The specification does not have this field; this package adds it.
         data_hash: The hash of both bodies; only in the profile `reputation`, as are the following.
         public_key: The key that signed.
         algorithm: Its signature scheme.
         feedback_endpoint: The URL of a service that takes feedback.
-        sealed_rating: The server's envelope for a blind rating, as it travelled; None without one. It is outside the
-            signed hash, and has a signature of its own.
+        sealed_rating: The server's envelope for a blind rating, as received; None without one. It is not part of the
+            signed hash and has its own signature.
     """
 
     network: ChainId
@@ -292,15 +292,15 @@ class InteractionData:
 
 @dataclass(frozen=True)
 class SettlementReceipt:
-    """A settlement as the server reports it in `PAYMENT-RESPONSE`, without any proof.
+    """A settlement as reported by the server in `PAYMENT-RESPONSE`, without any proof.
 
     Attributes:
         is_success: True if the server says that the payment was settled.
         network: The payment's network.
         transaction: The payment's transaction.
-        payer: The account that paid, if the server names it.
+        payer: The account that paid, if the server reports it.
         interaction: The statement among the extensions, not read yet; None if it is missing.
-        amount: The amount that the server says was paid, in the token's smallest unit; None if it names none.
+        amount: The amount paid according to the server, in the token's smallest unit; None if it reports none.
     """
 
     is_success: bool
@@ -312,7 +312,7 @@ class SettlementReceipt:
 
     @property
     def is_of_nothing(self) -> bool:
-        """True if the server says that it took nothing (scheme `upto`): there is no transaction then."""
+        """True if the server reports that it charged nothing (scheme `upto`): there is no transaction then."""
         return self.is_success and not self.transaction and self.amount == "0"
 
     @classmethod

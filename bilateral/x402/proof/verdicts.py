@@ -21,10 +21,10 @@ NO_VALID_SIGNERS = "No valid signers found"
 SIGNATURE_FAILED = "Signature verification failed"
 
 NOTHING_PAID = "nothing_paid"
-"""The code of every check of an answer for which the server took nothing (scheme `upto`)."""
+"""The code of every check of an answer for which the server charged nothing (scheme `upto`)."""
 
 NOT_PROVABLE = "not_provable"
-"""The code of a payment that another contract settled, and that the node gives no trace of."""
+"""The code of a payment settled by another contract for which the node returned no trace."""
 
 
 class CheckName(StrEnum):
@@ -35,19 +35,19 @@ class CheckName(StrEnum):
     INTERACTION = "interaction"
     """The answer carries a well-formed statement."""
     AGENT = "agent"
-    """The statement is of the declared agent, in a registry on the allow-list."""
+    """The statement is by the declared agent, in a registry on the allow-list."""
     NETWORK = "network"
     """The statement, the settlement and the payment name one network."""
     TASK_REF = "task_ref"
     """The statement names the transaction of the settlement."""
     INTERACTION_HASH = "interaction_hash"
-    """The signed hash is that of the bodies."""
+    """The signed hash matches the bodies."""
     PAYMENT = "payment"
     """The transaction used this authorization, and transferred the amount from the payer to `payTo`."""
     PAY_TO = "pay_to"
     """`payTo` was the agent's wallet at the payment's block."""
     REGISTRATION_FILE = "registration_file"
-    """The agent's URI leads to an authentic registration file that names the agent."""
+    """The agent's URI leads to an authentic registration file that lists the agent."""
     SIGNERS = "signers"
     """The file lists a key that is valid."""
     SIGNATURE = "signature"
@@ -55,7 +55,7 @@ class CheckName(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The outcome of a check. A check that was not possible is never a passed one."""
+    """The outcome of a check. A check that was not possible never counts as passed."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -69,7 +69,7 @@ class EnvelopeCheck:
     Attributes:
         outcome: `passed`; `failed` if the envelope is wrong; `unchecked` if there is none, or it cannot be checked.
         problem: The reason why it did not pass; empty if it passed.
-        envelope: The envelope, to answer with `Client.seal_feedback`; None unless it passed.
+        envelope: The envelope, to be answered with `Client.seal_feedback`; None unless it passed.
     """
 
     outcome: Outcome
@@ -108,7 +108,7 @@ class Payment:
         log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
         time: The block's time.
         kind: The kind of payment; None if it is not one of an EVM chain, or was not judged.
-        ceiling: The amount that the payer signed at most (`upto`); None for other kinds.
+        ceiling: The maximum amount that the payer signed (`upto`); None for other kinds.
     """
 
     payer: str
@@ -124,7 +124,7 @@ class Payment:
 
 @dataclass(frozen=True)
 class Verification:
-    """All that was found out about one paid answer. Feedback needs nothing else.
+    """The result of verifying one paid answer. Feedback needs nothing else.
 
     Attributes:
         checks: Each check with its outcome, in order.
@@ -138,9 +138,9 @@ class Verification:
         profile: The key of the statement's profile.
         paid: The request, its payment and its answer.
         now: The same answer judged now, if this is a historical verification; None otherwise.
-        envelope: The check of the server's envelope for a blind rating, beside `is_verified`; None if the
+        envelope: The check of the server's envelope for a blind rating, independent of `is_verified`; None if the
             server declares no blind ratings.
-        remarks: Facts beside the outcome: the source of a foreign wallet, and forms that deviate and are accepted.
+        remarks: Facts in addition to the outcome: the source of a foreign wallet, and accepted deviations in form.
     """
 
     checks: tuple[Check, ...]
@@ -164,7 +164,7 @@ class Verification:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A line for each check that did not pass; one in all if nothing was paid."""
+        """A line for each check that did not pass; a single line if nothing was paid."""
         settlement = self.check(CheckName.SETTLEMENT)
         if settlement.code == NOTHING_PAID:
             return (settlement.problem,)
@@ -192,7 +192,7 @@ class PaidRequest:
         request: The request's body, decoded.
         response: The response's body, decoded; None if it cannot be decoded.
         target: Method and URL.
-        is_body_lost: True if the server has not kept the body of an answer that was fetched again, only its proof.
+        is_body_lost: True if the server retained only the proof of an answer that was fetched again, not its body.
         unpaid_status: The status of an error without `PAYMENT-RESPONSE` after which the server does not settle.
             None for any other answer.
     """
@@ -229,7 +229,7 @@ class PaidRequest:
 
     @property
     def declaration(self) -> Any:
-        """The server's declaration, as the client sent it back."""
+        """The server's declaration, as returned by the client."""
         extensions = self.payment.get("extensions")
         return extensions.get(self.profile.key) if isinstance(extensions, dict) else None
 

@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 R = TypeVar("R")
 
 Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, _T]
-"""Yields operations, each with the chain whose node it asks, and returns a `_T`."""
+"""Yields operations, each with the chain whose node it queries, and returns a `_T`."""
 
 RECEIPT_SECONDS: Final = 15.0
 """The longest wait for the receipt of a payment: a block of the slowest chain takes twelve."""
@@ -47,7 +47,7 @@ _UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on thi
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Refuse when a check is not possible: it fails closed."""
+    """Refuse when a check is not possible, to fail closed."""
     try:
         yield
     except PaymentRefusedError:
@@ -113,7 +113,7 @@ class Chains:
         return registration
 
     def verify(self, paid: PaidRequest, *, is_historical: bool) -> Plan[Verification]:
-        """Examine a paid answer. Nothing is checked on a network that no reader knows."""
+        """Examine a paid answer. Nothing is checked on a network without a reader."""
         try:
             info = paid.profile.info_of(paid.declaration)
         except InvalidMessageError:
@@ -152,7 +152,7 @@ class Chains:
         return checked
 
     def find_settlement(self, payment: Mapping[str, Any], seconds: float | None = None) -> Plan[Settlement]:
-        """Look up whether a payment was taken, and wait for it."""
+        """Look up whether a payment was settled, and wait for it."""
         accepted, payload = payment.get("accepted"), payment.get("payload")
         if not isinstance(accepted, dict) or not isinstance(payload, dict):
             return _UNSUPPORTED
@@ -241,17 +241,18 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
     """Checks servers before a payment and their answers after it. Threads may share it.
 
     Args:
-        deployments: The registries that you trust on each chain, by the URL of a node (or a provider) for that chain.
-            Any other registry is refused: a fake registry could name a fake wallet.
-        readers: Plug-ins that read further chains. See `bilateral.x402.proof.readers`.
+        deployments: The registries you trust on each chain, by the URL of a node (or a provider) for that chain. Any
+            other registry is refused: a fake registry could report a fake wallet.
+        readers: Plug-ins that read additional chains. See `bilateral.x402.proof.readers`.
         loader: Loads registration files.
-        confirmations: The number of blocks that must hold or follow a payment before its proof is verified.
+        confirmations: The number of blocks that must confirm a payment, including its own, before its proof is
+            verified.
         allow_wallet_signer: True to accept the signature of an agent's wallet if its registration file lists no keys.
-        wallet_services: True to accept wallets on other chains than that of the agent's identity, which its file names
+        wallet_services: True to accept wallets on other chains than that of the agent's identity, which its file lists
             as services `agentWallet`.
         request_timeout: Seconds for one request to a node.
         receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations: nodes lag, and a
-            block of Ethereum takes 12 seconds. A later `verify` of `Verification.paid` looks again.
+            block of Ethereum takes 12 seconds. Calling `verify` with `Verification.paid` later checks again.
 
     Raises:
         InvalidArgumentError: Two deployments are on one chain, or one has no reputation registry.
@@ -273,7 +274,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Args:
             declaration: The server's declaration, `extensions["8004-reputation"]` of its 402 response.
             network: The chosen network (CAIP-2).
-            pay_to: The address that the server wants to be paid.
+            pay_to: The address to which the server wants to be paid.
             profile: The profile of the declaration.
 
         Returns:
@@ -290,7 +291,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Args:
             paid: The request, its payment and its answer.
             historical: True to judge the agent's keys and file at the block of the payment instead of now. The result
-                has the verification for now too, as `now`.
+                also has the verification for the present, as `now`.
         """
         return self._run(self._chains.verify(paid, is_historical=historical))
 
@@ -303,10 +304,10 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.listed_keys(info, network))
 
     def check_token(self, terms: Mapping[str, Any]) -> None:
-        """Check that the token of a price takes the payments that it asks for. Chains behind plug-ins are left out.
+        """Check that the token of a price supports the payments that the price requires. Not for plug-ins.
 
         Args:
-            terms: The terms, as x402 writes them.
+            terms: The terms in x402's format.
 
         Raises:
             PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
@@ -314,10 +315,10 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         self._run(self._chains.on_evm(terms, checking.check_token(terms)))
 
     def missing_contracts(self, terms: Mapping[str, Any]) -> list[str]:
-        """Return those of the contracts that payments by Permit2 need which the chain of a price lacks.
+        """Return the contracts required by Permit2 payments that the chain of a price lacks.
 
         Args:
-            terms: The terms, as x402 writes them. Other payments need no contract but the token.
+            terms: The terms in x402's format. Other payments need no contract but the token.
 
         Raises:
             PaymentRefusedError: The chain cannot be read.
@@ -325,11 +326,11 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.on_evm(terms, checking.missing_contracts(terms))) or []
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
-        """Look up whether a payment was taken. Failure is returned, not raised.
+        """Look up whether a payment was settled. Failures are returned, not raised.
 
         Args:
             payment: The payment payload that was sent, as a JSON object.
-            seconds: The time to wait for a payment that was not taken yet; `receipt_seconds` by default.
+            seconds: The time to wait for a payment that is not settled yet; `receipt_seconds` by default.
         """
         return self._run(self._chains.find_settlement(payment, seconds))
 
@@ -344,12 +345,12 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, indexed_rating: int | None = None
     ) -> VerifiedClient:
-        """Check a client's claim to be an agent, and read the rating that a server gave it.
+        """Check a client's claim to be an agent, and read its rating by a server.
 
         Args:
-            payer: The account that pays, as the facilitator verified it.
+            payer: The account that pays, as verified by the facilitator.
             server_agent: The server's agent on the same chain.
-            indexed_rating: The rating, if an index has it; it is final. Without it, the chain is asked.
+            indexed_rating: The rating, if an index has it; it is final. Without it, the chain is queried.
 
         Raises:
             PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
@@ -391,7 +392,7 @@ class AsyncVerifier(_Connected[AsyncProvider, AsyncTransport, AsyncStepRunner], 
         return await self._run(self._chains.verify(paid, is_historical=historical))
 
     async def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
-        """Look up whether a payment was taken. See `Verifier.find_settlement`."""
+        """Look up whether a payment was settled. See `Verifier.find_settlement`."""
         return await self._run(self._chains.find_settlement(payment, seconds))
 
     async def check_client(

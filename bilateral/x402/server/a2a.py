@@ -1,7 +1,7 @@
 """Paid messages between agents (A2A). The request and the response are the parts of messages, as canonical JSON.
 
-The SDK has no A2A transport, and the specification does not name it: this form is our own. The server verifies and
-settles by the SDK inside `paid_exchange`:
+The SDK has no A2A transport, and the specification does not cover it: this form is our own. The server verifies and
+settles with the SDK inside `paid_exchange`:
 
     with paid_exchange(message["parts"]) as exchange:
         await server.verify_payment(payload, requirements, declared_extensions=declared)
@@ -10,7 +10,7 @@ settles by the SDK inside `paid_exchange`:
         settled = await server.settle_payment(payload, requirements, declared_extensions=declared)
     answer["metadata"] = with_receipt(answer.get("metadata"), settled)
 
-The client checks the proof by `verifier.verify(paid_message(payment, message["parts"], answer))`.
+The client checks the proof with `verifier.verify(paid_message(payment, message["parts"], answer))`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ RECEIPTS: Final = "x402.payment.receipts"
 
 @dataclass
 class MessageExchange(Exchange):
-    """One paid message on its way through an agent.
+    """One paid message being processed by an agent.
 
     Attributes:
-        limit: The most bytes of an answer, in canonical JSON.
+        limit: The maximum size of an answer in bytes of canonical JSON.
     """
 
     limit: int = MAX_BODY
@@ -58,7 +58,7 @@ def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[Messa
 
 
 def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse) -> dict[str, Any]:
-    """Return the metadata of an answer with a further receipt, which carries the proof."""
+    """Return the metadata of an answer with an additional receipt, which carries the proof."""
     content = dict(metadata or {})
     earlier = content.get(RECEIPTS)
     receipt = settlement.model_dump(by_alias=True, exclude_none=True)

@@ -1,4 +1,4 @@
-"""The part that the adapters for ASGI and WSGI have in common. Neither reads nor sends anything."""
+"""The common part of the adapters for ASGI and WSGI. It neither reads nor sends anything."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
 
 
 MAX_PAYMENT_HEADER: Final = 32 * 1024
-"""The most characters of `PAYMENT-SIGNATURE`. With both profiles and 32 registrations, a payment has about 24,000."""
+"""The maximum length of `PAYMENT-SIGNATURE`. A payment with 32 registrations has about 24,000."""
 
 
 class HttpAdapter:
     """The decisions about paid requests over HTTP.
 
     Attributes:
-        limit: The most bytes of a body, decoded.
-        answers: Paid answers, kept for clients that lost them.
+        limit: The maximum size of a decoded body in bytes.
+        answers: Paid answers, retained for clients that lost them.
         cors: The web pages that may buy.
     """
 
@@ -87,14 +87,14 @@ class HttpAdapter:
                     raise InvalidArgumentError(f"{pattern} accepts payments that are refused ({code}): {UNSUPPORTED}")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
-        """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules."""
+        """Return whether a request is for a paid route that declares a profile, by the SDK's own rules."""
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
     def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
-        """Tell whether a route declares a profile, and return the headers for a page that asks whether it may buy.
+        """Return whether a route declares a profile, and the headers for a page that asks whether it may buy.
 
-        Such a page sends a preflight, with the method that it means as `verb`. Other requests get None.
+        Such a page sends a preflight request, with the intended method as `verb`. Other requests get None.
         """
         is_preflight = method == "OPTIONS" and origin and verb and self.declares(verb, *paths)
         return self.declares(method, *paths), self.cors.preflight(origin, verb) if is_preflight else None
@@ -166,12 +166,12 @@ class HttpAdapter:
             return None
 
     def refuse_other_request(self, stored: PaidAnswer, exchange: Exchange) -> None:
-        """Refuse to answer a request by the answer to another one."""
+        """Refuse to answer a request with the answer to another."""
         if stored.request != exchange.identity:
             raise Refusal(409, "payment_of_another_request")
 
     def keep(self, payment: bytes | None, exchange: Exchange, response: AnswerParts) -> None:
-        """Keep a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
+        """Retain a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
 
         It raises nothing, because the client has paid.
         """
@@ -187,7 +187,7 @@ class HttpAdapter:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
     def count_unsigned(self, exchange: Exchange) -> None:
-        """Count the proofs of a payment that came first, if its answer has no `PAYMENT-RESPONSE` for them."""
+        """Count the proofs of a payment settled in advance, if its answer has no `PAYMENT-RESPONSE` for them."""
         for key in tuple(exchange.declarations):
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
@@ -233,7 +233,7 @@ StreamingRoute: TypeAlias = tuple[Collection[str], str]
 
 
 def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
-    """Find the streaming routes of a FastAPI or Starlette application: also of included routers and mounted parts."""
+    """Find the streaming routes of a FastAPI or Starlette application, including included routers and mounted parts."""
     for route in _asgi_routes(app):
         path = prefix + (getattr(route, "path", None) or "")
         if getattr(route, "endpoint", None) is None:
@@ -246,7 +246,7 @@ def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
 
 
 def flask_streams(app: Any) -> Iterator[StreamingRoute]:
-    """Find the streaming routes of a Flask application, also of its blueprints: views that yield their responses."""
+    """Find the streaming routes of a Flask application and its blueprints: views that yield their responses."""
     for rule in app.url_map.iter_rules():
         if _is_streaming_function(app.view_functions.get(rule.endpoint)):
             yield rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule)
@@ -273,7 +273,7 @@ def _is_streaming_class(kind: Any) -> bool:
 
 
 def _is_streaming_function(function: Callable[..., Any] | None) -> bool:
-    """Tell whether a function yields its response, or says by its annotation that it returns a stream."""
+    """Return whether a function yields its response, or is annotated as returning a stream."""
     while isinstance(function, functools.partial):
         function = function.func
     if function is None or inspect.isclass(function):

@@ -4,7 +4,7 @@
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
 It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
-and the response's body is captured inside the SDK's middleware. Add it last, so that middleware that compresses stands
+and the response's body is captured inside the SDK's middleware. Add it last; middleware that compresses may be placed
 inside or outside, as you like.
 """
 
@@ -44,10 +44,10 @@ T = TypeVar("T")
 _EXCHANGE: Final = "bilateral.x402.server.exchange"
 
 _RECHECK_SECONDS: Final = 60.0
-"""The time for which a failed check refuses paid requests: a node that was down may be back."""
+"""How long a failed check refuses paid requests: a node that was down may have recovered by then."""
 
 _SHORTCUT: Final = "http.response."
-"""The extensions with which servers send files past the application."""
+"""The extensions with which servers send files without the application."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -56,16 +56,16 @@ class ReputationMiddleware:
     """The SDK's payment middleware for ASGI, with the bodies captured and paid answers signed.
 
     Args:
-        app: The application; `add_middleware` gives it.
+        app: The application; passed by `add_middleware`.
         routes: The paid routes, as for the SDK's `payment_middleware`.
         server: The resource server. Register the extension with it.
-        limit: The most bytes of a request or response body, decoded.
-        answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
-            `bilateral.x402.server.stores.StoredAnswers`.
+        limit: The maximum size of a decoded request or response body in bytes.
+        answers: Retains paid answers for clients that lose the connection; in memory by default. Several processes need
+            a `bilateral.x402.server.stores.StoredAnswers`.
         preflight: Checks agent, wallet and signing key when the application starts. Without it a warning is logged.
             If a check fails, the start fails. A server that sends no lifespan refuses paid requests instead.
         cors: The web pages that may buy on the paid routes: every page by default.
-        settings: Further settings of the SDK's `payment_middleware`.
+        settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
         PreflightError: A check at start-up did not pass.
@@ -165,7 +165,7 @@ class ReputationMiddleware:
             self._afterwards.close()
 
     async def _start_problem(self, scope: Scope) -> BilateralError | None:
-        """Return the reason not to take payments, checked at start or the first paid request, and a minute later."""
+        """Return the reason not to accept payments, checked at the start or first paid request, and a minute later."""
         if time.monotonic() < self._checked_until:
             return self._problem
         async with self._check:
@@ -212,7 +212,7 @@ class _Capture:
 
 
 class _Buffered:
-    """Takes a response, and passes it on at its last message: the application may go on with background tasks.
+    """Collects a response and passes it on at its last message: the application may continue with background tasks.
 
     It stops a response that cannot be signed, because a stream may have no end.
     """
@@ -283,7 +283,7 @@ class _Body:
 
 
 class _Incoming:
-    """Holds back the body of a request until its payment is verified, and gives it to the application in one piece."""
+    """Withholds the body of a request until its payment is verified, and passes it to the application in one piece."""
 
     def __init__(self, scope: Scope, receive: Receive, exchange: Exchange, adapter: HttpAdapter) -> None:
         self._encoding = _header(scope, b"content-encoding").decode("latin-1")
@@ -312,7 +312,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """Passes a response on to the client. Signs it, if it was paid before the application ran, and keeps it."""
+    """Passes a response on to the client. Signs it if it was paid before the application ran, and retains it."""
 
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, payment: bytes | None) -> None:
         self._send, self._exchange, self._adapter, self._payment = send, exchange, adapter, payment
@@ -341,7 +341,7 @@ class _Outgoing:
 
 
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that uses the store of kept answers, in a thread if the store may wait."""
+    """Call a function that uses the store of answers, in a thread if the store may block."""
     if adapter.answers.is_blocking:
         return await asyncio.to_thread(function, *arguments)
     return function(*arguments)

@@ -1,4 +1,4 @@
-"""A facilitator's client that believes the chain: it looks each settlement on Solana up before the answer goes out.
+"""A facilitator client that trusts only the chain: it looks up each settlement on Solana before the answer is sent.
 
     facilitator = confirm_settlement(HTTPFacilitatorClient(config), "https://api.mainnet-beta.solana.com", MAINNET)
     server = x402ResourceServer(facilitator)
@@ -44,13 +44,13 @@ FAILED: Final = "transaction_failed"
 def confirm_settlement(
     facilitator: Any, provider: str, chain: str, *, seconds: float = WAIT_SECONDS, request_timeout: float = 30.0
 ) -> Any:
-    """Return a facilitator's client that asks a node for the outcome of each settlement on one chain of Solana.
+    """Return a facilitator client that queries a node for the outcome of each settlement on one Solana chain.
 
     Args:
         facilitator: The SDK's client of the facilitator, with or without an event loop.
         provider: The URL of a node.
         chain: The chain (CAIP-2). Settlements on other chains are passed on.
-        seconds: The time in which the node must know a settled transaction.
+        seconds: The time within which the node must have a settled transaction.
         request_timeout: Seconds for one request to the node.
 
     Returns:
@@ -117,7 +117,7 @@ class ConfirmingFacilitator(_Confirming):
     """A facilitator's client that blocks. See `confirm_settlement`."""
 
     def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
-        """Settle a payment, and return the outcome that the chain has."""
+        """Settle a payment, and return the outcome on chain."""
         settled = self._take_pending(payload, requirements) or self._facilitator.settle(payload, requirements)
         return StepRunner(self._transport).run(self._outcome(payload, requirements, settled))
 
@@ -130,7 +130,7 @@ class AsyncConfirmingFacilitator(_Confirming):
     """A facilitator's client that does not block. See `confirm_settlement`."""
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
-        """Settle a payment, and return the outcome that the chain has."""
+        """Settle a payment, and return the outcome on chain."""
         settled = self._take_pending(payload, requirements) or await self._facilitator.settle(payload, requirements)
         return await AsyncStepRunner(self._transport).run(self._outcome(payload, requirements, settled))
 

@@ -15,7 +15,7 @@ RESPONSE_HEADERS: Final = b"payment-required, payment-response"
 class CorsPolicy:
     """The web pages that may buy on routes that declare the extension. Their requests carry no cookies.
 
-    An answer may have an `Access-Control-Expose-Headers` of its own: browsers add it to that of this policy.
+    An answer may have its own `Access-Control-Expose-Headers`: browsers combine it with that of this policy.
 
     Attributes:
         origins: Origins of pages, such as `https://shop.example`. `*` allows every page, and an empty collection none.
@@ -30,7 +30,7 @@ class CorsPolicy:
 
         Args:
             origin: The page's origin; empty if no page asks.
-            names: The names of the answer's own headers, in lower case. An origin that it allows itself stays.
+            names: The names of the answer's own headers, in lower case. An origin that it allows itself is preserved.
         """
         is_open = "*" in self.origins
         headers = [] if is_open else [(b"vary", b"origin")]  # also without an origin, for caches
@@ -41,11 +41,11 @@ class CorsPolicy:
         return headers
 
     def preflight(self, origin: str, method: str) -> list[tuple[bytes, bytes]]:
-        """Return the headers that let a page call a route by a method, for which it need not ask again in a while."""
+        """Return the headers that let a page call a route with a method, without asking again for a while."""
         allowed = ", ".join((*REQUEST_HEADERS, *self.request_headers)).encode()
         fixed = ((b"access-control-allow-methods", method.encode()), (b"access-control-max-age", b"600"))
         return [*self.headers(origin), *fixed, (b"access-control-allow-headers", allowed)]
 
 
 EVERY_PAGE: Final = CorsPolicy()
-"""Every page may buy: a payment needs no cookie, and so a page gets nothing that another client would not get."""
+"""Every page may buy: a payment needs no cookie, so a page gets nothing that any other client would not get."""

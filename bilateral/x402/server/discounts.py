@@ -1,11 +1,11 @@
-"""Discounts for buyers inside x402: a price that depends on who says he pays, and a check that he does.
+"""Discounts for buyers inside x402: a price that depends on who claims to pay, and a check that they do.
 
-The buyer names itself before the price is known: by the query parameter `buyerAddress` or the header `X-Buyer-Address`.
-It is only a claim. The payment is signed by its payer, so a payer who claims to be somebody else is refused before any
-money moves.
+Buyers identify themselves before the price is set, with the query parameter `buyerAddress` or the header
+`X-Buyer-Address`. This is only a claim. The payment is signed by its payer, so a payer who claims to be somebody else
+is refused before any money moves.
 
-Holders of tier credentials, and payers with a private proof of a tier, need not show the buyer's main wallet. The payer
-is on chain: one that the main wallet funded shows the main wallet, whatever credential or proof hide.
+Holders of tier credentials, and payers with a private proof of a tier, need not reveal the buyer's main wallet. The
+payer is public on chain, however: a payer funded by the main wallet reveals it, whatever the credential or proof hides.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
 MISMATCH: Final = "buyer_mismatch"
-"""The reason with which a payment of somebody else than the claimed buyer is refused."""
+"""The reason for refusing a payment by anyone other than the claimed buyer."""
 
 _MOST_BUYERS: Final = 10_000
 """Buyers whose discount is remembered."""
@@ -51,22 +51,22 @@ _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""The seconds for which a failed look-up keeps the full price: both requests of a payment arrive within them."""
+"""How many seconds a failed lookup keeps the full price: both requests of a payment arrive within that time."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
 MOST_CHARACTERS: Final = 4_096
-"""The longest header that strangers may choose. A credential has less than 1,000 characters, a proof 1,200."""
+"""The maximum length of a header from strangers. A credential has fewer than 1,000 characters, a proof 1,200."""
 
 Lookup = Callable[[str], Decimal | None]
-"""Returns the discount of a buyer in percent; None if nobody can tell now."""
+"""Returns the discount of a buyer in percent; None if it cannot be determined now."""
 
 
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
-    """Return what asks a service for discounts. It returns None if the service does not answer as one.
+    """Return a function that queries a service for discounts, which returns None if the service fails.
 
-    A policy holds for the service of the seller that it was published with. A discount that not all services have
-    counts only if the service is named.
+    A policy applies to the seller's service it was published with. A discount that not all services offer counts only
+    if the service is given.
 
     Args:
         provider: The URL of the service, `reputationProvider` of the well-known document: `https://…/api/buyer`.
@@ -95,14 +95,14 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
 
 
 def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers with which a holder shows a credential: with the request for a price, and with the payment."""
+    """Return the headers with which a holder presents a credential: for the price request and the payment."""
     return _encoded(CREDENTIAL_HEADER, {name: answer[name] for name in ("message", "signature")})
 
 
 def proof_headers(proof: TierProof) -> dict[str, str]:
-    """Return the headers with which a payer shows a proof: with the request for a price, and with the payment.
+    """Return the headers with which a payer presents a proof: for the price request and the payment.
 
-    The request names the payer, too: by the header `X-Buyer-Address`.
+    The request also identifies the payer, in the header `X-Buyer-Address`.
     """
     return _encoded(PROOF_HEADER, proof.to_json())
 
@@ -115,7 +115,8 @@ class TierDiscounts:
     """The discounts of a seller.
 
     Args:
-        percentages: The discount of each tier, in percent. A tier that is left out has that of the next lower one.
+        percentages: The discount of each tier, in percent. A tier that is left out has the discount of the next lower
+            one.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
@@ -133,7 +134,7 @@ class TierDiscounts:
 
 
 class CredentialDiscounts(TierDiscounts):
-    """The discounts of a seller for tiers that credentials prove. Give them to `BuyerPricing`.
+    """A seller's discounts for tiers proven by credentials, to be passed to `BuyerPricing`.
 
     Args:
         percentages: As `TierDiscounts`.
@@ -150,7 +151,7 @@ class CredentialDiscounts(TierDiscounts):
         self._domain, self._attestor, self._policy, self._scope = domain, attestor, policy, scope
 
     def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
-        """Return the credential of a request if it is for this seller today; None costs the full price."""
+        """Return the credential of a request if it is valid for this seller today; None means the full price."""
         text = request.adapter.get_header(CREDENTIAL_HEADER)
         if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
             return None
@@ -172,7 +173,7 @@ def _read_credential(text: str) -> tuple[TierCredential, bytes]:
 
 
 class ProofDiscounts(TierDiscounts):
-    """The discounts of a seller for tiers that are proven privately. Give them to `BuyerPricing`.
+    """A seller's discounts for tiers that are proven privately, to be passed to `BuyerPricing`.
 
     Args:
         percentages: As `TierDiscounts`.
@@ -193,7 +194,7 @@ class ProofDiscounts(TierDiscounts):
         return proof
 
     async def proof_of(self, request: HTTPRequestContext, payer: str | None) -> TierProof | None:
-        """Return the valid proof of a request; None costs the full price."""
+        """Return the valid proof of a request; None means the full price."""
         if payer is None or not isinstance(request.adapter.get_header(PROOF_HEADER), str):
             return None
         try:
@@ -216,16 +217,16 @@ class BuyerPricing:
     """The price of a route for each buyer.
 
     Args:
-        lookup: Returns the discount of a buyer in percent. It runs in a thread. For None the buyer has the full price,
+        lookup: Returns the discount of a buyer in percent. It runs in a thread. For None the buyer pays the full price,
             and is looked up again after half a minute.
         asset: The token.
         amount: The full price in the token's smallest unit.
         extra: The name and version of the token's EIP-712 domain.
-        credentials: The discounts for holders of tier credentials; None for no such discount. A request that shows a
-            credential has its price, whomever else it names.
+        credentials: The discounts for holders of tier credentials; None for no such discount. A request with a
+            credential gets that price, whichever buyer it names.
         proofs: The discounts for private proofs of a tier; None for no such discount. The request names its payer, for
-            whom the proof is made. A refused proof has the price that the payer has without it.
-        hold_seconds: The seconds for which a buyer's price stays the same: both requests of a payment need the same
+            whom the proof is made. With a refused proof, the payer pays the price without it.
+        hold_seconds: How many seconds a buyer's price stays the same, because both requests of a payment need the same
             price.
     """
 
@@ -245,7 +246,7 @@ class BuyerPricing:
         self._amounts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     async def price(self, context: HTTPRequestContext) -> AssetAmount:
-        """Return the price of a request: give this to `PaymentOption(price=…)`.
+        """Return the price of a request. Pass this method to `PaymentOption(price=…)`.
 
         Args:
             context: The request.
@@ -260,7 +261,7 @@ class BuyerPricing:
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
 
     async def check_payer(self, context: VerifyContext) -> AbortResult | None:
-        """Refuse a payment of somebody else than the buyer or holder of the request: give this to `on_before_verify`.
+        """Refuse a payment by anyone but the buyer or holder of the request. Pass this method to `on_before_verify`.
 
         Args:
             context: The payment.
@@ -304,7 +305,7 @@ class BuyerPricing:
 
 
 def claimed_buyer(context: HTTPRequestContext) -> str | None:
-    """Return the buyer whom a request names, in checksum form; None if it names none.
+    """Return the buyer that a request claims, in checksum form; None if it claims none.
 
     Args:
         context: The request.

@@ -1,4 +1,4 @@
-"""One paid request on its way through a server: its bodies as the application sees them, its proof, its authorization.
+"""One paid request being processed by a server: its bodies as the application sees them, its proof, its authorization.
 
 One authorization pays for one run of the application.
 """
@@ -31,7 +31,7 @@ logger = logging.getLogger("bilateral.x402")
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
-"""Threads for work after an answer, such as feedback: it must not take all threads of a client."""
+"""The number of threads for work after an answer, such as feedback, which must not use up all threads of a client."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
@@ -61,7 +61,7 @@ class Exchange:
         response: The response's body, decoded; None until the application has answered.
         target: The request's path and query.
         method: The request's method.
-        raw_target: The request's path and query, as its identity has them.
+        raw_target: The request's path and query, as used for its identity.
         is_paid: True once the payment was verified, or settled before the application runs.
         settlement: The settlement, if it came before the application runs.
         declarations: The server's declarations for this request by key, if the settlement came first.
@@ -70,11 +70,12 @@ class Exchange:
         is_settled: True once the payment is settled.
         is_free: True if nothing was charged for the answer.
         is_unused: True if the chain showed an unused authorization (Permit2) before the application ran.
-        afterwards: Work for the time after the answer was sent, if the payment is settled then.
-        after_failure: The same, if its settlement failed for good; by the object that has added it.
+        afterwards: Work to do after the answer was sent, if the payment is settled by then.
+        after_failure: The same, if its settlement failed permanently; by the object that added it.
         sent_headers: The headers of the answer that was sent.
-        abandonments: Marks the payment as used, for a request that was cancelled: nobody knows how it ends.
-        closings: Work of a WSGI application for the time after the answer was sent.
+        abandonments: Marks the payment as used, for a request that was cancelled and whose outcome is therefore
+            unknown.
+        closings: Work of a WSGI application to do after the answer was sent.
         captured: Status, headers and body of the application's answer.
         is_unsettled: True if the settlement failed, and may still succeed.
         unsettled: The answer to an earlier request with the same payment, whose settlement failed then.
@@ -104,21 +105,21 @@ class Exchange:
 
     @property
     def identity(self) -> bytes:
-        """The hash of the request: a payment fetches the answer to this request alone."""
+        """The hash of the request: a payment only fetches the answer to this request."""
         return request_of(self.method, self.raw_target, self.request)
 
     @property
     def is_large(self) -> bool:
-        """True if its bodies take long to hash."""
+        """True if hashing its bodies takes long."""
         return len(self.request) + len(self.response or b"") >= SLOW_BYTES
 
     @property
     def work_afterwards(self) -> list[Callable[[], object]]:
-        """The work that is due after the answer was sent."""
+        """The work to do after the answer was sent."""
         return self.afterwards if self.is_settled else list(self.after_failure.values())
 
     def run_afterwards(self) -> None:
-        """Do the work for the time after the answer was sent. Failures are logged: the client has its answer."""
+        """Do the work that follows the answer. Failures are logged, because the client has its answer."""
         for work in self.work_afterwards:
             try:
                 work()
@@ -127,7 +128,7 @@ class Exchange:
 
 
 class Afterwards:
-    """Does the work for the time after paid answers, in a few threads of its own: a rating waits for its receipt."""
+    """Does the work that follows paid answers in a few threads of its own, because a rating waits for its receipt."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -141,7 +142,7 @@ class Afterwards:
             return self._executor.submit(copy_context().run, exchange.run_afterwards)
 
     def close(self) -> None:
-        """End the threads once their work is done. Later work starts new ones."""
+        """Stop the threads once their work is done. Later work starts new ones."""
         with self._lock:
             executor, self._executor = self._executor, None
         if executor is not None:
@@ -153,7 +154,7 @@ CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchang
 
 
 def is_tool_call(transport: Any) -> bool:
-    """Tell whether a hook's transport context is that of an MCP tool call."""
+    """Return whether a hook's transport context is that of an MCP tool call."""
     return isinstance(transport, dict) and "toolName" in transport and "arguments" in transport
 
 
@@ -169,34 +170,34 @@ def exchange_of(transport: Any, limit: int) -> Exchange | None:
 
 
 MAX_RESERVATIONS: Final = 100_000
-"""Payments that are under way in one process: each takes some hundred bytes."""
+"""The number of payments in progress in one process: each takes a few hundred bytes."""
 
 MAX_SETTLED: Final = 250_000
-"""The settled payments that are remembered, about 50 MB: those of two minutes at 2,000 requests a second.
+"""The number of settled payments to remember, about 50 MB: those of two minutes at 2,000 requests a second.
 
-A transaction whose chain names a recent block in it can be sent again for so long, until that block is too old.
+On chains whose transactions contain a recent block, a transaction can be sent again until that block is too old.
 """
 SECONDS: Final = 3600.0
-"""The time after which a reservation ends. By then, the chain knows that the authorization was used."""
+"""The time after which a reservation ends. By then, the chain shows that the authorization was used."""
 
 
 class Reservations:
-    """Authorizations that a request is using or has used. Threads may share it.
+    """Authorizations that a request is using or has used. Thread-safe.
 
-    Only payments in progress count for the limit. A settled payment is remembered beside them, so that it is refused
-    before the application runs. The oldest ones are forgotten first. A forgotten one that moved money cannot do so
-    again, because the chain takes a nonce once. One that was settled for nothing (`upto`) has an unused nonce, and so
+    Only payments in progress count towards the limit. Settled payments are remembered separately, so that they are
+    refused before the application runs. The oldest are forgotten first. A forgotten payment that moved money cannot do
+    so again, because the chain accepts a nonce once. One that was settled for nothing (`upto`) has an unused nonce, so
     it may run the application again until its deadline.
 
     Args:
-        limit: The number of payments in progress at most.
+        limit: The maximum number of payments in progress.
         seconds: The duration of a reservation.
-        clock: Returns seconds that never go back.
+        clock: Returns monotonic seconds.
         settled_limit: The number of settled payments to remember.
     """
 
     is_shared = False
-    """True if all processes of a service see them. Then a payment that somebody else settled buys its answer once."""
+    """True if all processes of a service share them. A payment that others settled buys one answer."""
 
     def __init__(
         self,
@@ -216,11 +217,11 @@ class Reservations:
 
         Args:
             key: The authorization, see `payment_key`.
-            holder: The request's payment object. Only the same object can release it, or take it again: several
-                extensions of one server reserve the payment of one request.
+            holder: The request's payment object. Only the same object can release it or reserve it again, because
+                several extensions of one server reserve the payment of one request.
 
         Returns:
-            False if another request has it, or has used it.
+            False if another request holds it or has used it.
 
         Raises:
             TooManyPaymentsError: Too many payments are in progress.
@@ -269,7 +270,7 @@ class Reservations:
 
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
-    """Return a key for an authorization: equal for every copy of it, whatever else its message holds."""
+    """Return a key for an authorization: equal for every copy of it, whatever else its message contains."""
     if is_foreign(network):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     identity = authorization_identity(network, asset, payload)

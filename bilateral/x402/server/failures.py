@@ -1,4 +1,4 @@
-"""Payments that were verified, served and then not settled: counted for each buyer, and published only if proven.
+"""Payments that were verified and served but not settled: counted for each buyer, and published only if proven.
 
     failures = FailedSettlements(on_failure=undo)
     extension = Reputation8004ResourceServerExtension(key, failures=failures)
@@ -38,13 +38,13 @@ PAYMENT_UNSETTLED: Final = Tags("x402-payment-unsettled", "proof-on-chain")
 """The tags of feedback about a client whose payment failed."""
 
 MAX_FAILURES: Final = 10_000
-"""The failures that are remembered: 2 KB each, and at most 8 KB."""
+"""The number of failures to remember: 2 KB each, at most 8 KB."""
 
 _MOST_CHARACTERS: Final = 8_192
 """The size of a failure with its evidence. Buyers may send 32 KB, most of which no signature covers."""
 
 SECONDS: Final = 90 * 86_400.0
-"""The time for which a failure is remembered."""
+"""How long a failure is remembered."""
 
 _TOOL_EXCHANGE: Final = "bilateral.x402.server.failures"
 
@@ -55,7 +55,7 @@ _BUYERS_ACTS: Final = {
     "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
     "permit2_allowance_required": _ALLOWANCE,
 }
-"""The facilitators' codes that name an act of the buyer. The seller chose its facilitator, and counts by its word."""
+"""The facilitators' codes for an act of the buyer. The seller chose its facilitator and relies on its reports."""
 
 _AMBIGUOUS: Final = frozenset(
     {
@@ -64,9 +64,10 @@ _AMBIGUOUS: Final = frozenset(
         *("invalid_exact_evm_nonce_already_used", "permit2_invalid_nonce"),
     }
 )
-"""The codes that may mean an act of the buyer, too little gas, or that somebody else settled: the chain decides.
+"""The codes that may mean an act of the buyer, too little gas, or a settlement by somebody else: the chain decides.
 
-All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not the buyer's doing, or not surely.
+All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not, or not certainly, caused by the
+buyer.
 """
 _POSSIBLE_ACTS: Final = _AMBIGUOUS | _BUYERS_ACTS.keys()
 
@@ -80,7 +81,7 @@ class FailedSettlement:
         network: The network (CAIP-2).
         at: The time, in Unix seconds.
         code: The facilitator's reason.
-        reason: The buyer's act that it means; None if it is somebody else's or unknown, so that it does not count.
+        reason: The buyer's act that it indicates; None if it is somebody else's or unknown, so it does not count.
         payment: The signed payment, `accepted` and `payload`.
         amount: The amount that was to be settled.
         method: The request's method; empty for tool calls and messages.
@@ -123,13 +124,13 @@ class FailedSettlement:
 
 
 class FailedSettlements:
-    """A seller's failed settlements, in memory. Threads and both profiles may share it.
+    """A seller's failed settlements, in memory. Thread-safe, and shared by both profiles.
 
     Args:
-        on_failure: Called once after each failed settlement, whoever's fault it is, so that the seller can undo its
-            work. It runs in a thread, and its exceptions are logged.
+        on_failure: Called once after each failed settlement, whoever caused it, so that the seller can undo its work.
+            It runs in a thread, and its exceptions are logged.
         limit: The number of failures to remember. The oldest are forgotten first.
-        seconds: The time for which they are remembered.
+        seconds: How long they are remembered.
         clock: Returns the time in Unix seconds.
     """
 
@@ -174,10 +175,10 @@ class FailedSettlements:
         return FailureCount(len(failures), failures[-1].at if failures else None, dict(reasons))
 
     def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
-        """Note a failed or refused settlement in a hook of the SDK. The work is done after the answer.
+        """Record a failed or refused settlement in a hook of the SDK. The work is done after the answer.
 
-        Only a payment that the facilitator verified before has a payer. One that is settled before the application runs
-        is not verified, and nothing was served.
+        Only a payment that the facilitator verified beforehand has a payer. One that is settled before the application
+        runs is not verified, and nothing was served.
         """
         exchange, transport = CURRENT.get(), context.transport_context
         if is_tool_call(transport):
@@ -191,7 +192,7 @@ class FailedSettlements:
             self._afterwards.submit(exchange)  # no adapter waits for the end of the answer
 
     def settled(self, key: bytes) -> None:
-        """Forget the failure of a payment that is settled now, in a hook of the SDK. It raises nothing."""
+        """Forget the failure of a payment that has now been settled, in a hook of the SDK. It raises nothing."""
         self.remove(key)
 
     def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
@@ -243,7 +244,7 @@ def failed_settlement_feedback(
         verifier: Reads the chain.
         failure: The failure, from `FailedSettlements.list`.
         standing: The client agent for which the payer spoke, from `reputable_client`.
-        comment: A comment for people.
+        comment: A comment for human readers.
 
     Raises:
         InvalidArgumentError: Another account than the client's paid.

@@ -101,7 +101,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
 
     @property
     def hooks(self) -> Any:
-        """The hooks of the payment's life, which are this object's methods. The SDK's types know no `AbortResult`."""
+        """The hooks of the payment's lifecycle, which are this object's methods. The SDK's types lack `AbortResult`."""
         return self
 
     def enrich_declaration(self, declaration: Any, transport_context: Any) -> Any:  # noqa: ARG002  # the SDK's names

@@ -59,7 +59,7 @@ class StoredAnswers(PaidAnswers):
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
         max_bytes: The limit for all answers together. The oldest go first.
-        seconds: The time for which an answer is kept.
+        seconds: How long an answer is retained.
         clock: Returns the time in Unix seconds. All processes need the same.
 
     Raises:
@@ -80,7 +80,7 @@ class StoredAnswers(PaidAnswers):
         self._engine = opened(url)
 
     def keep(self, payment: bytes, answer: PaidAnswer) -> None:
-        """Keep an answer; only its proof if its body exceeds 1 MiB.
+        """Retain an answer, or only its proof if its body exceeds 1 MiB.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
@@ -127,7 +127,7 @@ class StoredReservations(Reservations):
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
-        limit: The number of payments in progress at most.
+        limit: The maximum number of payments in progress.
         seconds: The duration of a reservation.
         clock: Returns the time in Unix seconds. All processes need the same.
 

@@ -66,11 +66,11 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         app: The application.
         routes: The paid routes, as for the SDK's `payment_middleware`.
         server: The synchronous resource server. Register the extension with it.
-        limit: The most bytes of a request or response body, decoded.
-        answers: Keeps paid answers for clients that lose the connection; by default in memory.
+        limit: The maximum size of a decoded request or response body in bytes.
+        answers: Retains paid answers for clients that lose the connection; in memory by default.
         preflight: Checks agent, wallet and signing key now. Without it a warning is logged.
         cors: The web pages that may buy on the paid routes: every page by default.
-        **settings: Further settings of the SDK's `payment_middleware`.
+        **settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
         PreflightError: A check did not pass.
