@@ -18,7 +18,6 @@ from bilateral.client import Client
 from scripts._build import ROOT
 from tests.cli.conftest import GROUP_COMMANDS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 COMMANDS = [(group, name) for group, commands in GROUP_COMMANDS.items() for name in commands]
 OPERATIONS = [
     name
@@ -31,11 +30,6 @@ SOURCES = "\n".join(path.read_text() for path in Path(cli.__file__).parent.glob(
 def positional(group, name):
     """Return the names of a command's arguments, without its options."""
     return [param.name for param in GROUP_COMMANDS[group][name].params if param.param_type_name == "argument"]
-
-
-def test_the_page_lists_the_commands():
-    rows = re.findall(r"^\| `(\w+)` \| ((?:`[\w -]+` ?)+) \|$", PAGE, re.MULTILINE)
-    assert [(group, name) for group, names in rows for name in re.findall(r"`([\w-]+(?: [\w-]+)*)`", names)] == COMMANDS
 
 
 @pytest.mark.sample(50)
