@@ -76,11 +76,12 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     """
     from bilateral.core.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
     from bilateral.watchtower import publishing  # noqa: PLC0415
+    from bilateral.watchtower.indexed import freeze  # noqa: PLC0415
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
 
     week, store = Period.parse(period), _opened(tower)
     with open_index(database) as index:
-        leaves, previous = publishing.freeze(store, index, week, dry_run=invocation.settings.dry_run)
+        leaves, previous = freeze(store, index, week, dry_run=invocation.settings.dry_run)
     options: dict[str, Any] = {"is_complete": is_complete}
     if invocation.settings.dry_run:
         tags = Counter(due.tag for due in publishing.due_signals(leaves, previous, week, **options))
@@ -114,9 +115,9 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
 ) -> None:
     """Write all measurements of a week, one a line, as `publish` stores them: anybody can recompute its signals."""
-    from bilateral.watchtower import publishing  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower.indexed import measurements  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
-    from bilateral.watchtower.tree import MerkleTree, encode_leaf  # noqa: PLC0415
+    from bilateral.watchtower.publishing import MerkleTree, encode_leaf  # noqa: PLC0415
 
     week, store = Period.parse(period), _opened(store_url)
     if key_file is not None:
@@ -129,7 +130,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
         invocation.output.result({"file": str(file), "keyid": key.thumbprint()}, title=f"Measurements of {vantage}")
         return
     with open_index(database) as index:
-        leaves = publishing.measurements(store, index, week)
+        leaves = measurements(store, index, week)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {week.name}")
     encoded = list(map(encode_leaf, leaves))

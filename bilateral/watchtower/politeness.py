@@ -1,7 +1,6 @@
 """Manners: few requests to a host and an address, waits as long as they ask for, and no probe of who declines."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,26 +75,23 @@ class Addresses:
         self._began_at: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def reserve(self, address: str, now: float, latest: float, requests: int = 1) -> float:
-        """Return the time at which an address may be asked, and keep it; infinity if it is later than the latest."""
+    def turn(self, address: str, now: float, latest: float, *, is_reserved: bool) -> float:
+        """Return now to begin a request, or the time to try again, which is reserved; infinity if that is too late."""
         with self._lock:
             if len(self._free_at) > _MOST_ADDRESSES:
                 self._free_at = {key: value for key, value in self._free_at.items() if value > now}
                 self._began_at.clear()
-            start = max(now, self._free_at.get(address, 0.0))
-            if start > latest:
-                return float("inf")
-            self._free_at[address] = start + requests * _ADDRESS_SECONDS
+            if not is_reserved:
+                start = max(now, self._free_at.get(address, 0.0))
+                if start > latest:
+                    return float("inf")
+                self._free_at[address] = start + _ADDRESS_SECONDS
+                if start > now:
+                    return start
+            start = max(now, self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS)  # the last one may be late
+            if start == now:
+                self._began_at[address] = now
             return start
-
-    def begin(self, address: str, now: float) -> float:
-        """Begin a request and return now, or return the time to try again: the turn before may have come late."""
-        with self._lock:
-            start = self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS
-            if start > now:
-                return start
-            self._began_at[address] = now
-            return now
 
 
 @dataclass(eq=False)
@@ -103,29 +99,33 @@ class Host:
     """A host and its turns.
 
     Attributes:
-        waiting: The endpoints that are due.
+        waiting: Its endpoints as a heap, by the times at which they are due.
+        ready_at: The time of its turn in the run.
         is_busy: True while it is asked.
         free_at: The time from which it may be asked again.
         closed_until: The time until which it asked not to be.
         pauses: The times in a row that it asked so.
         robots: The lines of its robots.txt for watchtowers.
         robots_at: The time of the last look at it.
+        is_changed: True if its row is to be stored.
         rounds: The rounds between two probes of an endpoint, if it has more of them than fit into one.
     """
 
     name: str
-    waiting: deque[Any] = field(default_factory=deque)
+    waiting: list[tuple[float, int, Any]] = field(default_factory=list)
+    ready_at: float = float("inf")
     is_busy: bool = False
     free_at: float = 0.0
     closed_until: float = 0.0
     pauses: int = 0
     robots: str = ""
     robots_at: float = -DAY
+    is_changed: bool = False
     rounds: int = 1
 
     @classmethod
     def of(cls, name: str, value: Mapping[str, Any] | None, time: Timekeeper) -> Self:
-        """Return a host as `stored` gave it; a new one without a value."""
+        """Return a host as it was stored; a new one without a value."""
         if value is None:
             return cls(name)
         awake = time.now - time.wall  # turns Unix time into that of the run
@@ -134,26 +134,26 @@ class Host:
         stored = {"pauses": value["pauses"], "robots": value["robots"], "robots_at": robots_at}
         return cls(name, closed_until=closed_until, **stored)
 
-    def stored(self, time: Timekeeper) -> dict[str, Any]:
-        """Return what is stored of the host."""
-        asleep = time.wall - time.now
+    def changed_row(self, time: Timekeeper) -> dict[str, Any] | None:
+        """Return the row of the host, once after each change."""
+        if not self.is_changed:
+            return None
+        asleep, self.is_changed = time.wall - time.now, False
         times = {"closed_until": self.closed_until + asleep, "robots_at": self.robots_at + asleep}
-        return {"pauses": self.pauses, "robots": self.robots, **times}
+        return {"name": self.name, "value": {"pauses": self.pauses, "robots": self.robots, **times}}
 
     def needs_robots(self, now: float) -> bool:
         """Return True if its robots.txt has not been read for a day."""
         return now - self.robots_at >= DAY
 
-    def note(self, probe: Probe, now: float) -> bool:
-        """Close the host as long as it asks, at least twice as long as the last time, and return True if it asks."""
-        is_asking = probe.code is Code.RATE_LIMITED or (probe.status in _BUSY and probe.retry_after is not None)
-        if is_asking:
-            self.pauses += 1
+    def note(self, probe: Probe, now: float) -> None:
+        """Close the host as long as it asks, at least twice as long as the last time."""
+        if probe.code is Code.RATE_LIMITED or (probe.status in _BUSY and probe.retry_after is not None):
+            self.pauses, self.is_changed = self.pauses + 1, True
             pause = _FIRST_PAUSE << min(self.pauses - 1, _MOST_DOUBLINGS)
             self.closed_until = now + min(max(pause, probe.retry_after or 0), DAY)
         elif probe.status is not None:
             self.pauses = 0
-        return is_asking
 
 
 def robots_group(text: str) -> str:

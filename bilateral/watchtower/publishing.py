@@ -3,14 +3,14 @@
 Each step first asks the chain whether it is done, so a run that was cut off is completed by running it again.
 """
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from hashlib import sha256
+from itertools import zip_longest
 from typing import Any, Final
-
-from sqlalchemy import Engine
 
 from bilateral.client import Client, Signal
 from bilateral.core.contracts.reverts import ContractRevertError
@@ -19,12 +19,8 @@ from bilateral.core.identifiers import AccountId, AgentId, ChainId, GlobalAgentI
 from bilateral.core.values import value_for_tag
 from bilateral.documents import DataUriStore, FeedbackFile
 from bilateral.documents.ipfs import Cid
-from bilateral.index.log.database import snapshot
-from bilateral.watchtower import indexed
 from bilateral.watchtower.drift import ROTATES
-from bilateral.watchtower.periods import Period, measure, values_of
-from bilateral.watchtower.store import Store
-from bilateral.watchtower.tree import MerkleTree, encode_leaf
+from bilateral.watchtower.periods import Period, values_of
 
 METADATA_KEY: Final = "measurements"
 """The key of the watchtower's metadata: the root of the last period, 32 bytes, and the CID of its leaves."""
@@ -33,13 +29,8 @@ HEARTBEAT: Final = 13
 """Weeks after which an unchanged measurement is published again."""
 
 _BANDS: Final = tuple(map(Decimal, ("99.5", "99", "95", "90", "50")))
-_SETTLING_SECONDS: Final = 3_600
-"""Seconds after the end of a period until failures before its end are confirmed."""
-
 _ROUNDS: Final = 4  # of which the last one finds that nothing is missing, unless somebody lets transactions fail
 _AT_A_TIME: Final = 200  # signals: two requests of estimates
-_FROZEN: Final = "published_leaves"
-_RETAINED: Final = 3  # periods, of which the last ones may still be published on another chain
 _MULTIHASH: Final = bytes([0x12, 0x20])  # SHA-256, 32 bytes
 
 Leaf = Mapping[str, Any]
@@ -75,32 +66,41 @@ class Report:
     refused: list[Due] = field(default_factory=list)
 
 
-def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
-    """Return the measurements of a period: those that were published, or what the store and the index say now."""
-    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
-    if period.name in frozen:
-        return frozen[period.name]
-    agents = {agent for entry in store.endpoints() for agent in entry.target.agents}
-    with snapshot(index) as connection:
-        owned = indexed.owned_hosts(connection, agents)
-        return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]
+def encode_leaf(leaf: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a leaf: canonical JSON (RFC 8785). Its numbers are integers."""
+    return json.dumps(leaf, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def freeze(
-    store: Store, index: Engine, period: Period, *, dry_run: bool = False
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the measurements of a period and of the one published before, and keep both, so that each run has them."""
-    if time.time() < period.end + _SETTLING_SECONDS:
-        raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
-    leaves = measurements(store, index, period)
-    if not leaves:
-        raise InvalidArgumentError(f"nothing was measured in {period.name}")
-    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
-    previous = [frozen[name] for name in sorted(frozen) if name < period.name]
-    if not dry_run:
-        frozen[period.name] = leaves
-        store.set_setting(_FROZEN, {name: frozen[name] for name in sorted(frozen)[-_RETAINED:]})
-    return leaves, previous[-1] if previous else []
+class MerkleTree:
+    """The Merkle tree of some leaves (RFC 6962, SHA-256), whose root the watchtower puts on chain.
+
+    Args:
+        leaves: The bytes of each, at least one.
+    """
+
+    def __init__(self, leaves: Iterable[bytes]) -> None:
+        self._levels: list[Sequence[bytes]] = [[sha256(b"\0" + leaf).digest() for leaf in leaves]]
+        while len(level := self._levels[-1]) > 1:
+            pairs = zip_longest(level[::2], level[1::2])
+            # A node without a neighbour goes up unchanged.
+            self._levels.append(
+                [left if right is None else sha256(b"\1" + left + right).digest() for left, right in pairs]
+            )
+
+    @property
+    def root(self) -> bytes:
+        """The 32 bytes that commit to all leaves."""
+        return self._levels[-1][0]
+
+    def path(self, number: int) -> list[str]:
+        """Return the neighbours from a leaf to the root: `L` or `R` for the side where each stands, and its hash."""
+        path = []
+        for level in self._levels[:-1]:
+            neighbour = number ^ 1
+            if neighbour < len(level):
+                path.append(("L" if neighbour < number else "R") + level[neighbour].hex())
+            number //= 2
+        return path
 
 
 def due_signals(

@@ -91,12 +91,10 @@ class Watchtower:
         self.endpoints: dict[int, Endpoint] = {}
         self.hosts: dict[str, Host] = {}
         self.pending: deque[Result] = deque()
-        self.changed_hosts: deque[Host] = deque()
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.late: deque[float] = deque(maxlen=10_000)
         self._addresses = Addresses()
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
-        self._due: list[tuple[float, int, Endpoint]] = []
         self._ready: list[tuple[float, int, Host]] = []
         self._failures: list[tuple[float, Endpoint, Probe]] = []
         self._order = count()
@@ -135,9 +133,8 @@ class Watchtower:
         self._check()
         self._judge()
         self._start()
-        soonest = [self._due[0][0]] if self._due else []
-        soonest += [max(self._next_start(), self._ready[0][0])] if self._ready else []
-        return min(_LONGEST_WAIT, max(0.0, min(soonest, default=_LONGEST_WAIT) - self.time.now))
+        soonest = max(self._next_start(), self._ready[0][0]) if self._ready else float("inf")
+        return min(_LONGEST_WAIT, max(0.0, soonest - self.time.now))
 
     @property
     def is_complete(self) -> bool:
@@ -147,13 +144,13 @@ class Watchtower:
     @property
     def waiting(self) -> int:
         """The endpoints that are due and not asked yet."""
-        return sum(len(host.waiting) for host in list(self.hosts.values()))
+        return sum(due <= self.time.now for host in list(self.hosts.values()) for due, _, _ in list(host.waiting))
 
     @property
     def lag(self) -> float:
         """The seconds for which the first of them has been due."""
-        hosts = [host.waiting[0].due for host in list(self.hosts.values()) if host.waiting]
-        return max(0.0, self.time.now - min(hosts, default=self.time.now))
+        first = (waiting[0][0] for host in list(self.hosts.values()) if (waiting := list(host.waiting)))
+        return max(0.0, self.time.now - min(first, default=self.time.now))
 
     def wait(self, seconds: float) -> None:
         """Wait for a result, so many seconds at most."""
@@ -208,32 +205,36 @@ class Watchtower:
     def _start(self) -> None:
         """Begin the probes that are due, as far as threads, the writer and manners permit."""
         now = self.time.now
-        while self._due and self._due[0][0] <= now and len(self.pending) < _MOST_PENDING:
-            due, _, endpoint = heapq.heappop(self._due)
-            if endpoint.due == due and self.endpoints.get(endpoint.number) is endpoint:
-                self._admit(endpoint)
         while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
-            _, _, host = heapq.heappop(self._ready)
-            while host.waiting and not host.is_busy:
-                self._ask(host, host.waiting.popleft())
+            ready_at, _, host = heapq.heappop(self._ready)
+            if ready_at == host.ready_at:  # otherwise it had an earlier turn
+                host.ready_at = float("inf")
+                while self._has_turn(host) and self._has_room():
+                    due, _, endpoint = heapq.heappop(host.waiting)
+                    if (due, endpoint) == (endpoint.due, self.endpoints.get(endpoint.number)):  # it is listed still
+                        self._ask(endpoint)
+                self._make_ready(host)
 
     def _next_start(self) -> float:
         return self._starts[0] + _SECOND if len(self._starts) == _PER_SECOND else 0.0
 
+    def _has_turn(self, host: Host) -> bool:
+        is_due = host.waiting and max(host.free_at, host.waiting[0][0]) <= self.time.now
+        return bool(is_due) and not host.is_busy
+
     def _has_room(self) -> bool:
         return self._in_flight < THREADS and len(self.pending) < _MOST_PENDING
 
-    def _admit(self, endpoint: Endpoint) -> None:
-        if (code := self._excuse(endpoint)) is not None:
-            self._conclude(endpoint, _unmeasured(code))
-            return
-        host = endpoint.host
-        (host.waiting.appendleft if endpoint.has_turn else host.waiting.append)(endpoint)
-        if len(host.waiting) == 1 and not host.is_busy:
-            self._make_ready(host)
+    def _queue(self, endpoint: Endpoint, due: float) -> None:
+        endpoint.due = due
+        heapq.heappush(endpoint.host.waiting, (due, next(self._order), endpoint))
+        self._make_ready(endpoint.host)
 
     def _make_ready(self, host: Host) -> None:
-        heapq.heappush(self._ready, (max(host.free_at, host.waiting[0].due), next(self._order), host))
+        """Give a host its next turn: when it may be asked again, and has an endpoint that is due."""
+        if host.waiting and not host.is_busy and (turn := max(host.free_at, host.waiting[0][0])) < host.ready_at:
+            host.ready_at = turn
+            heapq.heappush(self._ready, (turn, next(self._order), host))
 
     def _excuse(self, endpoint: Endpoint) -> Code | None:
         """Return why an endpoint is not probed now; None if it is."""
@@ -246,8 +247,9 @@ class Watchtower:
             return Code.RATE_LIMITED
         return Code.SAMPLED_OUT if self.time.now - endpoint.due > self.settings.interval else None
 
-    def _ask(self, host: Host, endpoint: Endpoint) -> None:
-        """Ask a host for its robots.txt, or for an endpoint that waits."""
+    def _ask(self, endpoint: Endpoint) -> None:
+        """Ask a host for its robots.txt, or for an endpoint that is due."""
+        host = endpoint.host
         if (code := self._excuse(endpoint)) is not None:
             self._conclude(endpoint, _unmeasured(code))
             return
@@ -269,15 +271,14 @@ class Watchtower:
         self._in_flight -= 1
         host.is_busy = False
         host.free_at = self.time.now + HOST_SECONDS * requests
-        if host.waiting:
-            self._make_ready(host)
+        self._make_ready(host)
 
     def _in_turn(self, endpoint: Endpoint, job: Callable[[], Any]) -> tuple[Any] | float:
         """Return what a request returns, or the time at which the address has a turn. It runs in a thread."""
         address, now = self._requests.address(endpoint.target.url, is_retry=endpoint.failed is not None), self.time.now
         if address is not None:
-            start = now if endpoint.has_turn else self._addresses.reserve(address, now, now + self.settings.interval)
-            start = self._addresses.begin(address, now) if start <= now else start
+            latest = now + self.settings.interval
+            start = self._addresses.turn(address, now, latest, is_reserved=endpoint.has_turn)
             if start > now:
                 return start
         return (job(),)
@@ -302,9 +303,9 @@ class Watchtower:
             host.robots = robots
         if robots is not None or not is_stalled:
             host.robots_at = self.time.now
-        self.changed_hosts.append(host)
-        host.waiting.appendleft(endpoint)
+        host.is_changed = True
         self._release(host, 1)
+        self._queue(endpoint, endpoint.due)
 
     # Probes
 
@@ -315,8 +316,7 @@ class Watchtower:
         if is_stalled:
             is_excused = probe.outcome not in REACHABLE
             probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
-        if host.note(probe, now):
-            self.changed_hosts.append(host)
+        host.note(probe, now)
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.quorum.add(now, host.name, has_failed=has_failed)
@@ -352,7 +352,8 @@ class Watchtower:
             condition.probed_at = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
-        self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes))
+        host = endpoint.host.changed_row(self.time)
+        self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes, host))
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
@@ -370,10 +371,6 @@ class Watchtower:
             due += seconds
         condition.next_at = due
         self._queue(endpoint, self.time.now + due - self.time.wall)
-
-    def _queue(self, endpoint: Endpoint, due: float) -> None:
-        endpoint.due = due
-        heapq.heappush(self._due, (due, next(self._order), endpoint))
 
     def _add(self, endpoint: Endpoint, unprobed: int) -> None:
         """Take an endpoint of the database. Turns that were missed are due now, in their order; none is far ahead."""

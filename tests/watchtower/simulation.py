@@ -87,7 +87,7 @@ class World(Executor):
         while self.now < end:
             wait = tower.step()
             if self.now - stored_at >= 60.0 or len(tower.pending) > 400:
-                while tower.pending or tower.changed_hosts:
+                while tower.pending:
                     writer.write()
                 stored_at = self.now
             soonest = self.finishing[0][0] if self.finishing else end

@@ -19,8 +19,8 @@ from bilateral.watchtower.endpoints import Condition
 from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.periods import PARTIAL, Period, VantageState, join_states, measure, values_of, wilson
 from bilateral.watchtower.probes import ProbeSettings, probe
+from bilateral.watchtower.publishing import encode_leaf
 from bilateral.watchtower.store import Result
-from bilateral.watchtower.tree import encode_leaf
 from tests.sdk.servers import HttpServer, respond
 from tests.watchtower import simulation
 from tests.watchtower.weeks import ROUNDS, WEEK, Week, target

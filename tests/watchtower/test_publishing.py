@@ -20,9 +20,16 @@ from bilateral.documents import DataUriStore
 from bilateral.index.log.database import open_database
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.drift import ROTATES
+from bilateral.watchtower.indexed import freeze, measurements
 from bilateral.watchtower.periods import Period, measure
-from bilateral.watchtower.publishing import HEARTBEAT, METADATA_KEY, due_signals, freeze, measurements, publish
-from bilateral.watchtower.tree import MerkleTree, encode_leaf
+from bilateral.watchtower.publishing import (
+    HEARTBEAT,
+    METADATA_KEY,
+    MerkleTree,
+    due_signals,
+    encode_leaf,
+    publish,
+)
 from scripts._build import ROOT
 from tests.sdk.client.helpers import plain, transact
 from tests.watchtower.weeks import ROUNDS, WEEK, Week, target
@@ -85,7 +92,7 @@ def load(evidence, uri):
 def test_all_signals_of_a_week_are_published_with_few_requests(tower, connect, newcomer, node, up_week):
     (_, own), week = tower, up_week(20)
     leaves = measure(week.store, WEEK, owners(week))
-    client = connect(newcomer, node.url)
+    client = connect(newcomer, node.url, poll_interval=2.0)  # a node that is slow must not be asked more often
     report = publish(client, own, WEEK, leaves, is_complete=True)
     sent = node.methods.count("eth_sendRawTransaction")
     assert sent == len(report.sent) == 1 + 20 * 5

@@ -10,9 +10,8 @@ from bilateral.core import errors
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome, Protocol, Target
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.a2a import probe_a2a
 from bilateral.watchtower.probes.asking import Asker, ProbeSettings, result, result_of_error
-from bilateral.watchtower.probes.documents import probe_oasf, probe_web
+from bilateral.watchtower.probes.documents import probe_a2a, probe_oasf, probe_web
 from bilateral.watchtower.probes.mcp import probe_mcp
 from bilateral.watchtower.probes.x402 import probe_x402
 

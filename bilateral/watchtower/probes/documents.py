@@ -1,22 +1,34 @@
-"""Probes of what is read by GET alone: web pages and OASF records. The probe of A2A builds on the latter."""
+"""Probes of what is read by GET: web pages, OASF records, and the cards of agents that speak A2A."""
 
+import base64
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+import rfc8785
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from bilateral.core import errors
 from bilateral.core.text.encoding import decode_object
 from bilateral.documents import Validators
-from bilateral.documents.exchanges import Answer
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, is_same_domain, result, result_of_status
+from bilateral.watchtower.probes.asking import Asker, digest, is_same_domain, result, result_of_error, result_of_status
+
+Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
+_Judgement: TypeAlias = tuple[Outcome, Code, dict[str, Any]]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
 """The time before its end in which a certificate should have been renewed."""
+
+_UNCHANGED: Final = 304
+_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "RS256")
+_MOST_SIGNATURES: Final = 2
 
 
 def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:  # noqa: ARG001  # nothing is rare
@@ -33,49 +45,68 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     return result(outcome, code, answer, **({} if ends is None else {"certificate_ends": ends}))
 
 
-_UNCHANGED: Final = 304
+def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+    """Get a record: of the URL, or the one of the host if the URL has no path."""
+
+    def judge(record: dict[str, Any], _url: str) -> _Judgement:
+        if not isinstance(record.get("schema_version"), str) or not isinstance(record.get("skills"), list):
+            return Outcome.DOWN, Code.NOT_PROTOCOL, {}
+        return Outcome.UP, Code.OK, {"card": digest(record)}
+
+    url = asker.target.url
+    urls = [url] if urlsplit(url).path.strip("/") else _well_known(url, "oasf-record.json")
+    return _probe_document(asker, urls, previous, judge, is_deep=is_deep)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A JSON document as a host answered with it.
+def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
+    """Get the card of an agent. A deep probe verifies its signature, and asks whether its first interface answers."""
 
-    Attributes:
-        document: The document; None if it did not change since it was valid.
-        url: The URL that was requested.
-    """
+    def judge(card: dict[str, Any], card_url: str) -> _Judgement:
+        url = _interface(card)
+        if url is None or not isinstance(card.get("name"), str) or not isinstance(card.get("skills"), list):
+            return Outcome.DOWN, Code.NOT_PROTOCOL, {}
+        facts: dict[str, Any] = {"card": digest({**card, "signatures": None})}
+        code = _code_of(card, url, card_url)
+        if is_deep:
+            facts["signature"] = _signature(asker, card, card_url)
+            deep_code = Code.SIGNATURE_INVALID if facts["signature"] == "invalid" else None
+            if deep_code is None and code is not Code.OTHER_DOMAIN:  # a stranger's card must not make us ask others
+                deep_code = _code_of_interface(asker, url)
+            facts["deep_code"], code = deep_code, deep_code or code
+        return Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, facts
 
-    answer: Answer
-    document: dict[str, Any] | None
-    url: str
-
-    def result(self, outcome: Outcome, code: Code, **facts: Any) -> Probe:
-        """Return the result of the probe. The next one asks for changes of a valid document only."""
-        if self.document is not None:
-            etag = Validators.of(self.answer.headers).etag if outcome is Outcome.UP else None
-            facts |= {"document_url": self.url, "etag": etag}
-        return result(outcome, code, self.answer, **facts)
+    urls = _well_known(asker.target.url, "agent-card.json", "agent.json")
+    return _probe_document(asker, urls, previous, judge, is_deep=is_deep)
 
 
-def read_document(asker: Asker, urls: list[str], previous: Mapping[str, Any], *, is_deep: bool) -> Reading | Probe:
-    """Get a JSON document from the first URL that has one, or from the one that had it last time."""
+def _probe_document(
+    asker: Asker,
+    urls: list[str],
+    previous: Mapping[str, Any],
+    judge: Callable[[dict[str, Any], str], _Judgement],
+    *,
+    is_deep: bool,
+) -> Probe:
+    """Get a JSON document from the first URL that has one, or from the one that had it last time, and judge it."""
     last_url = previous.get("document_url")
     failures = []
     for url in sorted(urls, key=lambda url: url != last_url):
         etag = previous.get("etag") if url == last_url and not is_deep else None
         answer = asker.ask("GET", url, headers={"Accept": "application/json", **Validators(etag).headers()})
         if answer.status == _UNCHANGED and etag:
-            return Reading(answer, None, url)
-        failure = result_of_status(answer, previous)
-        if failure is None:
-            return Reading(answer, decode_object(answer.body), url)
+            return result(Outcome.UP, Code.OK, answer)
+        if (failure := result_of_status(answer, previous)) is None:
+            outcome, code, facts = judge(decode_object(answer.body), answer.url)
+            # The next probe asks for changes of a valid document only.
+            etag = Validators.of(answer.headers).etag if outcome is Outcome.UP else None
+            return result(outcome, code, answer, **facts, document_url=url, etag=etag)
         failures.append(failure)
         if failure.code not in {Code.STATUS_404, Code.WRONG_TYPE}:
             break
     return failures[-1] if failures[-1].outcome is not Outcome.DOWN else failures[0]
 
 
-def well_known(url: str, *paths: str) -> list[str]:
+def _well_known(url: str, *paths: str) -> list[str]:
     """Return the URLs of a document: the URL itself if it is one of a file, otherwise the paths of its host."""
     parts = urlsplit(url)
     if parts.path.endswith(".json"):
@@ -83,16 +114,102 @@ def well_known(url: str, *paths: str) -> list[str]:
     return [f"{parts.scheme}://{parts.netloc}/.well-known/{path}" for path in paths]
 
 
-def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Get a record: of the URL, or the one of the host if the URL has no path."""
-    url = asker.target.url
-    urls = [url] if urlsplit(url).path.strip("/") else well_known(url, "oasf-record.json")
-    reading = read_document(asker, urls, previous, is_deep=is_deep)
-    if isinstance(reading, Probe):
-        return reading
-    record = reading.document
-    if record is None:
-        return reading.result(Outcome.UP, Code.OK)
-    if not isinstance(record.get("schema_version"), str) or not isinstance(record.get("skills"), list):
-        return reading.result(Outcome.DOWN, Code.NOT_PROTOCOL)
-    return reading.result(Outcome.UP, Code.OK, card=digest(record))
+def _interface(card: Mapping[str, Any]) -> str | None:
+    """Return the URL of the first interface of a card of version 1.0 or 0.3; None if it is neither."""
+    interfaces = card.get("supportedInterfaces")
+    first = interfaces[0] if interfaces and isinstance(interfaces, list) else card
+    url = first.get("url") if isinstance(first, dict) else None
+    return url if isinstance(url, str) else None
+
+
+def _code_of(card: Mapping[str, Any], url: str, card_url: str) -> Code | None:
+    """Return what is wrong with a card."""
+    host = _host_of(url)
+    if host is not None and not is_same_domain(host, host_of(card_url)[0]):
+        return Code.OTHER_DOMAIN
+    if not card["skills"]:
+        return Code.EMPTY
+    return None if card.get("supportedInterfaces") else Code.OLD_VERSION
+
+
+def _host_of(url: str) -> str | None:
+    """Return the host of an interface; None if it cannot be asked: those of gRPC may have a host and a port only."""
+    try:
+        return host_of(url)[0]
+    except errors.UnsupportedUriError:
+        return None
+
+
+def _code_of_interface(asker: Asker, url: str) -> Code | None:
+    """Return why nobody answers at an interface. No message is sent."""
+    if _host_of(url) is None:
+        return None
+    try:
+        asker.ask("OPTIONS", url, is_cut=True)
+    except errors.DocumentError as error:
+        probe = result_of_error(error, asker.target)
+        return None if probe.outcome is Outcome.UNKNOWN else probe.code
+    return None
+
+
+def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signature:
+    """Verify the signatures of a card (A2A 1.0, 8.4). One that is valid suffices."""
+    signatures = card.get("signatures")
+    if not isinstance(signatures, list) or not signatures:
+        return "none"
+    try:
+        payloads = [base64.urlsafe_b64encode(form).rstrip(b"=").decode() for form in _forms(card)]
+    except rfc8785.CanonicalizationError:
+        return "invalid"
+    results = {_verified(asker, payloads, card_url, signature) for signature in signatures[:_MOST_SIGNATURES]}
+    return "valid" if "valid" in results else "invalid" if "invalid" in results else "unverified"
+
+
+def _verified(asker: Asker, payloads: list[str], card_url: str, signature: Any) -> Signature:
+    try:
+        protected, signed = signature["protected"], signature["signature"]
+        header = decode_object(base64.urlsafe_b64decode(f"{protected}=="))
+        if header.get("alg") not in _ALGORITHMS:
+            return "invalid"
+        if (keys := _keys(asker, header.get("jku"), card_url)) is None:
+            return "unverified"
+        key_set = KeySet.import_key_set({"keys": [key for key in keys if key.get("kid") == header.get("kid")]})
+    except (JoseError, TypeError, KeyError, ValueError):  # of which errors of base 64 and of JSON are
+        return "invalid"
+    return "valid" if any(_is_valid(f"{protected}.{form}.{signed}", key_set) for form in payloads) else "invalid"
+
+
+def _is_valid(token: str, key_set: KeySet) -> bool:
+    try:
+        jws.deserialize_compact(token, key_set, algorithms=list(_ALGORITHMS))
+    except (JoseError, ValueError):
+        return False
+    return True
+
+
+def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:
+    """Get the keys that a signature names. Those of another host prove nothing: a forger has keys of his own."""
+    if not isinstance(jku, str) or urlsplit(jku)[:2] != urlsplit(card_url)[:2]:
+        return None
+    try:
+        keys = decode_object(asker.ask("GET", jku).body).get("keys")
+    except errors.DocumentError:
+        return None
+    return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else None
+
+
+def _forms(card: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the forms of a card that signers sign: as it is published, and without values that are defaults."""
+    unsigned = {name: value for name, value in card.items() if name != "signatures"}
+    yield rfc8785.dumps(unsigned)
+    for defaults in (("", None), ("", None, False, 0)):
+        yield rfc8785.dumps(_without(unsigned, defaults) or {})
+
+
+def _without(value: Any, defaults: tuple[Any, ...]) -> Any:
+    """Return a JSON value without defaults and what is empty without them; None if nothing remains."""
+    if isinstance(value, dict):
+        return {name: rest for name, item in value.items() if (rest := _without(item, defaults)) is not None} or None
+    if isinstance(value, list):
+        return [rest for item in value if (rest := _without(item, defaults)) is not None] or None
+    return None if value in defaults else value

@@ -5,7 +5,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -50,7 +50,7 @@ class _Reply:
     """The answer to a message: its result, or the code of its error, or neither if it is not of the protocol."""
 
     answer: Answer
-    result: dict[str, Any] | None = None
+    result: Mapping[str, Any] = field(default_factory=dict)
     error: int | None = None
 
 
@@ -69,9 +69,8 @@ class _Connection:
         if self.version == STATELESS:
             params = {**params, "_meta": _META}
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        answer = self._post(message, max_bytes, lambda event: _reply_to(number, event.data.encode()) is not None)
-        reply = _reply_to(number, answer.body if answer.status < _REFUSED else answer.content)
-        return _Reply(answer) if reply is None else _Reply(answer, *reply)
+        answer = self._post(message, max_bytes, lambda event: bool(_read_reply(number, event.data.encode())))
+        return _Reply(answer, **_read_reply(number, answer.body if answer.status < _REFUSED else answer.content))
 
     def notify(self, method: str) -> Answer:
         """Send a message without a reply."""
@@ -112,11 +111,9 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
         return _probe_stream(asker, previous, Outcome.UP, Code.OK)
     if era == _STREAM:
         return _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
-    connection = _Connection(asker, asker.target.url)
+    connection, failures = _Connection(asker, asker.target.url), list[Probe]()
     try:
-        stages = (_discover, _initialize) if era in {None, STATELESS} else (_initialize, _discover)
-        failures = []
-        for stage in stages:
+        for stage in (_discover, _initialize) if era in {None, STATELESS} else (_initialize, _discover):
             probe = stage(connection, previous)
             if probe.outcome is Outcome.UP:
                 return _with_tools(connection, probe) if is_deep else probe
@@ -135,7 +132,7 @@ def _discover(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
     """Ask in the way of the stateless protocol."""
     connection.version = STATELESS
     reply = connection.call("server/discover", {})
-    versions = None if reply.result is None else reply.result.get("supportedVersions")
+    versions = reply.result.get("supportedVersions")
     if isinstance(versions, list) and versions:
         return result(Outcome.UP, Code.OK, reply.answer, era=STATELESS)
     return _failure(reply, previous)
@@ -146,7 +143,7 @@ def _initialize(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
     connection.version = HANDSHAKE
     params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": _CLIENT}
     reply = connection.call("initialize", params)
-    era = None if reply.result is None else reply.result.get("protocolVersion")
+    era = reply.result.get("protocolVersion")
     if not isinstance(era, str) or not _VERSION.fullmatch(era):
         return _failure(reply, previous)
     connection.version, connection.session = era, reply.answer.headers.get("mcp-session-id") or None
@@ -194,27 +191,27 @@ def _list_tools(connection: _Connection) -> tuple[Code | None, list[Any]]:
     tools, cursor, remaining = list[Any](), None, MIB
     for _ in range(_MOST_PAGES):
         reply = connection.call("tools/list", {} if cursor is None else {"cursor": cursor}, remaining)
-        page = None if reply.result is None else reply.result.get("tools")
+        page = reply.result.get("tools")
         if not isinstance(page, list):
             return Code.EMPTY if reply.error == _METHOD_NOT_FOUND else None, []
         tools += [{name: tool.get(name) for name in _TOOL_FIELDS} for tool in page if isinstance(tool, dict)]
-        cursor, remaining = reply.result and reply.result.get("nextCursor"), remaining - len(reply.answer.content)
+        cursor, remaining = reply.result.get("nextCursor"), remaining - len(reply.answer.content)
         if not isinstance(cursor, str):
             return None if tools else Code.EMPTY, tools
     return Code.TOO_BIG, []
 
 
-def _reply_to(number: int, content: bytes) -> tuple[dict[str, Any] | None, int | None] | None:
-    """Return the result, or the code of the error, of the reply to a request; None if it is no reply to it."""
+def _read_reply(number: int, content: bytes) -> dict[str, Any]:
+    """Return the result of the reply to a request, or the code of its error; neither if it is no reply to it."""
     try:
         message = decode_object(content)
     except errors.MalformedDocumentError:
-        return None
+        return {}
     value, error, identifier = message.get("result"), message.get("error"), message.get("id")
     is_ours = type(identifier) is int and identifier == number
     if message.get("jsonrpc") != "2.0" or not (is_ours or identifier is None):
-        return None
+        return {}
     if is_ours and isinstance(value, dict):
-        return value, None
+        return {"result": value}
     code = error.get("code") if isinstance(error, dict) else None
-    return (None, code) if isinstance(code, int) else None
+    return {"error": code} if isinstance(code, int) else {}
