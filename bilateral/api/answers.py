@@ -75,8 +75,7 @@ def one_of(kind: Any, *problems: int) -> Described:
 def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
     """Describe the answers of a route that returns a list in each format."""
     text = {"schema": {"type": "string"}}
-    content = {JSON_LINES: text, "text/csv": text}
-    described = {"model": page or Page[kind], "content": content}
+    described = {"model": page or Page[kind], "content": {JSON_LINES: text, "text/csv": text}}
     return {200: described, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
@@ -162,8 +161,7 @@ def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> by
 @cache
 def _is_number(kind: Any, name: str) -> bool:
     schema = adapter(kind).json_schema(mode="validation")["properties"][name]
-    options = schema.get("anyOf", [schema])
-    return any(option.get("type") in ("integer", "number") for option in options)
+    return any(option.get("type") in ("integer", "number") for option in schema.get("anyOf", [schema]))
 
 
 def _cell(value: Any, *, is_number: bool) -> str:

@@ -217,8 +217,7 @@ def _require_parsable(body: bytes) -> None:
 
 def _too_large(limit: int) -> ProblemError:
     detail = f"the body has more than {limit} bytes: send less"
-    headers = {"Connection": "close"}
-    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers=headers)
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers={"Connection": "close"})
 
 
 def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:

@@ -198,13 +198,12 @@ class Deliverer:
         since = now if row.failing_since is None else row.failing_since
         is_final = isinstance(problem, RefusedDocumentError) and problem.status == HTTPStatus.GONE
         delay = getattr(problem, "wait_seconds", None) or 0
-        wait = min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), delay))
         self._note(
             row,
             failures=row.failures + 1,
             failed=row.failed + 1,
             failing_since=since,
-            next_at=now + wait,
+            next_at=now + min(_LONGEST_WAIT, max(_FIRST_WAIT << min(row.failures, 10), delay)),
             problem=str(problem)[:_MOST_PROBLEM],
             stopped_at=now if is_final or now - since > _STOP_SECONDS else None,
         )
@@ -282,8 +281,7 @@ def write_key(path: Path) -> OKPKey:
     """Make an Ed25519 key, and write it to a file that only its owner reads."""
     key = OKPKey.generate_key(_CURVE)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(key.as_pem(private=True))
     except OSError as problem:
         raise InvalidArgumentError(f"the key {path} cannot be written: {problem.strerror}") from None

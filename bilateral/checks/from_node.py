@@ -241,8 +241,7 @@ def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts
     tallies: dict[str, tuple[int, int]] = {}
     for entry in entries:
         count, shares = tallies.get(entry.id.client, (0, 0))
-        share = share_of_scale(entry.stored.value, entry.stored.decimals, scale)
-        tallies[entry.id.client] = count + 1, shares + share
+        tallies[entry.id.client] = count + 1, shares + share_of_scale(entry.stored.value, entry.stored.decimals, scale)
     own_count = sum(tallies.pop(client)[0] for client in own & tallies.keys())
     return replace(facts.Counted.of(tallies), own=own_count)
 

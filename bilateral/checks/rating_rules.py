@@ -152,8 +152,7 @@ def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Dr
 
 def standing(facts: Facts, policy: Policy) -> Drafts:
     """The standing by a trust analysis, and the stake."""
-    stake = Stake(facts.standing, facts.amount, policy)
-    limit, amount = stake.limit, facts.amount
+    limit, amount = Stake(facts.standing, facts.amount, policy).limit, facts.amount
     if facts.standing is None or limit is None:
         return
     is_tried = amount is not None and amount <= limit.amount

@@ -184,8 +184,7 @@ def protection(facts: Facts, _: Policy) -> Drafts:
 def activity(facts: Facts, _: Policy) -> Drafts:
     """Judge whether the agent is in use."""
     if facts.registration is not None and facts.registration.active is False:
-        sentence = "The registration file says that the agent is not in use."
-        yield Draft(Code.INACTIVE, sentence, _file_evidence(facts))
+        yield Draft(Code.INACTIVE, "The registration file says that the agent is not in use.", _file_evidence(facts))
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:

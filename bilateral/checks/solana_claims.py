@@ -76,8 +76,7 @@ def prove_claims(
     for url in nodes:
         with closing(Transport(url, _REQUEST_SECONDS)) as transport:
             run = StepRunner(transport).run
-            network = ChainId("solana", _genesis(run)[:_REFERENCE])
-            for claim in list(_due(engine, network, at - SECONDS)):
+            for claim in list(_due(engine, ChainId("solana", _genesis(run)[:_REFERENCE]), at - SECONDS)):
                 names_back, problem = _outcome(run, loader, claim)
                 outcomes[names_back] += 1
                 if names_back is not None:

@@ -95,8 +95,7 @@ class InterruptionError(BilateralError):
     def __init__(self, sent: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         pending = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
         super().__init__(" ".join([f"{self.reason}.", *notes, pending]).strip())
-        noted = re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))
-        self.hashes = tuple(dict.fromkeys([*sent, *noted]))
+        self.hashes = tuple(dict.fromkeys([*sent, *re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))]))
 
 
 class TerminationError(InterruptionError):

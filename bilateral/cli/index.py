@@ -180,8 +180,7 @@ def prove(
     outcomes: Counter[str] = Counter()
     with indexes_with_rows(database, settings_file) as engines:
         for engine in engines:
-            proven = prove_claims(engine, Loader(), solana_nodes, progress=invocation.output.note)
-            outcomes.update(asdict(proven))
+            outcomes.update(asdict(prove_claims(engine, Loader(), solana_nodes, progress=invocation.output.note)))
     invocation.output.result(outcomes, title="Claims")
 
 

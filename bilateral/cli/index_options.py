@@ -146,13 +146,12 @@ class RunOptions:
         """Return the settings of the worker."""
         settings = of_chains.settings(self.from_block)
         count = 0 if self.no_files else self.file_workers or settings.files.workers
-        chains = tuple(
-            replace(chain, trusts_reorganisation=self.trust_reorganisation, adds_registries=self.add_registries)
-            for chain in settings.chains
-        )
         return replace(
             settings,
-            chains=chains,
+            chains=tuple(
+                replace(chain, trusts_reorganisation=self.trust_reorganisation, adds_registries=self.add_registries)
+                for chain in settings.chains
+            ),
             files=replace(settings.files, workers=count),
             analyses=not self.no_analyse,
             max_wait=settings.max_wait if self.max_wait is None else self.max_wait,

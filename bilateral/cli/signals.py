@@ -81,6 +81,5 @@ def _signals(content: bytes) -> Sequence[Signal]:
             )
         if not all(isinstance(value, str | bool) for value in entry.values()):
             raise InvalidArgumentError("a measurement's fields are text, numbers or true and false")
-        agent_id = entry.pop("agent")
-        signals.append(Signal(agent_id, **entry))
+        signals.append(Signal(entry.pop("agent"), **entry))
     return signals

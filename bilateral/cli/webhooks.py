@@ -128,8 +128,7 @@ def show_key(invocation: Invocation, key_file: KeyFile) -> None:
 
 
 def _show_key(invocation: Invocation, key: Any) -> None:
-    fields = {"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}
-    invocation.output.result(fields, title="Key")
+    invocation.output.result({"keyid": key.thumbprint(), "public_key": key.as_pem(private=False).decode()}, title="Key")
 
 
 @command(app, is_local=True, needs=require_api)

@@ -217,8 +217,7 @@ class Loader:
             return document and replace(document, integrity="cid")
         gateways = dict.fromkeys((own, *self.gateways)) if failure is None else self.gateways
         try:
-            content = self._load_ipfs(cid, path, tuple(gateways), deadline - time.monotonic())
-            return Document(uri, content, "cid")
+            return Document(uri, self._load_ipfs(cid, path, tuple(gateways), deadline - time.monotonic()), "cid")
         except _GATEWAY_FAILURES as error:
             if document is None:
                 raise failure or error from None
@@ -240,8 +239,7 @@ class Loader:
 
     def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str], seconds: float) -> bytes:
         network = self.network.trusting(gateway) if gateway in self.gateways else self.network
-        limits = replace(self.limits, seconds=seconds)
-        with HttpSession(limits, network) as session:
+        with HttpSession(replace(self.limits, seconds=seconds), network) as session:
 
             def fetch(block: Cid) -> bytes:
                 try:

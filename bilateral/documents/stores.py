@@ -207,8 +207,7 @@ class KuboStore:
         return [address for address in addresses if isinstance(address, str)] if isinstance(addresses, list) else []
 
     def _call(self, session: HttpSession, command: str, **request: Any) -> bytes:
-        url = f"{self.api_url.rstrip('/')}/api/v0/{command}"
-        return session.send("POST", url, headers=self.headers, **request)
+        return session.send("POST", f"{self.api_url.rstrip('/')}/api/v0/{command}", headers=self.headers, **request)
 
 
 @checked_class

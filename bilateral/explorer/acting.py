@@ -245,22 +245,20 @@ def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
         return {}
     services = (" ".join(filter(None, (service.name, service.endpoint, service.version))) for service in file.services)
     texts = {"name": file.name, "description": file.description, "image": file.image, "services": "\n".join(services)}
-    flags = {"x402": file.x402_support, "active": file.active}
     return {name: text or "" for name, text in texts.items()} | {
-        name: "true" if flag else "false" for name, flag in flags.items()
+        name: "true" if flag else "false" for name, flag in {"x402": file.x402_support, "active": file.active}.items()
     }
 
 
 def _present_file(connection: Connection, key: AgentKey) -> str | None:
     """Return an agent's present file as the index read it; None if there is none, or if it is not JSON in UTF-8."""
     view = table("agent_registration", *map(column, ("chain_id", "identity_registry", "agent_id", "content_hash")))
-    statement = (
+    content = connection.execute(
         select(file_content.c.content)
         .join_from(view, file_content, file_content.c.content_hash == view.c.content_hash)
         .where(view.c.chain_id == key.chain_id, view.c.identity_registry == key.identity_registry)
         .where(view.c.agent_id == literal(key.agent_id, agent_table.c.agent_id.type))
-    )
-    content = connection.execute(statement).scalar()
+    ).scalar()
     try:
         return None if content is None else encode_object(decode_object(content)).decode()
     except MalformedDocumentError:

@@ -164,14 +164,13 @@ def finding_page(
         return None
     accounts = standing_findings.members_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
     agents = agents_of(connection, chain_id, identity, [member.account for member in accounts])
-    rows = standing_findings.evidence_of(connection, chain_id, identity, [finding_id]).get(finding_id, ())
     return FindingPage(
         chain_id,
         matches[0],
         next((detector for detector in DETECTORS if detector.name == matches[0].detector.replace("_", " ")), None),
         accounts,
         agents,
-        rows,
+        standing_findings.evidence_of(connection, chain_id, identity, [finding_id]).get(finding_id, ()),
         times_of(connection, chain_id, identity, [finding_id])[finding_id],
         names_of(connection, registries, agents.values()),
         doubts_of(connection, registries, set(agents.values())),

@@ -71,8 +71,7 @@ def asset(name: str) -> Asset | None:
             source = 'local("")' if copied is None else f'url({copied.path}) format("woff2")'
             body = body.replace(f'url({font}) format("woff2")'.encode(), source.encode())
     stem, _, suffix = name.rpartition(".")
-    hashed = f"{stem}.{sha256(body).hexdigest()[:12]}.{suffix}"
-    return Asset(hashed, body, {**_OWN, **_COPIED}[name])
+    return Asset(f"{stem}.{sha256(body).hexdigest()[:12]}.{suffix}", body, {**_OWN, **_COPIED}[name])
 
 
 @cache

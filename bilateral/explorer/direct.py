@@ -106,8 +106,7 @@ def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
 
 def _exists(connection: Connection, key: AgentKey) -> bool:
     columns = agent_tables.agent.c
-    query = select(columns.agent_id).where(*key.of(columns))
-    return connection.execute(query).first() is not None
+    return connection.execute(select(columns.agent_id).where(*key.of(columns))).first() is not None
 
 
 def _validations(connection: Connection, registries: Registries, request: str) -> tuple[Direct, ...]:
@@ -145,6 +144,5 @@ def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Di
             columns.chain_id.in_(registries.by_chain), columns.side == side.value, columns.tag == tag
         )
         if connection.execute(query.limit(1)).first() is not None:
-            path = f"/search?{urlencode({'side': side.value, 'tag': tag})}"
-            direct.append(Direct("tag", tag, None, path))
+            direct.append(Direct("tag", tag, None, f"/search?{urlencode({'side': side.value, 'tag': tag})}"))
     return tuple(direct)

@@ -159,10 +159,9 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
     """Return the registries of feedback that an agent's owner authorises."""
-    registries_of = registries.by_chain.get(key.chain_id, ())
     return tuple(
         registry.address
-        for registry in registries_of
+        for registry in registries.by_chain.get(key.chain_id, ())
         if registry.kind == Registry.AUTHORIZED and registry.address in key.registries
     )
 

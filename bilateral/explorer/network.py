@@ -103,8 +103,7 @@ def network_page(connection: Connection, registries: Registries, chain_id: int, 
     """Read the network of a chain's newest ratings."""
     identity = registries.identity_of(chain_id)
     links = newest_links(connection, chain_id, identity, limit)
-    flagged = flagged_accounts(connection, chain_id, identity)
-    nodes, caveats = _nodes(connection, registries, links, flagged)
+    nodes, caveats = _nodes(connection, registries, links, flagged_accounts(connection, chain_id, identity))
     return NetworkPage(chain_id, None, nodes, links, caveats, progress_of(connection, chain_id))
 
 

@@ -192,13 +192,12 @@ def render_search(frame: Frame, page: SearchPage) -> str:
     }
     slugs = [slug_of(chain.chain_id) for chain in page.chains]
     chosen = page.fields.get("chain", slugs[0] if slugs else "")
-    options = [(slug, slug) for slug in (*slugs, *([] if chosen in slugs else [chosen]))]
     return render(
         "search",
         frame,
         names,
         page=page,
-        chain_options=options,
+        chain_options=[(slug, slug) for slug in (*slugs, *([] if chosen in slugs else [chosen]))],
         ends=ENDS,
         made_of=lambda agent: evidence_path(page, agent),
         narrowed=narrowed,

@@ -27,20 +27,18 @@ def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
 
     More than three of them in a row have one mark, with their number.
     """
-    cut = (text or "")[:limit]
     parts = [
         escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
-        for is_unseen, run in groupby(cut, _is_unseen)
+        for is_unseen, run in groupby((text or "")[:limit], _is_unseen)
     ]
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
 
 
 def plain(text: str | None, limit: int = MAX_LENGTH) -> str:
     """Return a text of a stranger without markup, for titles and pictures: marks stand for unseen characters."""
-    cut = (text or "")[:limit]
     marked = "".join(
         "".join(run) if not is_unseen else "".join(f"[{word}]" for word in _shortened(list(run)))
-        for is_unseen, run in groupby(cut, _is_unseen)
+        for is_unseen, run in groupby((text or "")[:limit], _is_unseen)
     )
     return marked + ("…" if len(text or "") > limit else "")
 

@@ -173,8 +173,7 @@ class EditRegistration(_OfAgent, _Keepable):
         handle = client.edit_registration(self.agent, fields=_fields_of(self))
         if not self.keep:
             return handle
-        changes = RegistrationChanges(_fields_of(self))
-        file = client.runner.run(changed_file(client.state, self.agent, changes))
+        file = client.runner.run(changed_file(client.state, self.agent, RegistrationChanges(_fields_of(self))))
         return client.set_agent_uri(self.agent, self._stored_uri(client, file))  # only what would succeed is stored
 
 

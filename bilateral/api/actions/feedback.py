@@ -79,14 +79,13 @@ class GiveFeedback(Action):
         if self.payment:
             agent = client.load_agent(self.agent, load_file=False)
             wallet = agent.wallet or agent.owner
-        file = self.file(str(self.account), wallet)
         return client.give_feedback(
             self.agent,
             self.stored,
             self.tag1,
             self.tag2,
             self.endpoint,
-            file,
+            self.file(str(self.account), wallet),
             feedback_uri=self.uri,
             feedback_hash=self.hash,
         )

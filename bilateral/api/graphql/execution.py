@@ -106,8 +106,7 @@ class VariablesAsIdsRule(VariablesInAllowedPositionRule):
             if definition is None or type_ is None or expected is None:
                 continue
             as_id = _with_ids(type_) if get_named_type(expected) is GraphQLID else type_
-            default = definition.default_value
-            if not allowed_variable_usage(schema, as_id, default, expected, usage.default_value):
+            if not allowed_variable_usage(schema, as_id, definition.default_value, expected, usage.default_value):
                 message = (
                     f"Variable '${node.name.value}' of type '{type_}' used in position expecting type '{expected}'."
                 )

@@ -153,8 +153,7 @@ class FeedbackRows(RowsOfAgents):
 
     def _revoked_at(self) -> ColumnElement[int]:
         revoked, conditions = self._revoked()
-        earliest = select(func.min(revoked.c.block_time)).where(*conditions).correlate(self.table)
-        return earliest.scalar_subquery()
+        return select(func.min(revoked.c.block_time)).where(*conditions).correlate(self.table).scalar_subquery()
 
 
 class ResponseRows(Rows):
@@ -200,8 +199,7 @@ class ResponseRows(Rows):
 
     def _id(self) -> ColumnElement[str]:
         transaction = self.scope.dialect.hexadecimal(self.response.c.transaction_hash)
-        feedback = feedback_id_text(self.response, self.scope)
-        return text_of(feedback, transaction, cast(self.response.c.log_index, Text))
+        return text_of(feedback_id_text(self.response, self.scope), transaction, cast(self.response.c.log_index, Text))
 
 
 class ValidationRows(RowsOfAgents):

@@ -154,9 +154,8 @@ def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
 def _operators(kind: object) -> tuple[str, ...]:
     if isinstance(kind, GraphQLEnumType):
         return _EQUALITY
-    name = str(kind)
     return {"Boolean": _EQUALITY, "Bytes": (*_ORDERED, *_CONTAINED), "String": (*_ORDERED, *_MATCHED)}.get(
-        name, _ORDERED
+        str(kind), _ORDERED
     )
 
 

@@ -25,8 +25,7 @@ router = APIRouter(default_response_class=Response)
 def read_account(request: Request, address: AddressPath) -> Response:
     """Return the agents that an account owns, is paid for, or speaks as, on all chains."""
     service = service_of(request)
-    profile = service.read(account, checksummed(address), tuple(service.registries().by_chain))
-    return answer(request, Account, profile)
+    return answer(request, Account, service.read(account, checksummed(address), tuple(service.registries().by_chain)))
 
 
 class FeedbackByQuery(ListQuery):

@@ -144,5 +144,4 @@ def read_neighbourhood(
 ) -> Response:
     """Return the accounts and agents that rated an agent, and those that it rated."""
     service = service_of(request)
-    network = service.read(neighbourhood, service.agent_key(agent_id), limit=limit)
-    return answer(request, Neighbourhood, network)
+    return answer(request, Neighbourhood, service.read(neighbourhood, service.agent_key(agent_id), limit=limit))

@@ -115,9 +115,8 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
     """Return a finding with its members and the events that it rests on."""
     service = service_of(request)
     of = _analysed(service, chain_id)
-    matches = indexed(service.read(findings, *of, require_storable(finding_id)), "finding", finding_id)
     explained = ExplainedFinding(
-        matches[0],
+        indexed(service.read(findings, *of, require_storable(finding_id)), "finding", finding_id)[0],
         service.read(standing_findings.members_of, *of, [finding_id]).get(finding_id, ()),
         service.read(standing_findings.evidence_of, *of, [finding_id]).get(finding_id, ()),
     )

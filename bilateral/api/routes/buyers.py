@@ -274,8 +274,7 @@ def read_incentives(request: Request) -> Response:
     """Return the policy for buyers of the agent that this service belongs to."""
     settings = service_of(request).settings.buyers
     if not settings.seller:
-        detail = "this service belongs to no seller"
-        raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", detail)
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", "this service belongs to no seller")
     policy = BuyerIncentives.model_validate(settings.incentives or {"enabled": False})
     content = IncentivesDocument(
         INCENTIVES_TYPE,

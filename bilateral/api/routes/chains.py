@@ -63,8 +63,7 @@ def read_statistics(
     registries = service.registries()
     if chain_id is not None:
         registries.require_indexed([chain_id])
-    today = datetime.now(UTC).date()
-    end = last or today
+    end = last or datetime.now(UTC).date()
     begin = first or max(date.min + timedelta(days=_DEFAULT_DAYS), end) - timedelta(days=_DEFAULT_DAYS - 1)
     chain_ids = tuple(registries.by_chain) if chain_id is None else (chain_id,)
     days = service.read(statistics, chain_ids, begin, end)

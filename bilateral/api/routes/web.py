@@ -46,8 +46,7 @@ def latest(request: Request, side: _Rated = None) -> Response:
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
     names = service.read(names_of, service.registries(), ids)
-    caveats = service.read(doubts_of, service.registries(), ids)
-    return html(request, rendering.render_latest(rows, names, caveats))
+    return html(request, rendering.render_latest(rows, names, service.read(doubts_of, service.registries(), ids)))
 
 
 @page(router, "/method", "method")

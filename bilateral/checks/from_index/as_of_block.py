@@ -180,8 +180,7 @@ def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
 
 def identity_registries(as_of: AsOfBlock) -> list[str]:
     """Return the identity registries of the chain, beginning with that of ids without a registry."""
-    addresses = [address for address, kind, _ in as_of.registries if kind == IDENTITY]
-    return canonical_first(as_of.chain_id, addresses)
+    return canonical_first(as_of.chain_id, [address for address, kind, _ in as_of.registries if kind == IDENTITY])
 
 
 def evidence_of(event: str, row: Any) -> EventEvidence:

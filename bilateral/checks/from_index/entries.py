@@ -91,8 +91,7 @@ def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[E
                     ratings.append(Entry(side, "", f"agent {row.server_id}", row.rating, 0, row))
         elif kind == AUTHORIZED:
             for row in _events_about(as_of, address, events.NewAuthorizedFeedback, agent_id):
-                tag = padded_text(bytes(row.tag1))
-                ratings.append(Entry(SERVER, tag, row.client_address, row.score, 0, row))
+                ratings.append(Entry(SERVER, padded_text(bytes(row.tag1)), row.client_address, row.score, 0, row))
     if len(ratings) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     return sorted(ratings, key=attrgetter("place"))

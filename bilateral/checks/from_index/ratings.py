@@ -52,8 +52,7 @@ class Ratings:
     @cached_property
     def summaries(self) -> Sequence[Any]:
         """The sums by registry, side and tag, at the head."""
-        statement = _summaries(len(self.subject.kinds))
-        return statement.records(self.subject.as_of.connection, self.subject.parameters)
+        return _summaries(len(self.subject.kinds)).records(self.subject.as_of.connection, self.subject.parameters)
 
     @cached_property
     def entries(self) -> list[Entry]:

@@ -146,10 +146,9 @@ def _of_accounts(size: int) -> Prepared:
 @lru_cache
 def _changes(size: int) -> Prepared:
     none, empty = sa.cast(sa.null(), sa.String(42)), sa.cast(sa.null(), sa.LargeBinary)
-    wallet = sa.func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1)
     kinds = (
         (Transfer, _TRANSFER.c.from_address, _TRANSFER.c.to_address, empty, sa.true()),
-        (MetadataSet, none, none, wallet, _IS_WALLET),
+        (MetadataSet, none, none, sa.func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1), _IS_WALLET),
         (AgentRegistered, _REGISTERED.c.agent_address, none, empty, sa.true()),
         (AgentUpdated, _UPDATED.c.agent_address, none, empty, sa.true()),
     )

@@ -48,8 +48,7 @@ class AsyncFeedbackMethods(AsyncRunner):
             DocumentError: The file cannot be stored.
             ContractRevertError: The registry refuses: `self_feedback`, `erc721_nonexistent_token`.
         """
-        link = (feedback_uri, feedback_hash)
-        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, link)
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return await self._write(feedback.give(self.state, agent_id, draft))
 
     async def get_feedback(

@@ -91,8 +91,7 @@ def new_agent(state: ClientState, domain: str) -> Operation[Sent[Registered]]:
         agent = AgentId(event.agent_id, deployment.chain_id)
         return Registered(agent, event.agent_address, registered.agent_uri, domain=event.agent_domain)
 
-    function = "newAgent"
-    return (yield from transactions.send(state, Registry.IDENTITY, function, (domain, owner), decode))
+    return (yield from transactions.send(state, Registry.IDENTITY, "newAgent", (domain, owner), decode))
 
 
 def update_agent(

@@ -70,8 +70,7 @@ def respond(
     response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
 ) -> Operation[Sent[FeedbackResponse]]:
     """See `Client.append_response`."""
-    deployment = yield from registries.connect(state)
-    feedback = reference(deployment, agent_id, client_address, feedback_index)
+    feedback = reference((yield from registries.connect(state)), agent_id, client_address, feedback_index)
     uri, digest = _response_link(response)
 
     def decode(events: Sequence[Event]) -> FeedbackResponse:
@@ -118,10 +117,9 @@ def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tup
     if draft.link != ("", None):
         raise InvalidArgumentError("pass either a file or its URI and hash, not both")
     deployment = yield from registries.connect(state)
-    client = registries.require_address(state)
     complete = draft.file.complete(
         GlobalAgentId(deployment.agent_registry, str(agent.token_id)),
-        AccountId(ChainId.evm(deployment.chain_id), client),
+        AccountId(ChainId.evm(deployment.chain_id), registries.require_address(state)),
         draft.stored,
         tag1=draft.tag1,
         tag2=draft.tag2,

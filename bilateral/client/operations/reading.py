@@ -38,8 +38,7 @@ def get(
     load_file: bool,
 ) -> Operation[FeedbackEntry]:
     """See `Client.get_feedback`."""
-    deployment = yield from registries.connect(state)
-    reference = feedback.reference(deployment, agent_id, client_address, feedback_index)
+    reference = feedback.reference((yield from registries.connect(state)), agent_id, client_address, feedback_index)
     entry = yield from _read_one(state, reference)
     topics = [registries.topic(reference.agent.token_id), registries.topic(reference.client)]
     # The index is the first word of the event's data. Indexes count from 1, so 0 comes from a strange registry.
@@ -148,8 +147,7 @@ def responses(
     state: ClientState, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
 ) -> Operation[list[FeedbackResponse]]:
     """See `Client.get_responses`."""
-    deployment = yield from registries.connect(state)
-    reference = feedback.reference(deployment, agent_id, client_address, feedback_index)
+    reference = feedback.reference((yield from registries.connect(state)), agent_id, client_address, feedback_index)
     topics = [registries.topic(reference.agent.token_id), registries.topic(reference.client)]
     appended = yield from registries.events(state, Registry.REPUTATION, ResponseAppended, topics)
     responses = [feedback.read_response(reference.agent, event) for event in appended]
@@ -218,9 +216,8 @@ def _read_one_by_one(
     state: ClientState, agent: AgentId, client: str, selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
     """Read the feedback of one client by a call for each entry, a batch of them at a time."""
-    function = "getLastIndex"
     (last,) = yield from registries.call(
-        state, Registry.REPUTATION, function, agent.token_id, client, block=selection.block
+        state, Registry.REPUTATION, "getLastIndex", agent.token_id, client, block=selection.block
     )
     entries: list[FeedbackEntry] = []
     for first in range(1, last + 1, _PAGE):

@@ -160,8 +160,7 @@ def summarize(
     """See `Client.get_validation_summary`."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     trusted = distinct([checksummed(validator) for validator in validators])
-    function = "getSummary"
-    count, average = yield from registries.call(state, Registry.VALIDATION, function, agent.token_id, trusted, tag)
+    count, average = yield from registries.call(state, Registry.VALIDATION, "getSummary", agent.token_id, trusted, tag)
     return ValidationSummary(agent, count, Decimal(average) if count else None, tag, trusted)
 
 

@@ -49,8 +49,7 @@ class FeedbackMethods(Runner):
             DocumentError: The file cannot be stored.
             ContractRevertError: The registry refuses: `self_feedback`, `erc721_nonexistent_token`.
         """
-        link = (feedback_uri, feedback_hash)
-        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, link)
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return self._write(feedback.give(self.state, agent_id, draft))
 
     def get_feedback(

@@ -32,8 +32,7 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
     Returns:
         The compiler's entries: functions, events, errors, constructor. They are shared: do not change them.
     """
-    text = (files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text))
+    return tuple(json.loads((files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")))
 
 
 @cache

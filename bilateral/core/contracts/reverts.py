@@ -199,8 +199,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
             reason, advice = _TEXTS.get(text, ("reverted", ""))
             return ContractRevertError(text, {}, reason, advice, data)
         if selector == _PANIC and len(payload) == _WORD:
-            code = decode(["uint256"], payload)[0]
-            return ContractRevertError("Panic", {"code": code}, "panic", "", data)
+            return ContractRevertError("Panic", {"code": decode(["uint256"], payload)[0]}, "panic", "", data)
         entry = _errors().get(selector)
         if entry is not None:
             types = [str(part["type"]) for part in entry["inputs"]]

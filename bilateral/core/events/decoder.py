@@ -118,8 +118,7 @@ def decode_logs(registries: Mapping[str, Registry], logs: Iterable[RawLog]) -> I
     for log in logs:
         registry = registries.get(log.position.address)
         if registry is None:
-            problem = f"no registry is at {log.position.address}"
-            yield UndecodedLog(log, Undecodable.FOREIGN_ADDRESS, problem)
+            yield UndecodedLog(log, Undecodable.FOREIGN_ADDRESS, f"no registry is at {log.position.address}")
         else:
             yield decode_log(registry, log)
 

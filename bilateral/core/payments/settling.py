@@ -92,8 +92,7 @@ def inner_calls(trace: Any) -> list[ProxyCall]:
         if not isinstance(frame, Mapping) or not isinstance(frame.get("calls", []), list):
             raise ValueError("the trace has a call that is no object")  # noqa: TRY004  # malformed data
         if is_after:
-            data = frame.get("input")
-            call = proxy_call(str(frame.get("to")), bytes.fromhex(str(data)[2:]))
+            call = proxy_call(str(frame.get("to")), bytes.fromhex(str(frame.get("input"))[2:]))
             calls += [call] if call is not None and str(frame.get("type")).upper() == "CALL" else []
         elif not frame.get("error"):
             read += 1

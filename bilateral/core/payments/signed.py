@@ -105,8 +105,7 @@ class SignedPayment:
         _require(amount, _number(permitted, f"{name}.permitted.amount"), "amount_mismatch", f"{name}.permitted.amount")
         number = _number(signed, f"{name}.nonce", "invalid_nonce")
         times = _number(witness, f"{name}.witness.validAfter"), _number(signed, f"{name}.deadline")
-        path = f"{name}.witness.facilitator"
-        facilitator = _account(witness, path) if kind is PaymentKind.PERMIT2_UPTO else None
+        facilitator = _account(witness, f"{name}.witness.facilitator") if kind is PaymentKind.PERMIT2_UPTO else None
         return cls(kind, asset, payer, payee, amount, number.to_bytes(WORD), *times, facilitator)
 
 

@@ -253,8 +253,7 @@ def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
     Returns:
         `feedbackAuth`: the five fields, 32 bytes each, and the signature.
     """
-    values = [getattr(auth, field.name) for field in fields(auth)]
-    return encode(list(auth.solidity_types.values()), values) + signature
+    return encode(list(auth.solidity_types.values()), [getattr(auth, field.name) for field in fields(auth)]) + signature
 
 
 def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:

@@ -16,8 +16,7 @@ _SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 
 
 def ether(wei: int) -> str:
     """Return an amount in whole units, with at most six significant digits."""
-    amount = _DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI))
-    text = format(amount, "f")
+    text = format(_DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -162,8 +162,7 @@ class Follower:
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
         """Read again, one range a step, what an endpoint delivered alone before a false answer; None without any."""
         # If rows differ, the index goes back to before them.
-        suspects = [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]
-        for suspect in suspects:
+        for suspect in [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
             before, end = self._before(source, first), first - 1
             for batch in self._reader.read(source, before, min(last, cursor.number)) if first <= last else ():
@@ -201,8 +200,7 @@ class Follower:
             if waiting:
                 events += waiting.store()
         except Exception as problem:
-            may_be_replaced = isinstance(problem, errors.ChainChangedError)
-            if waiting and (not may_be_replaced or self._is_canonical(source, end, head)):
+            if waiting and (not isinstance(problem, errors.ChainChangedError) or self._is_canonical(source, end, head)):
                 with suppress(
                     errors.CursorMovedError, DBAPIError
                 ):  # the next step meets it again; the first failure counts

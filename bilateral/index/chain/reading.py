@@ -200,8 +200,7 @@ class Reader:
         for header in headers:
             logs = by_number.get(header.block.number)
             is_due = logs is not None and (source.loses_logs or self._checks.disagrees(source, logs))
-            true = self._checks.check_block(source, header, logs, is_thorough=is_thorough, is_proof_due=is_due)
-            range_.replace(true)
+            range_.replace(self._checks.check_block(source, header, logs, is_thorough=is_thorough, is_proof_due=is_due))
         return {header.block.number: header.block for header in headers}
 
 

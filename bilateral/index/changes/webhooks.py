@@ -51,8 +51,7 @@ class WebhookFigures:
 def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, since: str) -> str:
     """Store a subscription."""
     dialect_of(connection).lock(connection, _LOCK)
-    columns = webhook.c
-    of_owner = func.coalesce(func.sum(case((columns.owner == owner, 1), else_=0)), 0)
+    of_owner = func.coalesce(func.sum(case((webhook.c.owner == owner, 1), else_=0)), 0)
     total, count = connection.execute(select(func.count(), of_owner).select_from(webhook)).one()
     if count >= MOST_OF_OWNER:
         raise InvalidArgumentError(
@@ -96,8 +95,7 @@ def take_lease(connection: Connection, holder: str, now: int) -> bool:
     if rows_of(connection).insert_if_absent(webhook_lease, {"id": 1, "holder": holder, "until": until}):
         return True
     is_free = or_(lease.holder == holder, lease.until < now)
-    renewal = update(webhook_lease).where(is_free).values(holder=holder, until=until)
-    return connection.execute(renewal).rowcount > 0
+    return connection.execute(update(webhook_lease).where(is_free).values(holder=holder, until=until)).rowcount > 0
 
 
 def give_lease_back(connection: Connection, holder: str) -> None:

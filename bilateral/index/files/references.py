@@ -89,8 +89,7 @@ class ReferenceScan:
                 first = connection.execute(locked).scalar_one_or_none()
                 if first is None:
                     return None
-                row = {"chain_id": self.chain_id, "block_number": first - 1, "generation": 0}
-                insert_new(connection, table, [row])
+                insert_new(connection, table, [{"chain_id": self.chain_id, "block_number": first - 1, "generation": 0}])
                 cursor = connection.execute(query).one()
         return cursor.block_number, cursor.generation
 

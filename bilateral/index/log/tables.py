@@ -44,13 +44,12 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
         for field, part in zip(fields(event)[1:], entry["inputs"], strict=True)
     ]
     # Text with bytes that are not UTF-8, or with NUL, is stored with U+FFFD; then the raw data of the log is kept.
-    raw = [Column("raw_data", sa.LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []
     return Table(
         snake_case(event.__name__),
         metadata,
         *place_columns("registry"),
         *columns,
-        *raw,
+        *([Column("raw_data", sa.LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []),
         PrimaryKeyConstraint(*PLACE_KEY),
         **BY_CHAIN,
     )

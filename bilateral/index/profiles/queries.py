@@ -185,9 +185,8 @@ def _statement(expressions: EntityDialect) -> Prepared:
     )
     entry = agent_tables.agent_metadata.c
     value = expressions.hexadecimal(func.substr(entry.metadata_value, 1, MAX_VALUE), is_nullable=False)
-    size = func.length(entry.metadata_value)
     metadata = (
-        select(entry.metadata_key.label("key"), value.label("value"), size.label("size"))
+        select(entry.metadata_key.label("key"), value.label("value"), func.length(entry.metadata_value).label("size"))
         .where(*_is(entry))
         .order_by(entry.metadata_key)
         .limit(MAX_ENTRIES)

@@ -109,5 +109,4 @@ def authorized_of_row(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
     """Return a row as authorised feedback."""
     chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, *place = row
     texts = short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)
-    agent = f"{chain_id}:{agent_id}"
-    return AuthorizedFeedback(agent, registry, client, score, *texts, *place_values(*place))
+    return AuthorizedFeedback(f"{chain_id}:{agent_id}", registry, client, score, *texts, *place_values(*place))

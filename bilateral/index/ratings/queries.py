@@ -161,8 +161,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     if servers is not None:
         values["servers"] = servers
     options = {"has_cursor": cursor is not None, "has_servers": servers is not None, "only_sealed": sealed is not None}
-    statement = _statement(direction, side, **options)
-    rows = connection.execute(statement, values).all()
+    rows = connection.execute(_statement(direction, side, **options), values).all()
     return page_of(rows, limit, rating_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
@@ -274,8 +273,7 @@ def rating_at(
         return None if row is None else feedback_of_row(row)
     for side, (table, _) in SIDES.items():
         is_late = follows_feedback(table, chain=chain_id) if side is RatedSide.CLIENT else sa.false()
-        query = rating_selection(side, chain_id).add_columns(is_late)
-        row = connection.execute(query.where(*at(table.c))).first()
+        row = connection.execute(rating_selection(side, chain_id).add_columns(is_late).where(*at(table.c))).first()
         if row is not None:
             rating = rating_of_row(row)
             return replace(rating, is_answer=rating.is_answer and not rating.is_blind)

@@ -133,8 +133,7 @@ class EntityDialect:
 
     def integer_in_text(self, text: sa.ColumnElement[str]) -> sa.ColumnElement[int]:
         """Return the integer of at most 18 digits that a text is; NULL for other texts."""
-        digits = text.bool_op("~")(sa.literal_column("'^[0-9]{1,18}$'"))
-        return sa.case((digits, sa.cast(text, sa.BigInteger)))
+        return sa.case((text.bool_op("~")(sa.literal_column("'^[0-9]{1,18}$'")), sa.cast(text, sa.BigInteger)))
 
     def entries(self, listed: sa.ColumnElement[str]) -> sa.TableValuedAlias:
         """Return the entries of a JSON list of texts, as the column `value` of a table."""

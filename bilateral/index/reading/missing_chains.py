@@ -126,8 +126,7 @@ class ChainServers:
             return False
         with ThreadPoolExecutor(len(shards)) as threads:
             problems = list(threads.map(self._problem, [shard.number for shard in shards]))
-        reported = zip(shards, problems, strict=True)
-        failing = {shard.name: problem for shard, problem in reported if problem is not None}
+        failing = {shard.name: problem for shard, problem in zip(shards, problems, strict=True) if problem is not None}
         for name in sorted(failing.keys() - self.down):
             _LOGGER.warning("the shard %s is left out of reads: %s", name, failing[name])
         for name in sorted(self.down - failing.keys()):

@@ -87,8 +87,7 @@ class Prepared:
     def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Return all rows, whose values have the names of their columns. See `all`."""
         if self._make is None:
-            columns = self._statement.selected_columns.keys()
-            record: Any = namedtuple("record", columns)  # type: ignore[misc]  # made of columns
+            record: Any = namedtuple("record", self._statement.selected_columns.keys())  # type: ignore[misc]  # made of columns
             self._make = record._make
         return list(map(self._make, self.all(connection, values)))
 

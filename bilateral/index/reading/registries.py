@@ -89,8 +89,7 @@ class Registries:
         return [chain for chain in self.by_chain if self._identities(chain)]
 
     def _identities(self, chain_id: int) -> list[str]:
-        registries = self.by_chain.get(chain_id, ())
-        return [registry.address for registry in registries if registry.kind == Registry.IDENTITY]
+        return [registry.address for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
         """Return the identity registry that an id without one means: the canonical one, or else the oldest.

@@ -97,8 +97,7 @@ def count_by_day(table: Table, chain_id: int) -> Select[Any]:
     drops a key that is equal to a constant. It keeps one that is in a list, and uses indexes as well.
     """
     day = (table.c.block_time // _DAY).label("day")
-    counted = select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id]))
-    return counted.group_by(table.c.chain_id, day)
+    return select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id])).group_by(table.c.chain_id, day)
 
 
 def _block_at(connection: Connection, table: Table, chain_id: int, as_of: int) -> int | None:

@@ -58,11 +58,10 @@ def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
     """Return the accounts that speak as an agent: its owner and its wallet, if they chose it as their agent."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
-    accounts = sorted({account for account in row or () if account is not None})
     query = select(chosen.account).where(
         chosen.chain_id == key.chain_id,
         chosen.identity_registry.in_(sorted({key.identity_registry, *key.registries})),
-        chosen.account.in_(accounts),
+        chosen.account.in_(sorted({account for account in row or () if account is not None})),
         chosen.agent_id == key.agent_id,
     )
     return tuple(sorted(set(connection.execute(query).scalars())))

@@ -92,8 +92,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
         counted = conditions
         if within is not None:
             of_tag = columns.chain_id == chain_id, columns.side == gate.summed_side, columns.tag == gate.tag
-            greatest = sa.select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
-            columns = greatest.subquery().c
+            columns = sa.select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within).subquery().c
             counted = _passing(gate, chain_id, columns)
         # The index of lower bounds has all that this reads, and more pass at its top.
         rows = (
@@ -206,23 +205,21 @@ def is_of_summaries(gate: Gate) -> bool:
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
     """Yield the conditions of a gate on figures, in SQL or in Python, that it does not leave open."""
-    limits = (
+    for compare, figure, limit in (
         (ge, mean, gate.minimum),
         (le, mean, gate.maximum),
         (ge, bound, gate.lower_bound),
         (ge, count, gate.count if gate.count > 1 else None),
         (le, count, gate.maximum_count),
         (ge, clients, gate.clients if gate.clients > 1 else None),
-    )
-    for compare, figure, limit in limits:
+    ):
         if limit is not None:
             yield compare, figure, limit if isinstance(limit, int) else float(limit)
 
 
 def passes(gate: Gate, *figures_of: Any) -> bool:
     """Check that ratings fulfil a gate, as SQL checks it."""
-    limits = _limits(gate, *figures_of)
-    return all(figure is not None and compare(figure, limit) for compare, figure, limit in limits)
+    return all(figure is not None and compare(figure, limit) for compare, figure, limit in _limits(gate, *figures_of))
 
 
 def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:

@@ -235,8 +235,7 @@ class Words:
             return Names(None, 0, exactly)
         choices = tuple(combinations(self.terms, count))
         begin = self.matcher.begins(self.terms, choices)
-        documents = self.matcher.documents(self.terms, choices)
-        return Names(begin, self.matcher.count_up_to(documents, most + 1), exactly)
+        return Names(begin, self.matcher.count_up_to(self.matcher.documents(self.terms, choices), most + 1), exactly)
 
 
 @dataclass(frozen=True)
@@ -264,8 +263,7 @@ def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int
         return Words(matcher, (), (), sa.literal(0), (most or 0) + 1)
     files = 0
     if most is not None:
-        is_common = matcher.are_common(terms, most)
-        files = most + 1 if is_common else matcher.count_up_to(matcher.documents(terms), most + 1)
+        files = most + 1 if matcher.are_common(terms, most) else matcher.count_up_to(matcher.documents(terms), most + 1)
     return Words(matcher, terms, (matcher.has(terms),), matcher.relevance(terms), files)
 
 

@@ -233,8 +233,7 @@ def _best(
 ) -> NDArray[Any]:
     """Return the rows with the greatest scores; among equals the more similar, then the older ones."""
     if len(scores) > MOST_LISTED:
-        least_listed = np.partition(scores, -MOST_LISTED)[-MOST_LISTED]
-        rows = np.flatnonzero((scores > least) & (scores >= least_listed))
+        rows = np.flatnonzero((scores > least) & (scores >= np.partition(scores, -MOST_LISTED)[-MOST_LISTED]))
     else:
         rows = np.flatnonzero(scores > least)
     return rows[np.lexsort((ids[rows], -similarities[rows], -scores[rows]))][:MOST_LISTED]

@@ -71,8 +71,7 @@ def vector_row(
         ((description or "")[:MAX_SECTION], _DESCRIPTION),
         (" ".join(capabilities)[:MAX_SECTION].translate(_PARTED), _CAPABILITIES),
     )
-    vector = embedder().vector(sections)
-    return {"content_hash": content_hash, "model": MODEL, "words": len(words), "vector": vector}
+    return {"content_hash": content_hash, "model": MODEL, "words": len(words), "vector": embedder().vector(sections)}
 
 
 class SearchReader(Reader):

@@ -63,8 +63,7 @@ def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Ite
     """Return the rows of a statement with `is_listed` that are about some agents: the lists also fit a few others."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
-    rows = connection.execute(statement, lists | values)
-    return [row for row in rows if (row[0], row[1], int(row[2])) in requested]
+    return [row for row in connection.execute(statement, lists | values) if (row[0], row[1], int(row[2])) in requested]
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,8 +242,7 @@ class _Statement:
             return relevance, by_gate
         if order is Order.MEANING and self._plan.closest is not None:
             rank = standing.c.rank
-            is_withheld = sa.and_(rank.is_(None), standing.c.agent_id.is_not(None))
-            lowered = sa.case((is_withheld, _OUT_OF_REACH), else_=0.0)
+            lowered = sa.case((sa.and_(rank.is_(None), standing.c.agent_id.is_not(None)), _OUT_OF_REACH), else_=0.0)
             closeness = sa.cast(self._plan.closest.c.rank, _REAL) + sa.cast(lowered, _REAL)
             return closeness, sa.case((rank.is_not(None), rank), else_=zero)
         if order is Order.STANDING:

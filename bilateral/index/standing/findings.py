@@ -202,14 +202,13 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
     """Return the clusters of accounts of an analysis, the most suspicious first: the first 100."""
     suspicion = schema.suspicion
     flagged = func.sum(func.coalesce(suspicion.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
-    query = (
+    rows = connection.execute(
         select(suspicion.c.cluster, func.count(), flagged, func.max(suspicion.c.suspicion))
         .where(*of_registry(suspicion, chain_id, identity), suspicion.c.cluster.is_not(None))
         .group_by(suspicion.c.cluster)
         .order_by(func.max(suspicion.c.suspicion).desc(), suspicion.c.cluster)
         .limit(MAX_FINDINGS)
     )
-    rows = connection.execute(query)
     return tuple(Cluster(int(number), count, int(some), worst) for number, count, some, worst in rows)
 
 

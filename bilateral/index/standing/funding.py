@@ -135,8 +135,7 @@ class _Search:
 
     def _succeeded(self, transaction: _Transaction) -> bool:
         """Check that a transaction moved its value: one that failed did not."""
-        receipt = self._endpoint.request("eth_getTransactionReceipt", (transaction.hash,), _Receipt)
-        return quantity(receipt.status) == 1
+        return quantity(self._endpoint.request("eth_getTransactionReceipt", (transaction.hash,), _Receipt).status) == 1
 
     def _block(self, number: int) -> _FullBlock:
         """Return a block with its transactions. Accounts are asked for by their block, so the last one is kept."""

@@ -267,8 +267,7 @@ class _Reading:
         for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
             if agent_id in self._speaker:
                 self._places["payments"].append(("payment", *place))
-                name = f"0x{bytes(place[2]).hex()}:{place[1]}"
-                yield name, payer, payee, agent_id, micros / 10**MICROS, float(time)
+                yield f"0x{bytes(place[2]).hex()}:{place[1]}", payer, payee, agent_id, micros / 10**MICROS, float(time)
             else:
                 self._left_out += 1
 

@@ -131,8 +131,7 @@ def identity_registries(connection: Connection) -> list[AnalysisKey]:
 
 def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
     """Return the noted problem of a registry; None without one."""
-    query = select(standing_refresh.c.problem).where(key.of(standing_refresh))
-    return connection.execute(query).scalar_one_or_none()
+    return connection.execute(select(standing_refresh.c.problem).where(key.of(standing_refresh))).scalar_one_or_none()
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
@@ -148,8 +147,7 @@ def standings_states(connection: Connection, chain_id: int | None = None) -> dic
         query = query.where(columns.chain_id == chain_id)
     states: dict[int, StandingsState] = {}
     for number, block, made_at, problem, seconds, head in connection.execute(query):
-        status = _currency(block, made_at, seconds or 0.0, head)
-        states[number] = StandingsState(block, made_at, problem, status)
+        states[number] = StandingsState(block, made_at, problem, _currency(block, made_at, seconds or 0.0, head))
     return states
 
 

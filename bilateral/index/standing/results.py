@@ -167,8 +167,7 @@ def replace_results(
     stored = _suspicions(results), _scores(results), findings, _members(results), _rows(results, places)
     for table, rows in zip(schema.RESULT_TABLES, stored, strict=True):
         _insert(connection, table, key, rows)
-    numbers = _numbers(connection, key, previous)
-    connection.execute(insert(schema.analysis).values(**key.columns, **head, **numbers))
+    connection.execute(insert(schema.analysis).values(**key.columns, **head, **_numbers(connection, key, previous)))
     current = _flagged(connection, key)
     return [
         Note(ChangeKind.FLAG, key.identity_registry, None, account, {"is_flagged": account in current})

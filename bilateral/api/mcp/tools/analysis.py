@@ -29,8 +29,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         """
 
         def read(connection: Connection) -> ExplainedAccount:
-            identity = read_registries(connection).identity_of(chain)
-            return explanation(connection, chain, identity, checksummed(address))
+            return explanation(connection, chain, read_registries(connection).identity_of(chain), checksummed(address))
 
         return await words_of_strangers(ExplainedAccount, reader.read, read)
 

@@ -43,8 +43,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
         def read(connection: Connection) -> dict[str, Any]:
             key = key_of(connection, seller)
             standing = read_buyer(connection, address, key.chain_id, policy or default_policy)
-            offers = read_offers(connection, [key])
-            offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
+            offer = read_offers(connection, [key]).get((key.chain_id, key.identity_registry, key.agent_id), Offer())
             held_back = is_withheld(connection, key.chain_id, standing.buyer)
             discount, applies_to = best_discount(offer.discounts_for(standing, is_withheld=held_back))
             answer = {"percentage": discount.percentage, "code": discount.verdict.value, "reason": discount.reason}
