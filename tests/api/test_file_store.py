@@ -84,8 +84,8 @@ def test_account_has_a_limited_number_of_files_an_hour(store, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"store": "files"}, "name both or none"),
-        ({"store_url": URL}, "name both or none"),
+        ({"store": "files"}, "must be set together"),
+        ({"store_url": URL}, "must be set together"),
         ({"store": "files", "store_url": "http://explorer.example/files"}, "is not an https URL"),
     ],
 )

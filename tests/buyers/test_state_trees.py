@@ -66,7 +66,7 @@ def test_a_state_with_another_value_is_not_in_the_tree(states, data, field):
     )
     assert leaf_of(other) != leaf_of(state)
     assert not verify_state(other, tree.root, tree.proof_of(state))
-    with pytest.raises(InvalidArgumentError, match="does not have this state"):
+    with pytest.raises(InvalidArgumentError, match="does not contain this state"):
         tree.proof_of(other)
 
 

@@ -140,7 +140,7 @@ def test_history_of_another_fork_is_refused(ledger):
     assert repeated == before
     ledger.roll_back(1)
     ledger.block(feedback(1, PEOPLE[1], 90))
-    with pytest.raises(OtherHistoryError, match="the chain was reorganised, so check again without at_block"):
+    with pytest.raises(OtherHistoryError, match="the chain was reorganised: check again without at_block"):
         ledger.server(at_block=before.block, history=bytes.fromhex(before.history[2:]))
 
 

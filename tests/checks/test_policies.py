@@ -95,9 +95,7 @@ def test_own_fields_count_more_than_those_of_a_name():
 
 @pytest.mark.parametrize("fields", ["own-list", {"name": "own-list"}, {"name": "own-list", "trust": {}}])
 def test_policy_by_an_own_list_needs_the_list(fields):
-    with pytest.raises(
-        InvalidArgumentError, match=r"own-list counts your own reviewers alone: name them in trust\.acc"
-    ):
+    with pytest.raises(InvalidArgumentError, match=r"own-list counts only your own reviewers: list them in trust\.acc"):
         policy_of(fields)
 
 

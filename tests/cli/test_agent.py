@@ -92,7 +92,7 @@ def test_a_uri_is_replaced(done, identity, agent, owner):
 @pytest.mark.parametrize("arguments", [[], ["ipfs://x", "--file", "agent.json"]], ids=["neither", "both"])
 def test_a_registration_file_is_a_uri_or_a_file(refused, agent, owner, arguments):
     error = refused(3, "agent", "set-uri", agent, *arguments, key=owner)
-    assert (error["reason"], "as a URI, or as --file" in error["message"]) == ("invalid_argument", True)
+    assert (error["reason"], "as a URI or with --file" in error["message"]) == ("invalid_argument", True)
 
 
 def test_a_wallet_is_set_by_its_own_keystore_and_unset(done, identity, agent, owner, wallet_key, keystore):

@@ -35,7 +35,7 @@ def test_a_further_authorisation_needs_the_number_of_feedback(done, refused, aut
     done("auth", "give", 92, authorization, key=client)
     error = refused(4, "auth", "create", 1, client.address, key=owner)
     assert (error["reason"], error["arguments"]["node_index"]) == ("index_mismatch", 1)
-    assert "give its number as --last-index; or name the limit as --index-limit" in error["message"]
+    assert "pass its number as --last-index; otherwise pass --index-limit" in error["message"]
     encoded = done("auth", "create", 1, client.address, "--last-index", 1, key=owner)
     assert encoded["index_limit"] == 2
 

@@ -164,7 +164,7 @@ def test_a_credential_for_another_gate_or_policy_is_refused(bilateral, with_buye
 def test_a_credential_names_one_place(bilateral, with_buyers, attestor, place):
     issue = ("buyer", "issue", new_address(), "--tier", "new", "--pseudonym", "0x" + "5c" * 32)
     ran = bilateral(*issue, *place, "--json", key=attestor, **with_buyers)
-    assert (ran.code, "by --gate or by --scope" in ran.err) == (3, True)
+    assert (ran.code, "with --gate or --scope" in ran.err) == (3, True)
 
 
 def test_a_role_is_handed_over_in_two_steps(buyer, attestor, client):
@@ -222,7 +222,7 @@ def test_a_file_that_is_not_json_is_refused(refused, with_buyers):
 
 @pytest.mark.parametrize("vote", ["1=90", "0x1:0x2", "0x1:0x2=-1", "0x1:0x2=x"])
 def test_a_malformed_vote_is_refused(mistake, attestor, vote):
-    assert "votes are given as BUYER:SELLER=SCORE" in mistake(3, "vote", vote, key=attestor)
+    assert "votes must have the form BUYER:SELLER=SCORE" in mistake(3, "vote", vote, key=attestor)
 
 
 def test_an_unknown_role_is_refused(mistake, attestor):

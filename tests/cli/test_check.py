@@ -54,7 +54,7 @@ def test_policy_has_a_name_or_a_file(bilateral, database):
     assert bilateral(*ask, "--policy", "strict", *trust).code == 12
     assert bilateral(*ask, "--policy", "strict", "--trust", OTHER).code == 13
     refused = bilateral(*ask, "--policy", "own-list")
-    assert (refused.code, "own-list counts your own reviewers alone" in refused.err) == (3, True)
+    assert (refused.code, "own-list counts only your own reviewers" in refused.err) == (3, True)
     assert '"lenient" cannot be read' in bilateral(*ask, "--policy", "lenient").err
 
 
@@ -86,7 +86,7 @@ def test_earlier_answer_is_repeated(bilateral, refused, database, tmp_path, ques
     answer.write_text(json.dumps({**first.json, "side": "validator"}))
     assert "is an answer about a validator" in refused(2, *ask, "--repeat", str(answer))["message"]
     answer.write_text("[]")
-    assert "write one with --json" in refused(2, *ask, "--repeat", str(answer))["message"]
+    assert "save one with --json" in refused(2, *ask, "--repeat", str(answer))["message"]
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_the_installed_command_answers(database, everybody):
         (("--capability", "tool"), "a capability is its kind and its value"),
         (("--reviewer", "alice"), "is not an address"),
         (("--gate", "colour=red"), 'a gate has no "colour"'),
-        (("--cursor", "x"), "the cursor is not of this list"),
+        (("--cursor", "x"), "the cursor belongs to another list"),
         (("…",), "no letter or digit"),
     ],
     ids=["number", "side", "payment", "order", "ungated", "capability", "reviewer", "gate", "cursor", "text"],

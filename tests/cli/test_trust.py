@@ -71,7 +71,7 @@ def test_a_case_of_an_account_that_does_not_occur_is_told(bilateral, done, refus
     assert ran.code == 0
     assert 'change nothing, because no table has the address: "sybil9"' in ran.err
     assert done(*words)["unknown_cases"] == ["sybil9"]
-    assert "was reviewed, and occurs in no table" in refused(3, "trust", "explain", "sybil9", "--out", out)["message"]
+    assert "was reviewed but occurs in no table" in refused(3, "trust", "explain", "sybil9", "--out", out)["message"]
 
 
 def test_tables_of_other_accounts_are_told(bilateral, done, tables, tmp_path):
@@ -114,7 +114,7 @@ def test_several_chains_are_analysed_and_explained(done, refused, tables, tmp_pa
 
 def test_several_folders_without_their_chains_are_refused(refused, tables, tmp_path):
     words = ("trust", "analyse", "--tables", tables, "--tables", f"1={tables}", "--out", tmp_path / "r")
-    assert "need the id of a chain each" in refused(2, *words)["message"]
+    assert "each needs a chain id" in refused(2, *words)["message"]
 
 
 @pytest.mark.parametrize("sources", [(), ("--tables", "tables", "--database", "sqlite:///index.sqlite")])
@@ -128,7 +128,7 @@ def test_analysis_of_no_rows_or_of_two_sources_is_refused(refused, sources, tmp_
 )
 def test_a_database_as_tables_is_refused(refused, tmp_path, url):
     error = refused(2, "trust", "analyse", "--tables", url, "--out", tmp_path / "r")
-    assert "export its tables to a folder by COPY … TO" in error["message"]
+    assert "export the tables to a folder with COPY … TO" in error["message"]
     assert refused(2, "trust", "seeds", "--tables", url) == error
 
 

@@ -35,5 +35,5 @@ def test_a_webhook_is_added_told_by_a_process_listed_and_removed(done, refused, 
     assert {change["kind"] for change in receiver.deliveries[0]["changes"]} == {"feedback"}
     assert done("webhooks", "remove", webhook, *database) == {"id": webhook}
     assert "there is no webhook" in refused(3, "webhooks", "remove", webhook, *database)["message"]
-    assert "is not https" in refused(3, "webhooks", "add", "http://a.example", *database)["message"]
+    assert "is not an https URL" in refused(3, "webhooks", "add", "http://a.example", *database)["message"]
     assert done("webhooks", "list", *database) == []

@@ -245,7 +245,7 @@ def test_a_connection_that_closes_without_an_answer_is_tried_again(connect, node
     "url", ["ftp://host", "http://", "http://:80", "host:8545", "http://host:0", "http://host:99999", "http://h\n.x"]
 )
 def test_a_url_that_no_node_has_is_refused_without_showing_it(connect, url):
-    with pytest.raises(InvalidArgumentError, match="rpc is not an http") as caught:
+    with pytest.raises(InvalidArgumentError, match="rpc must be an http") as caught:
         connect(url)
     assert "host" not in str(caught.value)
 

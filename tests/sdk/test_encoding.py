@@ -136,5 +136,5 @@ def test_a_value_without_a_json_form_is_not_written(value, problem):
 
 @pytest.mark.parametrize("content", [None, "{}", 5, ["{}"]])
 def test_a_document_must_be_bytes(content):
-    with pytest.raises(MalformedDocumentError, match="a document is bytes"):
+    with pytest.raises(MalformedDocumentError, match="a document must be bytes"):
         decode_object(content)

@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(tmp_path):
 
 def test_a_strangers_uri_reads_no_file_of_this_machine(tmp_path):
     (tmp_path / "secret").write_bytes(FILE)
-    with pytest.raises(UnsupportedUriError, match="this loader loads no files"):
+    with pytest.raises(UnsupportedUriError, match="this loader reads no local files"):
         Loader().load((tmp_path / "secret").as_uri())
 
 

@@ -157,7 +157,7 @@ def test_command_shows_the_answer_and_ends_with_its_verdict(rpc, agent, owner, s
     for arguments, problem in (
         ((named,), "no index has agents on Solana: add --live"),
         ((named, "--live"), "--live requires a Solana node: pass --solana-node"),
-        (("8453:247", "--live", "--solana-node", rpc), "the node is missing: give --rpc-url"),
+        (("8453:247", "--live", "--solana-node", rpc), "no node: pass --rpc-url"),
         ((named, "--live", "--solana-node", rpc, "--at-block", "5"), "a live check has no index"),
     ):
         code, answer = run(*arguments)

@@ -147,7 +147,7 @@ def test_failure_to_rate_is_logged(caplog):
 
 def test_client_is_rated_within_a_paid_request_alone(selling_client, buyer, client_agent):
     standing = VerifiedClient(client_agent, buyer.address, buyer.address, None)
-    with pytest.raises(InvalidArgumentError, match="no paid request runs here"):
+    with pytest.raises(InvalidArgumentError, match="no paid request is in progress"):
         rate_after_settlement(selling_client, standing, 93)
 
 

@@ -165,7 +165,7 @@ def test_server_that_reports_nothing_and_takes_money_is_found_out_later(payment_
     verification = verifier.verify(free)
     settlement = verification.check(CheckName.SETTLEMENT)
     assert (settlement.outcome, settlement.code) == (Outcome.FAILED, "amount_mismatch")
-    assert f"reports that nothing was paid, and took {PART}" in settlement.problem
+    assert f"reports that nothing was paid, but took {PART}" in settlement.problem
     assert (verification.payment.amount, verification.payment.ceiling) == (PART, CEILING)
 
 

@@ -68,7 +68,7 @@ def test_stolen_key_stops_counting_at_once_and_its_past_stays_provable(
 def test_retired_key_never_counts_longer_than_before(register, seller, publish, selling_client):
     agent_id, soon = register(seller), int(datetime.now(UTC).timestamp()) + 600
     publish(agent_id, signer_entry(valid_until=soon))
-    with pytest.raises(InvalidArgumentError, match="leave the registration file as it is"):
+    with pytest.raises(InvalidArgumentError, match="changes nothing in the registration file"):
         retire_signer(selling_client, agent_id, SIGNING_KEY.public_key)
     retire_signer(selling_client, agent_id, SIGNING_KEY.public_key, overlap=timedelta(seconds=300)).wait()
     assert list_signers(selling_client, agent_id)[0].valid_until < soon

@@ -141,7 +141,7 @@ def test_transaction_that_does_not_exist_fails(verifier, bought):
         (("payload", "authorization"), None, "has none of authorization and permit2Authorization"),
         (("payload",), None, "has none of authorization and permit2Authorization"),
         (("accepted", "amount"), "many", "'many' is not a number"),
-        (("accepted", "amount"), "0", "0 is no price"),
+        (("accepted", "amount"), "0", "the price must not be 0"),
     ],
 )
 def test_payment_on_other_terms_fails(verifier, bought, path, value, problem):

@@ -152,7 +152,7 @@ def test_progress_of_the_index_is_shown(query):
     assert not meta["hasIndexingErrors"]
     assert query(f"{{ agents(block: {{number_gte: {number}}}, first: 1) {{ id }} }}")["agents"]
     assert query(f'{{ agents(block: {{hash: "{meta["block"]["hash"]}"}}, first: 1) {{ id }} }}')["agents"]
-    with pytest.raises(GraphQLError, match=f"block {number + 1} is not yet available"):
+    with pytest.raises(GraphQLError, match=f"block {number + 1} is not available yet"):
         query(f"{{ agents(block: {{number_gte: {number + 1}}}) {{ id }} }}")
     with pytest.raises(GraphQLError, match="only the last indexed block is served"):
         query(f"{{ agents(block: {{number: {number - 1}}}) {{ id }} }}")

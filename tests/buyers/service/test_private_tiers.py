@@ -179,7 +179,7 @@ def test_everybody_audits_the_list(document, market, prover, deployment):
     [
         (lambda member: member.update(commitment="7"), "their trees have the roots"),
         (lambda member: member["state"].__setitem__(2, "99"), "is not in the anchor"),
-        (lambda member: member.update(signature="0x" + "11" * 65), "did not sign its commitment"),
+        (lambda member: member.update(signature="0x" + "11" * 65), "did not sign its own commitment"),
         (lambda member: member["state"].__setitem__(3, "0"), "the tier new has no group"),
     ],
     ids=["a tree of its own", "invented state", "invented member", "fallen tier"],

@@ -232,7 +232,7 @@ def test_a_clock_that_is_not_the_chains_is_told_with_both_times(connect, late_ch
     [{"signature": b""}, {"signature": b"", "deadline": datetime.now(UTC), "new_wallet_signer": Account.create()}],
 )
 def test_a_signature_comes_with_its_deadline_alone(connect, owner, agent, options):
-    with pytest.raises(InvalidArgumentError, match="comes with its deadline"):
+    with pytest.raises(InvalidArgumentError, match="requires its deadline"):
         connect(owner).set_agent_wallet(agent, owner.address, **options)
 
 
@@ -268,7 +268,7 @@ def test_a_client_without_a_signer_only_reads(connect, agent):
 def test_a_uri_is_replaced_by_one_or_erased_by_name(connect, owner, register):
     agent = register(uri="data:,before")
     client = connect(owner)
-    with pytest.raises(InvalidArgumentError, match="give a URI or a file"):
+    with pytest.raises(InvalidArgumentError, match="pass a URI or a file"):
         client.set_agent_uri(agent)
     with pytest.raises(InvalidArgumentError, match="not both"):
         client.set_agent_uri(agent, "data:,x", file=FILE)

@@ -90,5 +90,5 @@ def test_nobody_speaks_as_a_strangers_agent(connect, other_owner, agent):
 
 
 def test_an_update_changes_something(connect, owner, agent):
-    with pytest.raises(InvalidArgumentError, match="name a new domain"):
+    with pytest.raises(InvalidArgumentError, match="pass a new domain"):
         connect(owner).update_agent(agent)

@@ -121,7 +121,7 @@ def test_feedback_that_does_not_exist_is_refused(connect, agent, reviewer):
 def test_feedback_is_named_wholly_and_once(connect, agent, reviewer):
     client = connect(reviewer)
     for named in [(agent,), (agent, reviewer.address), (FeedbackId(agent, reviewer.address, 1), reviewer.address)]:
-        with pytest.raises(InvalidArgumentError, match="give a feedback id"):
+        with pytest.raises(InvalidArgumentError, match="pass a feedback id"):
             client.get_feedback(*named)
     elsewhere = FeedbackId(AgentId(1, 1), reviewer.address, 1)
     with pytest.raises(MalformedIdentifierError, match="its chain is 1"):
@@ -219,5 +219,5 @@ def test_a_response_may_be_the_fourth_argument(connect, reviewer, agent):
 
 @pytest.mark.parametrize("response", [None, ""])
 def test_an_answer_that_says_nothing_is_refused(connect, reviewer, agent, response):
-    with pytest.raises(InvalidArgumentError, match="a response is a text"):
+    with pytest.raises(InvalidArgumentError, match="a response must be a text"):
         connect(reviewer).append_response(agent, reviewer.address, 0, response)

@@ -106,7 +106,7 @@ def test_all_feedback_of_a_reviewer_is_found(connect, register, newcomer, review
 
 def test_a_search_for_everything_is_refused(connect):
     for reviewers in (None, []):
-        with pytest.raises(InvalidArgumentError, match="name an agent or a reviewer"):
+        with pytest.raises(InvalidArgumentError, match="pass an agent or a reviewer"):
             connect().search_feedback(reviewers=reviewers)
 
 

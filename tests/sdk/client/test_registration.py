@@ -93,8 +93,8 @@ def test_an_agent_without_a_file_has_nothing_to_edit(connect, owner, agent):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({}, "give a new value"),
-        ({"name": "Weather agent"}, "give a new value"),
+        ({}, "pass a new value"),
+        ({"name": "Weather agent"}, "pass a new value"),
         ({"remove_services": ["MQTT"]}, "no service 'MQTT'"),
         ({"add_services": [A2A], "fields": {"services": []}}, "not both"),
     ],

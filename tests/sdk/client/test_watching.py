@@ -298,7 +298,7 @@ def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect,
     web3.provider.make_request("anvil_setAutomine", [False])
     try:
         client.give_feedback(signals[0].agent_id, 1)
-        with pytest.raises(BatchInterruptedError, match="still on their way") as caught:
+        with pytest.raises(BatchInterruptedError, match="still pending") as caught:
             client.publish_signals(signals, WEEK)
         assert (caught.value.hashes, caught.value.missing) == ((), 4)
     finally:
@@ -331,7 +331,7 @@ def test_all_signals_are_checked_before_the_first_is_sent(connect, newcomer, sig
 
 
 def test_a_period_is_named(connect, newcomer, signals):
-    with pytest.raises(InvalidArgumentError, match="name the period"):
+    with pytest.raises(InvalidArgumentError, match="pass the period"):
         connect(newcomer).publish_signals(signals, "")
     assert week_of(datetime(2026, 11, 21, tzinfo=UTC)) == WEEK
     assert week_of(datetime(2027, 1, 1, tzinfo=UTC)) == "2026-W53"
