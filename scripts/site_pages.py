@@ -22,6 +22,7 @@ GENERATED: Final = {
     "docs/census.md": "`make census` writes this page.",
     "docs/conformance.md": "`make test` compares this page with the specifications and the tests.",
     "docs/decisions.md": "`make market` writes this page.",
+    "docs/errors.md": "`make error-page` writes this page.",
     "docs/gas-tables.md": "`make bench` writes this page.",
     "docs/index-tables.md": "`make index-tables` writes this page.",
     "docs/licences.md": "`make licences` compares this page with the packages of all locks.",
