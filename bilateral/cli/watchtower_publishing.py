@@ -78,6 +78,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.watchtower import publishing  # noqa: PLC0415
     from bilateral.watchtower.indexed import freeze  # noqa: PLC0415
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
+    from bilateral.watchtower.store import PUBLISHED  # noqa: PLC0415
 
     week, store = Period.parse(period), _opened(tower)
     with open_index(database) as index:
@@ -90,6 +91,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     own = GlobalAgentId.parse(agent).agent_id if "#" in agent else AgentId.parse(agent)
     with invocation.signing("Publishing") as client:
         report = publishing.publish(client, own, week, leaves, previous, **options)
+    store.set_setting(PUBLISHED, (store.setting(PUBLISHED) or 0) + len(report.sent))
     value = {
         "period": week.name,
         "root": report.root.hex(),

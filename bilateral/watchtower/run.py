@@ -73,6 +73,8 @@ class Watchtower:
 
     Attributes:
         is_outdated: True if the endpoints of the database are others by now.
+        published: The transactions that `publish` has sent.
+        round_seconds: The time from the first result of the last whole round to its last one.
 
     Args:
         store: Its database.
@@ -93,6 +95,8 @@ class Watchtower:
         self.pending: deque[Result] = deque()
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.late: deque[float] = deque(maxlen=10_000)
+        self.published, self.round_seconds = 0, 0.0
+        self._turn, self._turn_at, self._result_at = 0, 0.0, 0.0
         self._addresses = Addresses()
         self._done: SimpleQueue[tuple[Future[Any], Callable[[Any], None]]] = SimpleQueue()
         self._ready: list[tuple[float, int, Host]] = []
@@ -355,6 +359,10 @@ class Watchtower:
         host = endpoint.host.changed_row(self.time)
         self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes, host))
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
+        if turn > self._turn:
+            self.round_seconds = self._result_at - self._turn_at
+            self._turn, self._turn_at = turn, self.time.now
+        self._result_at = self.time.now
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
         """Give an endpoint its next turn. One that found no room has it at another time, so that all find some."""

@@ -21,7 +21,7 @@ from bilateral.index.measurements.values import Change, Current, Day, Outcome
 from bilateral.index.operating.monitoring import gauge
 from bilateral.watchtower.endpoints import Endpoint
 from bilateral.watchtower.run import THREADS, Watchtower
-from bilateral.watchtower.store import Store
+from bilateral.watchtower.store import PUBLISHED, Store
 from bilateral.watchtower.tables import change, day, endpoint
 from bilateral.watchtower.totals import DAY, Totals
 
@@ -65,6 +65,7 @@ class Writer:
         if tower.time.now - self._pruned_at > _PRUNE_SECONDS:
             self._pruned_at = tower.time.now
             tower.store.prune(tower.time.earliest)
+            tower.published = tower.store.setting(PUBLISHED) or 0
 
     def run(self, is_over: threading.Event) -> None:
         """Store results until the run is over and all are stored."""
@@ -177,9 +178,11 @@ class Figures(Collector):
         for labels, number in tower.outcomes.copy().items():
             probes.add_metric(labels, number)
         yield probes
+        yield CounterMetricFamily(f"bilateral_{name}_published", "Transactions of publish.", value=tower.published)
         states = Counter(str(entry.condition.state) for entry in list(tower.endpoints.values()))
         yield gauge(f"{name}_endpoints", "Endpoints by state.", ("state",), states.items())
         for figure, text, value in (
+            ("round_seconds", "The time that the last whole round took.", tower.round_seconds),
             ("lag_seconds", "The delay of the probe that waits longest.", tower.lag),
             ("vantage_up", "1 if enough reference hosts are reached.", tower.vantage.is_online),
             ("shared_cause", "1 while failures have a shared cause.", tower.quorum.is_shared(tower.time.now)),
