@@ -268,7 +268,7 @@ def test_a_client_without_a_signer_only_reads(connect, agent):
 def test_a_uri_is_replaced_by_one_or_erased_by_name(connect, owner, register):
     agent = register(uri="data:,before")
     client = connect(owner)
-    with pytest.raises(InvalidArgumentError, match="pass a URI or a file"):
+    with pytest.raises(InvalidArgumentError, match="a URI or a file"):
         client.set_agent_uri(agent)
     with pytest.raises(InvalidArgumentError, match="not both"):
         client.set_agent_uri(agent, "data:,x", file=FILE)

@@ -121,7 +121,7 @@ def test_feedback_that_does_not_exist_is_refused(connect, agent, reviewer):
 def test_feedback_is_named_wholly_and_once(connect, agent, reviewer):
     client = connect(reviewer)
     for named in [(agent,), (agent, reviewer.address), (FeedbackId(agent, reviewer.address, 1), reviewer.address)]:
-        with pytest.raises(InvalidArgumentError, match="pass a feedback id"):
+        with pytest.raises(InvalidArgumentError, match="a feedback id"):
             client.get_feedback(*named)
     elsewhere = FeedbackId(AgentId(1, 1), reviewer.address, 1)
     with pytest.raises(MalformedIdentifierError, match="its chain is 1"):
