@@ -1,4 +1,4 @@
-"""One request and its answer, for programs that judge servers: status, headers, bounded body, time and certificate."""
+"""One request and its answer, for monitoring servers: status, headers, bounded body, time and certificate."""
 
 import re
 import ssl
@@ -30,12 +30,12 @@ class Answer:
     """The answer of a server.
 
     Attributes:
-        content: The bytes of the body, or the data of the event of a stream that was waited for.
-        url: The URL that answered: the last one after redirects.
-        milliseconds: The time from the look-up of the name to the headers of the answer.
-        certificate_ends: The Unix time at which the certificate of the server ends; None without TLS.
+        content: The bytes of the body, or the data of the awaited event of a stream.
+        url: The URL that responded, after redirects.
+        milliseconds: The time from the name lookup to the headers of the answer.
+        certificate_ends: The Unix time at which the server's certificate expires; None without TLS.
         event: The kind of the event; None if the answer is not a stream, or ended before the event.
-        encoding: The content encoding, although none was requested. Then no content was read.
+        encoding: The content encoding, if there is one although none was requested. The content is then not read.
     """
 
     status: int
@@ -76,16 +76,16 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
     is_last: Callable[[Event], bool] | None = None,
     is_cut: bool = False,
 ) -> Answer:
-    """Send one request, and return the answer with whatever status.
+    """Send one request, and return the answer whatever its status.
 
     Args:
         limits: The redirects count for GET only.
-        check: Raises an error for a request that must not be sent; it gets those after redirects, too.
-        is_last: Tells the event for which a stream is read. It is closed after that.
-        is_cut: True to read the first bytes of a larger body; otherwise it is an error.
+        check: Raises an error for a request that must not be sent; also called for redirects.
+        is_last: Returns whether an event is the awaited one, after which the stream is closed.
+        is_cut: True to read only the first bytes of a larger body, which is otherwise an error.
 
     Raises:
-        DocumentError: There is no whole answer. The class says why.
+        DocumentError: There is no complete answer. The class gives the reason.
     """
     with (
         HttpSession(limits, network, check) as session,

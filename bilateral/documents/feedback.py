@@ -19,20 +19,20 @@ SIGNED_FIELDS: Final = frozenset(
         *("taskRef", "interactionHash", "agentSignature", "clientSignature", "proofOfInteraction"),
     }
 )
-"""The fields that the chain or a signature states too. One that is malformed is not taken for a missing one."""
+"""The fields that the chain or a signature also states. A malformed one is not treated as missing."""
 
 _FLAT_NAMES: Final = {
     "mcp": {"tool": "mcpTool", "prompt": "mcpPrompt", "resource": "mcpResource"},
     "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
     "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
 }
-"""The fields of agent0's SDKs that stand for parts of others."""
+"""The fields of agent0's SDKs that represent parts of other fields."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
 
 class McpUse(DocumentModel):
-    """The part of the agent's MCP server that was used: one of these."""
+    """The part of the agent's MCP server that was used."""
 
     tool: str | None = None
     prompt: str | None = None
@@ -192,7 +192,7 @@ class FeedbackFile(DocumentModel):
         endpoint: str = "",
         created_at: datetime | None = None,
     ) -> Self:
-        """Add the fields that the chain will have too. They replace those of the file.
+        """Add the fields that will also be on chain, replacing those in the file.
 
         Args:
             agent: The agent that is rated.

@@ -1,4 +1,4 @@
-"""The hash of a document on chain, and the other hashes that authors have put there for the same content.
+"""The on-chain hash of a document, and other hashes that authors have published for the same content.
 
 ERC-8004 requires keccak-256 of the file's bytes. Some published clients store one serialisation and hash another, so a
 mismatch does not prove tampering.
@@ -38,14 +38,14 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
     Args:
         content: The document.
-        expected: The hash on chain, 32 bytes; zeros if its author gave none, as is usual with IPFS.
+        expected: The hash on chain, 32 bytes; zeros if its author set none, as is usual with IPFS.
 
     Returns:
         True if the hash matches; False if there was no hash to check.
 
     Raises:
         InvalidArgumentError: The expected hash does not have 32 bytes.
-        HashMismatchError: The document has another hash. The error names the known variant that matches, if one does.
+        HashMismatchError: The document has another hash. The error contains the known variant that matches, if any.
     """
     if len(expected) != len(NO_HASH):
         raise InvalidArgumentError(f"an expected hash has {len(NO_HASH)} bytes, not {len(expected)}")
@@ -59,7 +59,7 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the hashes that authors have published instead of that of the stored bytes, with their names."""
+    """Yield the hashes that authors have published instead of the hash of the stored bytes, with their names."""
     yield "the same bytes by SHA-256", hashlib.sha256(content).digest()
     yield "the same bytes without the white space at their end", keccak(content.rstrip())
     try:

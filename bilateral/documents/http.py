@@ -1,7 +1,7 @@
 """HTTP for documents: guarded connections, few redirects, a size limit, and errors of this package.
 
-A host is resolved once, its addresses are checked, and the connection uses a checked address. A name that resolves
-differently a moment later ("DNS rebinding") gains nothing, and nor does another form of an address (`0x7f.1`).
+A host is resolved once, its addresses are checked, and the connection uses a checked address. Resolving differently a
+moment later ("DNS rebinding") has no effect, and neither do other notations of an address (`0x7f.1`).
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Network:
     """The settings of connections.
 
     Attributes:
-        trusted: Hosts with ports that the program's user names. They may have private addresses.
+        trusted: Hosts with ports chosen by the program's user. They may have private addresses.
         allow_private: True if all hosts may have private addresses.
-        ssl_context: Decides which certificates are trusted; the system's choice when left out.
+        ssl_context: Determines which certificates are trusted; the system's defaults when left out.
         resolver: Looks up a host's addresses.
         backend: Connects to an address.
     """
@@ -80,13 +80,13 @@ class Network:
     backend: httpcore.NetworkBackend | None = None
 
     def trusting(self, *urls: str) -> Network:
-        """Return these settings for the hosts of URLs that the program's user names."""
+        """Return these settings for the hosts of URLs chosen by the program's user."""
         return replace(self, trusted=self.trusted | {host_of(url) for url in urls})
 
 
 @dataclass(frozen=True)
 class Validators:
-    """The marks of a server's version of a document, by which a later request asks for changes only (RFC 9110, 13).
+    """The validators of a server's version of a document, for conditional requests (RFC 9110, 13).
 
     Attributes:
         etag: The header `ETag`; None without one.
@@ -98,18 +98,18 @@ class Validators:
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> Self:
-        """Take the marks of an answer. Malformed ones are left out: they will be sent back."""
+        """Read the validators of an answer. Malformed ones are dropped, because they would be sent back."""
         etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
         return cls(etag if _ETAG.fullmatch(etag) else None, last_modified if _DATE.fullmatch(last_modified) else None)
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request for changes only."""
+        """Return the headers of a conditional request."""
         headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
         return {name: value for name, value in headers.items() if value is not None}
 
 
 UNKNOWN_VERSION: Final = Validators()
-"""The marks of a document that was never loaded."""
+"""The validators of a document that was never loaded."""
 
 
 def host_of(url: str) -> Host:
@@ -129,12 +129,12 @@ def without_query(url: str) -> str:
 
 
 class HttpSession:
-    """Requests for one document, which share its time.
+    """Requests for one document, which share its time limit.
 
     Args:
         limits: The limits for the document.
         network: The settings of connections.
-        check: Raises an error for a request that must not be sent. It gets each one as it is sent.
+        check: Raises an error for a request that must not be sent. It is called with each request.
     """
 
     def __init__(self, limits: Limits, network: Network, check: Callable[[httpx.Request], None] | None = None) -> None:
@@ -160,7 +160,7 @@ class HttpSession:
     def get_changes(
         self, url: str, cached: Validators, *, limit: int | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[bytes | None, Validators]:
-        """Get a resource, following redirects: None if it did not change, and the marks of its version."""
+        """Get a resource, following redirects. Return it, or None if unchanged, with the validators of its version."""
         with self.open("GET", url, headers={**(headers or {}), **cached.headers()}) as response:
             if response.status_code == _UNCHANGED and cached != UNKNOWN_VERSION:
                 return None, cached
@@ -189,7 +189,7 @@ class HttpSession:
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
-        """Send a request to a URL of the program's user once, follow no redirect, and return the answer."""
+        """Send a request to a URL of the program's user once without following redirects, and return the answer."""
         visible = without_query(url)
         with (
             _document_errors(visible, self._deadline),
@@ -225,7 +225,7 @@ class HttpSession:
 
 
 _MIN_SECONDS: Final = 0.001
-"""The least timeout to give to a socket, for which 0 means that it shall not block."""
+"""The least timeout to set on a socket, for which 0 would mean non-blocking."""
 
 
 _PHASES: Final[Mapping[str, errors.Phase]] = {
@@ -234,11 +234,11 @@ _PHASES: Final[Mapping[str, errors.Phase]] = {
     "http11.send_request_headers.started": "first_byte",
     "http11.receive_response_headers.complete": "body",
 }
-"""The phase of a request that begins with an event of httpcore. `connect` begins when the addresses are there."""
+"""The phase of a request that starts with an event of httpcore. `connect` starts once the addresses are resolved."""
 
 
 class Deadline:
-    """The end of the time for one document, and the phase that would miss it."""
+    """The deadline for one document, and the phase that would miss it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -259,14 +259,14 @@ class Deadline:
         return errors.DocumentTimeoutError(self._seconds, self.phase)
 
     def trace(self, event: str, _: object) -> None:
-        """Note an event of httpcore."""
+        """Record an event of httpcore."""
         self.phase = _PHASES.get(event, self.phase)
         if event == "http11.receive_response_headers.complete":
             self.answered_at = time.monotonic()
 
 
 class _GuardedBackend(DeadlineBackend):
-    """Makes connections until a deadline, to public addresses only unless the user trusts the host."""
+    """Creates connections up to a deadline, only to public addresses unless the user trusts the host."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
         super().__init__(deadline.remaining, resolver=network.resolver, inner=network.backend)
@@ -283,11 +283,11 @@ class _GuardedBackend(DeadlineBackend):
 
 
 _usual_context = cache(ssl.create_default_context)
-"""Returns the context of all connections: to read the system's certificates takes longer than most files to load."""
+"""The TLS context of all connections, since reading the system's certificates takes longer than loading most files."""
 
 
 class _GuardedTransport(httpx.HTTPTransport):
-    """The transport by which `httpx` uses guarded connections."""
+    """The transport through which `httpx` uses guarded connections."""
 
     def __init__(
         self, deadline: Deadline, network: Network, check: Callable[[httpx.Request], None] | None
@@ -333,13 +333,13 @@ _OF_CERTIFICATE: Final = {
     18: errors.SelfSignedCertificateError,
     **dict.fromkeys((62, 64), errors.CertificateNameError),
 }
-"""The errors by OpenSSL's codes of verification (x509_vfy.h), which the module `ssl` does not name."""
+"""The errors by OpenSSL's verification codes (x509_vfy.h), for which the module `ssl` has no names."""
 
 _HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
 
 
 def _unreachable(url: str, error: Exception, phase: errors.Phase) -> errors.UnreachableDocumentError:
-    """Return the error that says why a document cannot be read."""
+    """Return the error for a document that cannot be read."""
     cause = error.__cause__
     if isinstance(cause, HostUnreachableError):
         return _OF_HOST[cause.cause](str(cause))
@@ -369,7 +369,7 @@ def _is_loadable(url: httpx.URL) -> bool:
 
 
 def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
-    """Remove the encodings that a server used unasked. An unknown one, or one that the content belies, is ignored."""
+    """Remove encodings that a server used without being asked. Unknown and wrong ones are ignored."""
     for encoding in reversed(encodings.lower().split(",")[:_MAX_ENCODINGS]):
         if encoding.strip() in _ENCODINGS:
             result = unpacked(content, limit)

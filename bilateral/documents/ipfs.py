@@ -1,4 +1,4 @@
-"""Files of IPFS, read from blocks that are checked against their identifiers (CIDs). They need the extra `ipfs`.
+"""IPFS files, read from blocks that are checked against their identifiers (CIDs). Requires the extra `ipfs`.
 
 Neither the server nor the author of the blocks is trusted. The number of blocks and the size of the file have limits,
 and the walk over blocks (UnixFS and dag-pb) does not recurse.
@@ -36,7 +36,7 @@ class Cid:
 
     @classmethod
     def parse(cls, cid: str | bytes) -> Self:
-        """Parse a CID in text (any multibase) or, as links have it, in bytes."""
+        """Parse a CID as text (any multibase) or, as in links, as bytes."""
         visible = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
             raise errors.UnsupportedUriError(f"{visible} is too long for a CID")
@@ -59,7 +59,7 @@ class Cid:
         return cls(1, RAW, hashlib.sha256(block).digest())
 
     def verify(self, block: bytes) -> None:
-        """Check that this CID names a block."""
+        """Check that a block matches this CID."""
         digest = hashlib.sha256(block).digest()
         if digest != self.digest:
             raise errors.CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))
@@ -81,7 +81,7 @@ def _libipld() -> Any:
 
 
 MAX_BLOCKS: Final = 256
-"""Blocks of one file: a hostile one would be read block by block without end."""
+"""The maximum number of blocks of one file: a hostile one could otherwise be read endlessly."""
 
 _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`

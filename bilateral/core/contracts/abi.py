@@ -37,7 +37,7 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
 
 @cache
 def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
-    """Return the entries of one kind of a registry's ABI by selector or topic.
+    """Return the entries of one kind in a registry's ABI, by selector or topic.
 
     Args:
         kind: `function`, `error` or `event`.

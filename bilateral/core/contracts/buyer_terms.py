@@ -1,6 +1,6 @@
 """Terms of the buyer reputation registry: tiers, payments, states, credentials and roles.
 
-The client and the service share them. They match the structs and enums of the contracts.
+Shared by the client and the service. They match the structs and enums of the contracts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bilateral.core.signatures import TypedMessage
 from bilateral.core.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
-"""The position that means the whole transaction."""
+"""The position that denotes the whole transaction."""
 
 MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
 """The highest amount of an attested payment, in millionths of a dollar."""
@@ -49,13 +49,13 @@ class BuyerTier(StrEnum):
 
     @classmethod
     def of_level(cls, level: int) -> BuyerTier:
-        """Return the tier with a number of the contracts.
+        """Return the tier with a number used by the contracts.
 
         Args:
             level: The number, 0 to 3.
 
         Raises:
-            InvalidArgumentError: The number is of no tier.
+            InvalidArgumentError: No tier has this number.
         """
         tiers = list(cls)
         if not is_whole(level) or not 0 <= level < len(tiers):
@@ -78,7 +78,7 @@ class NotCounted(IntEnum):
     NOTHING_PAID = 0
     """The amount is zero."""
     NO_SELLER = 1
-    """The paid account speaks as no agent."""
+    """The paid account has no primary agent."""
     PAID_OWN_AGENT = 2
     """The payer owns the paid agent, is an operator of its owner, or is approved for it."""
     PAID_OWN_WALLET = 3
@@ -86,7 +86,7 @@ class NotCounted(IntEnum):
 
 
 def policy_hash(name: str) -> bytes:
-    """Return the hash by which states and credentials name a scoring policy.
+    """Return the hash with which states and credentials identify a scoring policy.
 
     Args:
         name: The name, such as `brp-1.0`.
@@ -117,7 +117,7 @@ class AttestedPayment:
 
     @property
     def word(self) -> int:
-        """The payment in one word, as the contract takes and logs it."""
+        """The payment in one word, as the contract accepts and logs it."""
         return int(self.buyer, 16) << 96 | self.amount << 40 | self.paid_at << 8 | self.position
 
     @classmethod
@@ -197,7 +197,7 @@ class SignedPayment:
         valid_after: The last second, in Unix time, before the payment is valid.
         valid_before: The first second, in Unix time, after it.
         nonce: The nonce, 32 bytes.
-        signature: The signature. With 65 bytes it is passed in parts, which every token with EIP-3009 takes.
+        signature: The signature. With 65 bytes it is passed in parts, which every EIP-3009 token accepts.
     """
 
     buyer: str
@@ -270,7 +270,7 @@ class BuyerState:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The state as the contract takes it: the fields in order, the tier as a number."""
+        """The state in the contract's form: the fields in order, the tier as a number."""
         return tuple(value.level if isinstance(value, BuyerTier) else value for value in vars(self).values())
 
 
@@ -286,8 +286,8 @@ class TierCredential(TypedMessage):
         policy: The hash of the scoring policy's name, see `policy_hash`.
         tier: The tier of the buyer behind the holder.
         scope: The place where it is used, see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
-        pseudonym: The buyer in that scope on the UTC day of `issued_at`, the same for all its holders. Count customers
-            by it.
+        pseudonym: The buyer's pseudonym in that scope on the UTC day of `issued_at`, the same for all its holders. Use
+            it to count customers.
     """
 
     holder: str
@@ -317,7 +317,7 @@ class TierCredential(TypedMessage):
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The credential as the contract takes it: the fields in order, the tier as a number."""
+        """The credential in the contract's form: the fields in order, the tier as a number."""
         terms = (self.holder, self.issued_at, self.valid_until, self.policy, self.tier.level)
         return (*terms, self.scope, self.pseudonym)
 

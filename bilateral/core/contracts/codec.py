@@ -1,7 +1,7 @@
 """ABI encoding of calls to the registries, and decoding of their answers.
 
-Anybody can put bytes that are not UTF-8 into a tag, a URI or a domain. They must not stop a reader, so strings are
-decoded as bytes first, and become `ChainText`.
+Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. They must not stop a reader, so strings are
+decoded as bytes first and become `ChainText`.
 """
 
 import re
@@ -27,7 +27,7 @@ def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> 
     """Encode a call of a registry.
 
     Args:
-        function: The function's name. Of overloads, the number of arguments chooses.
+        function: The function's name. Overloads are distinguished by the number of arguments.
 
     Returns:
         The call's data.
@@ -48,7 +48,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
         The values: text as `ChainText`, addresses in checksum form, structs as dictionaries.
 
     Raises:
-        UnexpectedAnswerError: The data do not fit the function. Most likely another contract is at the address.
+        UnexpectedAnswerError: The data does not match the function. Most likely another contract is at the address.
     """
     return _decode(_function(registry, function)["outputs"], data, f"{registry} answers {function}")
 

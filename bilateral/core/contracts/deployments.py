@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RegistryFacts:
-    """Facts about a registry that need no look at the chain.
+    """Facts about a registry that require no call to the chain.
 
     Attributes:
         origin: The authors of its code.
@@ -53,14 +53,14 @@ class Deployment:
         reputation: The registry for open feedback.
         authorized: The registry for authorised feedback.
         validation: The validation registry.
-        first_block: The block from which to read logs: none of the registries has an earlier log. 0 if unknown.
+        first_block: The block from which to read logs: no registry has earlier ones. 0 if unknown.
         ratings: The registry for ratings of clients and validators. By default the reputation registry, which has
-            ratings if it is of this project. None for no ratings.
+            ratings if it is this project's. None for no ratings.
         directory: The companion that gives a foreign identity registry a directory; None where it needs none.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
         buyers: The registry of buyers, which records payments.
         tier_proofs: The contract of private proofs of buyers' tiers.
-        facts: Known facts about registries, by address. A registry that the caller named has none.
+        facts: Facts about registries, by address. A registry specified by the caller has none.
     """
 
     chain_id: int
@@ -132,7 +132,7 @@ class Deployment:
 
     @classmethod
     def canonical(cls, chain_id: int) -> Self | None:
-        """Return the registries that the authors of ERC-8004 deployed on a chain, by the packaged address book.
+        """Return the registries deployed on a chain by the authors of ERC-8004, from the packaged address book.
 
         Args:
             chain_id: EIP-155 id of the chain.
@@ -205,11 +205,11 @@ class Deployment:
 
     @property
     def directory_registry(self) -> Registry:
-        """The registry that knows the primary agent of an account: the companion if there is one."""
+        """The registry that stores the primary agent of an account: the companion if there is one."""
         return Registry.IDENTITY if self.directory is None else Registry.COMPANION
 
     def lacks(self, registry: Registry, function: str) -> bool:
-        """Tell whether a registry is known to lack a function. A registry that the caller named may have it.
+        """Return whether a registry is known to lack a function. A registry specified by the caller may have it.
 
         Args:
             function: The function's name.
@@ -232,7 +232,7 @@ class Deployment:
             raise MissingFunctionError(_ATTRIBUTES[registry], function, self.chain_id)
 
     def origin_of(self, attribute: str) -> Origin | None:
-        """Return the authors of a registry's code; None if the caller named it, or if it is missing.
+        """Return the authors of a registry's code; None if the caller specified it, or if it is missing.
 
         Args:
             attribute: The registry's attribute, such as `ratings`.
@@ -242,7 +242,7 @@ class Deployment:
 
     @property
     def origin(self) -> Origin | None:
-        """The authors of the identity registry's code; None if the caller named it."""
+        """The authors of the identity registry's code; None if the caller specified it."""
         return self.origin_of("identity")
 
     @property
@@ -264,14 +264,14 @@ _ATTRIBUTES: Final[Mapping[Registry, str]] = {
 """The attribute of `Deployment` that holds each registry's address."""
 
 _NAMES: Final[Mapping[str, str]] = {attribute: registry for registry, attribute in _ATTRIBUTES.items()}
-"""The contract of a record that each attribute of `Deployment` is."""
+"""The contract in a record for each attribute of `Deployment`."""
 
 REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
 """The attributes of `Deployment` that hold addresses."""
 
 
 def _identity_below(record: DeploymentRecord) -> str | None:
-    """Return the identity registry that a record's companion belongs to; None if the record does not say it."""
+    """Return the identity registry that a record's companion belongs to; None if the record does not contain it."""
     companion = record.contracts.get(Registry.COMPANION)
     if companion is None and Registry.IDENTITY not in record.contracts:
         raise DeploymentRecordError("invalid deployment record: it has neither IdentityRegistry nor CompanionDirectory")
@@ -298,7 +298,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
 
 
 def has_private_mempool(chain_id: int) -> bool:
-    """Return True if the packaged address book says that nobody sees a chain's transactions before they are included.
+    """Return True if a chain's transactions stay private until they are included, by the packaged address book.
 
     Args:
         chain_id: EIP-155 id of the chain.
@@ -328,8 +328,8 @@ def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployme
 
     Args:
         chain_id: EIP-155 id of the chain.
-        origin: The deployment that the caller names: the canonical one, or this project's. Without a name, the
-            canonical one if the chain has it, or else this project's.
+        origin: The deployment that the caller chose: the canonical one, or this project's. Without one, the canonical
+            one if the chain has it, else this project's.
 
     Returns:
         The deployment; None if the package has none.

@@ -80,7 +80,7 @@ def _quantity(text: str) -> int:
 
 
 def _time(value: object) -> int | None:
-    """Return the time that a log names; None where a node leaves it out, or writes 0 or something else for it."""
+    """Return the time in a log; None if the node leaves it out, or writes 0 or something else."""
     if isinstance(value, str) and _QUANTITY.fullmatch(value):
         return int(value, 16) or None
     return value if type(value) is int and value > 0 else None
@@ -93,7 +93,7 @@ def _hash(text: str) -> str:
 
 
 def _data(text: str) -> bytes:
-    """Return bytes in the form of JSON-RPC. `bytes.fromhex` alone also takes blanks."""
+    """Return bytes in the form of JSON-RPC. `bytes.fromhex` would also accept spaces."""
     value = bytes.fromhex(text[2:])
     if text[:2] != "0x" or 2 * len(value) + 2 != len(text):
         raise ValueError("not bytes in hexadecimal digits")

@@ -1,6 +1,6 @@
 """Deployment records: those of this project, and those of the address book of canonical registries.
 
-Both have one schema. The address book, `deployments/canonical.json`, keeps what its chains share in groups.
+Both have the same schema. The address book, `deployments/canonical.json`, groups what its chains share.
 """
 
 from functools import cache
@@ -19,10 +19,10 @@ BOOK: Final = "canonical.json"
 """The name of the address book's file."""
 
 MAX_TIP_GWEI: Final = 50
-"""Gwei of tip per gas on a chain without a limit of its own: 0.025 of its currency for a write of 500,000 gas."""
+"""Gwei of tip per gas on a chain without its own limit: 0.025 of its currency for a write of 500,000 gas."""
 
 MAX_FEE_GWEI: Final = 500
-"""Gwei of fee per gas on a chain without a limit of its own: 0.25 of its currency for a write of 500,000 gas."""
+"""Gwei of fee per gas on a chain without its own limit: 0.25 of its currency for a write of 500,000 gas."""
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 
@@ -31,7 +31,7 @@ class RegistryEntry(BaseModel):
     """One deployed registry.
 
     Attributes:
-        block: The block that created it; None if nobody recorded it.
+        block: The block that created it; None if it was not recorded.
         origin: The authors of its code.
         upgradable: True if its owner can change its code.
         first_agent_id: The id of its first agent; None for a registry other than an identity registry.
@@ -57,7 +57,7 @@ class _Chain(BaseModel):
         network: The network's name, as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
         max_fee_gwei: The largest fee per gas that a client signs by default, base fee and tip, in gwei.
-        private_mempool: True if nobody sees a transaction before it is included, as with a single sequencer.
+        private_mempool: True if transactions are private until they are included, as with a single sequencer.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -154,7 +154,7 @@ def _packaged() -> bytes:
 
 
 def is_book(text: bytes) -> bool:
-    """Tell an address book from a deployment record."""
+    """Distinguish an address book from a deployment record."""
     try:
         return "groups" in decode_object(text)
     except ValueError:

@@ -159,11 +159,11 @@ class ContractRevertError(BilateralError):
     """A registry reverted.
 
     Attributes:
-        error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry gave neither.
+        error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
         arguments: The error's arguments by name; addresses are checksummed.
         reason: The error in lower case with underscores.
         advice: The next step for the caller; empty if unknown.
-        data: The whole data of the revert.
+        data: The complete data of the revert.
         __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
         transaction: The hash of the mined transaction that reverted; None if a simulation reverted and nothing was
             sent.
@@ -184,13 +184,13 @@ class ContractRevertError(BilateralError):
 
 
 def decode_revert(data: bytes) -> ContractRevertError:
-    """Make an exception from the data of a revert.
+    """Create an exception from the data of a revert.
 
     Args:
         data: The data as a node returns it.
 
     Returns:
-        The exception, to be raised. Any data give one: a contract may revert with any bytes.
+        The exception, to be raised. Any data yields one, because a contract may revert with any bytes.
     """
     selector, payload = data[:4], data[4:]
     try:
@@ -235,6 +235,6 @@ def _checksummed(kind: str, value: Any) -> Any:
 
 
 def _formatted(value: Any) -> str:
-    """Format an argument for a message. A stranger may have chosen it."""
+    """Format an argument for a message. It may be untrusted."""
     text = f"0x{value.hex()}" if isinstance(value, bytes) else printable(str(value))
     return text if len(text) <= 140 else f"{text[:140]}…"  # noqa: PLR2004  # a line or two

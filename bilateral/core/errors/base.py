@@ -20,9 +20,9 @@ class BilateralError(Exception):
 
 @dataclass_transform(eq_default=False)
 class FormattedError(BilateralError):
-    """An error that is declared by its fields. Its message is the template, filled with them; bytes are hexadecimal.
+    """An error declared by its fields. Its message is the template filled with them; bytes are hexadecimal.
 
-    A field that is an `InitVar` appears in the message alone.
+    A field that is an `InitVar` only appears in the message.
     """
 
     template: ClassVar[str]
@@ -65,7 +65,7 @@ def require_modules(extra: str, *names: str) -> None:
     """Check that the modules of an extra are installed. None of them is imported.
 
     Args:
-        *names: The names by which they are imported.
+        *names: The names under which they are imported.
 
     Raises:
         MissingExtraError: Some are missing.
@@ -78,7 +78,7 @@ class MalformedIdentifierError(BilateralError, ValueError):
     """A text is not a valid identifier of the expected kind.
 
     Attributes:
-        kind: The identifier that was expected.
+        kind: The expected kind of identifier.
         text: The whole text; for a value of another type, the name of its type.
         problem: The reason why it is invalid.
     """

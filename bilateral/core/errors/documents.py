@@ -29,7 +29,7 @@ class ForbiddenAddressError(DocumentError):
     """A URI leads to an address that is not public: this machine, its network, or a cloud's metadata service.
 
     Attributes:
-        host: The host as the URI names it.
+        host: The host as written in the URI.
         address: The host's address.
     """
 
@@ -62,7 +62,7 @@ class DocumentTimeoutError(FormattedError, DocumentError, TimeoutError):
 
     Attributes:
         seconds: The time limit for everything: names, connections, redirects, blocks and content.
-        phase: The phase of the request that did not end.
+        phase: The phase of the request that did not finish.
     """
 
     reason = "document_timeout"

@@ -1,4 +1,4 @@
-"""Errors of pydantic in the words of the package."""
+"""Errors of pydantic in the package's wording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _OF_OURS: Final = "Value error, "
-"""Pydantic puts these words before a message that the package wrote."""
+"""The prefix that pydantic puts before a message of this package."""
 
 
 def message_of(problem: Mapping[str, Any]) -> str:

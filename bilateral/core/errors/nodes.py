@@ -12,7 +12,7 @@ class NodeError(BilateralError):
 
     Attributes:
         code: The error's JSON-RPC code; None without one.
-        node_message: The node's message, a stranger's text; or the HTTP status.
+        node_message: The node's message, which is untrusted text; or the HTTP status.
         data: The error's data.
         wait_seconds: The seconds that the node asks to wait before the next request; None if it does not say.
     """
@@ -39,7 +39,7 @@ class NodeUnreachableError(FormattedError, ConnectionError):
     """A node is unreachable, or answers with an HTTP error other than those of `NodeError`.
 
     Attributes:
-        is_final: True if asking again does not help, because the node's URL redirects.
+        is_final: True if retrying does not help, because the node's URL redirects.
     """
 
     reason = "node_unreachable"
@@ -61,7 +61,7 @@ class MalformedNodeAnswerError(BilateralError):
 
 
 NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
-"""The errors of a node that does not answer a request, or not as asked."""
+"""The errors of a node that does not answer a request, or not properly."""
 
 
 class DeploymentRecordError(BilateralError, ValueError):
@@ -74,7 +74,7 @@ class UnknownDeploymentError(BilateralError):
     """The package has no deployment for the chain.
 
     Attributes:
-        origin: The deployment that the caller named: `canonical` or `bilateral`; None without a name.
+        origin: The deployment that the caller chose: `canonical` or `bilateral`; None without one.
     """
 
     reason = "unknown_deployment"

@@ -1,4 +1,4 @@
-"""Errors of reading Solana: agents, payments, and nodes that give no usable answer."""
+"""Errors of reading Solana: agents, payments, and nodes without a usable answer."""
 
 from dataclasses import InitVar
 
@@ -20,7 +20,7 @@ class SolanaError(FormattedError):
 
 
 class MalformedAccountError(SolanaError, ValueError):
-    """The bytes of an account, a transaction or an attestation do not have their layout."""
+    """The bytes of an account, a transaction or an attestation do not have the expected layout."""
 
     reason = "malformed_account"
 
@@ -30,7 +30,7 @@ class MalformedAccountError(SolanaError, ValueError):
 
 
 class WrongNodeError(SolanaError):
-    """The node is of another chain."""
+    """The node serves another chain."""
 
     reason = "wrong_node"
 
@@ -39,13 +39,13 @@ class WrongNodeError(SolanaError):
 
 
 class InconsistentNodeError(SolanaError):
-    """The node answers from different slots, so that its answers do not belong together."""
+    """The node answered from different slots, so its answers are inconsistent."""
 
     reason = "inconsistent_node"
 
 
 class AgentRefusedError(SolanaError):
-    """The accounts do not prove an agent that may be paid or believed. See `code`."""
+    """The accounts do not prove an agent that may be paid or trusted. See `code`."""
 
     reason = "agent_refused"
 
@@ -54,7 +54,7 @@ class SolanaPaymentError(SolanaError):
     """The transaction is not the payment that was requested. See `code`.
 
     Attributes:
-        is_final: False if the same look may have another result later.
+        is_final: False if the same check may have another result later.
     """
 
     reason = "solana_payment"
@@ -63,7 +63,7 @@ class SolanaPaymentError(SolanaError):
 
 
 class UnknownTransactionError(SolanaPaymentError):
-    """The node does not know the transaction, or not yet."""
+    """The node does not have the transaction, or not yet."""
 
     reason = "unknown_transaction"
 
@@ -72,7 +72,7 @@ class UnknownTransactionError(SolanaPaymentError):
 
 
 class SolanaWriteError(SolanaError):
-    """An agent was not written, or the outcome is not known.
+    """An agent was not written, or the outcome is unknown.
 
     Attributes:
         code: `not_the_owner`, `soulbound`, `same_owner`, `malformed_wallet`, `malformed_owner`, `reserved_key`,

@@ -7,7 +7,7 @@ from bilateral.core.text import quoted
 
 
 class UnexpectedAnswerError(FormattedError):
-    """The contract at a registry's address does not answer like that registry.
+    """The contract at a registry's address does not respond like that registry.
 
     Attributes:
         transaction: The hash of the mined transaction with the unexpected events; None for a call.
@@ -26,7 +26,7 @@ class MissingSignerError(BilateralError):
 
 
 class SignerFailedError(BilateralError):
-    """The signer raised an exception, kept as `__cause__`. Nothing was signed."""
+    """The signer raised an exception, available as `__cause__`. Nothing was signed."""
 
     reason = "signer_failed"
 
@@ -66,7 +66,7 @@ class SealUnsettledError(FormattedError, TimeoutError):
 
 
 class NotAgentOwnerError(FormattedError):
-    """Only the agent's owner can sign this, and the signer is somebody else.
+    """Only the agent's owner can sign this, but the signer is another account.
 
     Attributes:
         signer: The account that would have signed.
@@ -80,11 +80,11 @@ class NotAgentOwnerError(FormattedError):
 
 
 class IndexMismatchError(FormattedError, ValueError):
-    """The node reports another number of feedbacks than `last_index`. Nothing was signed.
+    """The node reports a different number of feedback entries than `last_index`. Nothing was signed.
 
     Attributes:
-        node_index: The number by the node.
-        last_index: The number by the caller.
+        node_index: The number according to the node.
+        last_index: The number according to the caller.
     """
 
     reason = "index_mismatch"
@@ -148,7 +148,7 @@ class PaymentSettledHereError(BilateralError):
 
 
 class MissingReceiptError(FormattedError):
-    """The node has no receipt of a payment's transaction, so nobody knows who settled it. Nothing was sent.
+    """The node has no receipt of a payment's transaction, so it is unknown who settled it. Nothing was sent.
 
     Attributes:
         transaction_hash: The hash of the payment's transaction.
@@ -173,7 +173,7 @@ class TransactionError(FormattedError):
 
     Attributes:
         hash: Its hash, 0x and 64 digits.
-        raw: The signed transaction. It may be sent again, to any node: it takes effect at most once.
+        raw: The signed transaction. It may be sent again to any node, because it takes effect at most once.
     """
 
     reason = "transaction"
@@ -184,9 +184,9 @@ class TransactionError(FormattedError):
 
 
 class SendUncertainError(TransactionError):
-    """A node did not confirm that it accepted a transaction. Look the transaction up before you retry.
+    """A node did not confirm that it accepted a transaction. Look up the transaction before retrying.
 
-    Also raised if the node reports the nonce as used, but shows no transaction with it.
+    Also raised if the node reports the nonce as used but has no transaction with it.
     """
 
     reason = "send_uncertain"
@@ -196,14 +196,14 @@ class TransactionPendingError(TransactionError, TimeoutError):
     """A transaction does not have the requested confirmations yet.
 
     Attributes:
-        __cause__: The node's failure, if the last look-up failed; else None.
+        __cause__: The node's failure, if the last lookup failed; else None.
     """
 
     reason = "transaction_pending"
 
 
 class TransactionDroppedError(TransactionError):
-    """A transaction is in no block, and the node has dropped it. It may be sent again as it is."""
+    """A transaction is in no block, and the node has dropped it. It may be sent again unchanged."""
 
     reason = "transaction_dropped"
 
@@ -215,7 +215,7 @@ class TransactionReplacedError(TransactionError):
 
 
 class TransactionFailedError(TransactionError):
-    """A transaction was mined and failed, and the node gives no reason. It may have run out of gas."""
+    """A transaction was mined and failed, and the node returned no reason. It may have run out of gas."""
 
     reason = "transaction_failed"
 

@@ -1,4 +1,4 @@
-"""Every registry event as a frozen type, made from logs by `bilateral.core.events.decoder`."""
+"""Every registry event as a frozen type, decoded from logs by `bilateral.core.events.decoder`."""
 
 from typing import Final
 

@@ -15,12 +15,12 @@ ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its
 
 
 class AgentStates:
-    """Owners, wallets and primary agents, as an indexer that sees nothing but events derives them.
+    """Owners, wallets and primary agents, as derived by an indexer that only sees events.
 
     Attributes:
         owners: The owner of each agent that has one.
         wallets: The wallet of each agent that has one.
-        primary_agents: The primary agent of each account that has one: what `agentOf` returns. Only a registry with
+        primary_agents: The primary agent of each account that has one, as returned by `agentOf`. Only a registry with
             the August 2025 directory has primary agents.
     """
 
@@ -31,7 +31,7 @@ class AgentStates:
         self._cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, its former wallet
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Take account of further events."""
+        """Apply additional events."""
         for event in events:
             match event:
                 case Transfer():
@@ -47,7 +47,7 @@ class AgentStates:
         self.settle()
 
     def transfer(self, agent_id: int, from_address: str, to_address: str) -> None:
-        """Give an agent its new owner; a new agent also its wallet."""
+        """Set an agent's new owner, and the wallet of a new agent."""
         # A transfer clears the wallet just before it moves the token, and the wallet may be the receiver.
         cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
         if cleared is None:
@@ -65,7 +65,7 @@ class AgentStates:
         self.settle()
 
     def set_wallet(self, agent_id: int, value: bytes) -> None:
-        """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one."""
+        """Set an agent's new wallet. An agent without an owner has none: only a foreign registry reports one."""
         self.settle()
         previous = self.wallets.pop(agent_id, None)
         if len(value) != ADDRESS_BYTES:
@@ -78,15 +78,15 @@ class AgentStates:
         self.primary_agents.setdefault(wallet, agent_id)
 
     def choose(self, account: str, agent_id: int) -> None:
-        """Give an account its primary agent."""
+        """Set an account's primary agent."""
         self.settle()
         self.primary_agents[account] = agent_id
 
     def name_address(self, agent_id: int, address: str) -> None:
-        """Take account of the address that an August 2025 event names.
+        """Apply the address in an August 2025 event.
 
-        A registry with tokens names the owner or the wallet. One without tokens has no other event that says who owns
-        the agent: a further address is that of its new owner.
+        A registry with tokens reports the owner or the wallet. One without tokens has no other event about ownership: a
+        second address is that of the new owner.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)
@@ -98,13 +98,13 @@ class AgentStates:
             self._disown(agent_id, account)
 
     def settle(self) -> None:
-        """End a wallet that was cleared: no transfer follows that could bring it back. A transaction ends so."""
+        """Clear a wallet at the end of a transaction, when no later transfer can restore it."""
         if self._cleared is not None:
             cleared, self._cleared = self._cleared, None
             self._disown(*cleared)
 
     def _disown(self, agent_id: int, account: str | None) -> None:
-        """End an account's choice of a primary agent of which it is neither owner nor wallet any more."""
+        """End an account's choice of a primary agent when it is no longer the agent's owner or wallet."""
         entitled = self.owners.get(agent_id), self.wallets.get(agent_id)
         if account is not None and account not in entitled and self.primary_agents.get(account) == agent_id:
             del self.primary_agents[account]

@@ -1,4 +1,4 @@
-"""Events of registries in general, and logs from which none can be made."""
+"""Events of registries in general, and logs that cannot be decoded."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Event:
     position: LogPosition
 
     abi_name: ClassVar[str]
-    """The event's name in Solidity: that of the class, unless it says otherwise."""
+    """The event's name in Solidity: the class name, unless overridden."""
 
     def __init_subclass__(cls) -> None:
         if "abi_name" not in vars(cls):
@@ -29,7 +29,7 @@ class Undecodable(StrEnum):
     """A reason why a log is not decoded."""
 
     FOREIGN_ADDRESS = "foreign_address"
-    """No registry has the address that emitted it."""
+    """The address that emitted it is not a registry."""
 
     UNKNOWN_EVENT = "unknown_event"
     """The registry's ABI has no event with its first topic, or it has no topic."""
@@ -40,11 +40,11 @@ class Undecodable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UndecodedLog:
-    """A log from which no event can be made.
+    """A log that cannot be decoded as an event.
 
     Attributes:
         reason: The kind of problem, for programs.
-        problem: The problem, for people.
+        problem: The problem, for human readers.
     """
 
     log: RawLog

@@ -62,7 +62,7 @@ class FeedbackAttested(Event):
     Attributes:
         buyer: The account that paid.
         seller: The account that was paid.
-        score: The vote now, 0 to 100.
+        score: The current vote, 0 to 100.
     """
 
     buyer: str
@@ -107,8 +107,8 @@ class RoleTaken(Event):
 
     Attributes:
         role: The number of the role, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
-        former_holder: The former holder; the zero address at the deployment.
-        holder: The holder now.
+        former_holder: The previous holder; the zero address at the deployment.
+        holder: The new holder.
     """
 
     role: int

@@ -1,8 +1,8 @@
 """The decoder of registry events: strict and fast, and made from the registries' ABIs.
 
-It accepts the encodings that eth-abi accepts in its strict mode, and takes a tenth of web3.py's time. It differs in two
-things. It refuses a head that is cut, where eth-abi reads a shorter number. A string that is not UTF-8 does not fail,
-but becomes a `ChainText` with its bytes: anybody can put any bytes into a tag, and one entry must not stop a reader.
+It accepts the encodings that eth-abi accepts in strict mode, in a tenth of web3.py's time, with two differences. It
+refuses a truncated head, where eth-abi reads a shorter number. A string that is not UTF-8 does not fail but becomes a
+`ChainText` with its bytes: anyone can put any bytes into a tag, and one entry must not stop a reader.
 """
 
 import re
@@ -25,12 +25,12 @@ def paired_nonces(
 ) -> dict[tuple[G, int], bytes]:
     """Pair transfers with the authorizations that they used. A transaction may hold several payments of one account.
 
-    A token logs the use of an authorization and its transfer one after the other. From the last transfer to the first,
-    the pairs are right in both orders. Each authorization is of one transfer at most. A transfer without one that
-    stands before a use and its transfer takes neither.
+    A token logs the use of an authorization and its transfer one after the other, in either order. Processed from the
+    last transfer to the first, the pairs are correct for both. Each authorization belongs to at most one transfer. A
+    transfer without an authorization that precedes a use and its transfer takes neither.
 
-    Give every transfer of each group that `unsure_groups` returns. Otherwise a transfer without an authorization may
-    get that of a missing one.
+    Pass every transfer of each group that `unsure_groups` returns. Otherwise a transfer without an authorization may be
+    paired with that of a missing one.
     """
     left, paired = dict(used), {}
     for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
@@ -64,12 +64,12 @@ _FIELD_NAMES: Final = {
     "fileuri": "file_uri",
     "filehash": "file_hash",
 }
-"""Names of the ABI that would puzzle, or that Python reserves. All others are only rewritten in snake_case."""
+"""Names in the ABI that would be confusing or are reserved in Python. All others are only rewritten in snake_case."""
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class _MalformedError(ValueError):
-    """The data are not the ABI encoding of the event."""
+    """The data is not the ABI encoding of the event."""
 
 
 class _Decoder:
@@ -106,7 +106,7 @@ class _Decoder:
 
 
 def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
-    """Make an event of a log that a registry emitted."""
+    """Decode a log of a registry into an event."""
     decoder = _decoders(registry).get(log.topics[0]) if log.topics else None
     if decoder is None:
         return UndecodedLog(log, Undecodable.UNKNOWN_EVENT, f"{registry} has no event with this first topic")
@@ -114,7 +114,7 @@ def decode_log(registry: Registry, log: RawLog) -> Event | UndecodedLog:
 
 
 def decode_logs(registries: Mapping[str, Registry], logs: Iterable[RawLog]) -> Iterator[Event | UndecodedLog]:
-    """Make events of the logs of several registries. No log is left out."""
+    """Decode the logs of several registries into events. No log is left out."""
     for log in logs:
         registry = registries.get(log.position.address)
         if registry is None:
@@ -144,7 +144,7 @@ def _decoders(registry: Registry) -> Mapping[bytes, _Decoder]:
 
 
 def _reader(kind: str, head: int) -> Reader:
-    """Return what reads values of an ABI type from data whose head has so many bytes."""
+    """Return a reader of values of an ABI type, for data whose head has the given number of bytes."""
     if kind in ("string", "bytes"):
         return _tail_reader(head, ChainText if kind == "string" else bytes)
     if kind == "address":
@@ -174,7 +174,7 @@ def _reader(kind: str, head: int) -> Reader:
 
 
 def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
-    """Return what reads bytes whose position stands in the head."""
+    """Return a reader of bytes whose position is in the head."""
 
     def read(data: bytes, at: int) -> Any:
         start = int.from_bytes(data[at : at + WORD])

@@ -11,10 +11,10 @@ from bilateral.core.text import ChainText
 
 @dataclass(frozen=True, slots=True)
 class Transfer(Event):
-    """An agent's token got an owner (ERC-721).
+    """An agent's token was assigned an owner (ERC-721).
 
     Attributes:
-        from_address: The former owner; the zero address at registration.
+        from_address: The previous owner; the zero address at registration.
         to_address: The new owner.
     """
 
@@ -28,7 +28,7 @@ class Approval(Event):
     """An account may transfer one token and act for its agent (ERC-721).
 
     Attributes:
-        account: The approved account; the zero address if the approval ends.
+        account: The approved account; the zero address if the approval was removed.
     """
 
     owner: str
@@ -42,7 +42,7 @@ class ApprovalForAll(Event):
 
     Attributes:
         operator: The account.
-        is_approved: True if it may.
+        is_approved: True if it is approved.
     """
 
     owner: str
@@ -63,7 +63,7 @@ class Registered(Event):
 
     Attributes:
         agent_uri: The URI of its registration file; may be empty.
-        owner: Its owner, who is its wallet too.
+        owner: Its owner, which is also its wallet.
     """
 
     agent_id: int
@@ -119,8 +119,8 @@ class AgentUpdated(Event):
     """An agent's domain or address changed (August 2025).
 
     Attributes:
-        agent_domain: Its domain now; empty if it has none.
-        agent_address: Its wallet now, or its owner if it has no wallet.
+        agent_domain: Its current domain; empty if it has none.
+        agent_address: Its current wallet, or its owner if it has no wallet.
     """
 
     agent_id: int
@@ -133,7 +133,7 @@ class AgentCountRaised(Event):
     """A proof raised a companion's count of agents.
 
     Attributes:
-        agent_count: The highest id that was ever proven to exist.
+        agent_count: The highest id ever proven to exist.
     """
 
     agent_count: int
@@ -191,7 +191,7 @@ class FeedbackRevoked(Event):
 
 @dataclass(frozen=True, slots=True)
 class ResponseAppended(Event):
-    """An account responded to a feedback (ERC-8004). Anyone may.
+    """An account responded to feedback (ERC-8004). Anyone may do so.
 
     Attributes:
         client_address: The client who gave the feedback.
@@ -210,10 +210,10 @@ class ResponseAppended(Event):
 
 @dataclass(frozen=True, slots=True)
 class SignaturesVoided(Event):
-    """A client voided its signed feedback up to a deadline.
+    """A client invalidated its signed feedback up to a deadline.
 
     Attributes:
-        deadline: The latest voided deadline, in Unix time.
+        deadline: The latest invalidated deadline, in Unix time.
     """
 
     client_address: str
@@ -298,7 +298,7 @@ class NewAuthorizedFeedback(Event):
 
     Attributes:
         score: 0 to 100.
-        tag1: The first tag, filled up with zeros to 32 bytes.
+        tag1: The first tag, padded with zeros to 32 bytes.
         tag2: The second tag, in the same form.
         file_uri: The URI of the feedback file; may be empty.
         file_hash: The keccak-256 hash of that file; zeros without one.

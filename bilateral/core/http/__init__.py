@@ -1,1 +1,1 @@
-"""Deadlines for HTTP clients, and the waits that servers ask for."""
+"""Deadlines for HTTP clients, and the waits that servers request."""

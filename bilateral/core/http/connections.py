@@ -1,7 +1,7 @@
-"""Blocking connections for httpcore on which everything ends at one deadline, from the look-up of the host's name on.
+"""Blocking connections for httpcore with one deadline for everything, including the lookup of the host's name.
 
-The timeouts of HTTP libraries begin again with each piece that arrives, so a server that sends little at a time could
-hold a request for ever. The system's resolver takes no timeout at all.
+The timeouts of HTTP libraries restart with each piece of data, so a server that sends little at a time could hold a
+request forever. The system's resolver has no timeout at all.
 """
 
 import errno
@@ -34,13 +34,13 @@ def resolve(host: str, port: int) -> list[str]:
 Cause: TypeAlias = Literal["no_name", "resolver", "no_route", "refused"]
 
 _NO_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-"""The resolver's answers that a name does not exist. All others say that the resolver could not find out."""
+"""The resolver's codes for a name that does not exist. All others mean that the resolver could not find out."""
 
 _OWN_FAULTS: Final = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
     *(errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM, errno.EACCES),
 }
-"""Failures of `connect` on this machine: no route, no socket left, or a firewall of its own."""
+"""Failures of `connect` on this machine: no route, no socket left, or its own firewall."""
 
 
 class HostUnreachableError(httpcore.ConnectError):
@@ -56,7 +56,7 @@ class HostUnreachableError(httpcore.ConnectError):
 
 
 class DeadlineBackend(httpcore.NetworkBackend):
-    """Makes connections that end at a deadline.
+    """Creates connections with a deadline.
 
     Args:
         remaining: Returns the seconds until the deadline.
@@ -106,7 +106,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         raise HostUnreachableError(f"{quoted(host)} does not respond on port {port}", "refused")
 
     def _look_up(self, host: str, port: int) -> list[str]:
-        """Resolve a host in a thread, because the system's resolver takes no deadline."""
+        """Resolve a host in a thread, because the system's resolver has no timeout."""
         answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
         def look_up() -> None:
@@ -131,7 +131,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A connection that ends at a deadline, however slowly data arrives."""
+    """A connection with a deadline, however slowly data arrives."""
 
     def __init__(self, inner: httpcore.NetworkStream, remaining: Remaining) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""The time for which a server asks its clients to wait."""
+"""The time that a server asks its clients to wait."""
 
 import re
 from datetime import UTC, datetime

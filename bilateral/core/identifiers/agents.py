@@ -1,7 +1,7 @@
 """The identifiers of chains, accounts, agents, transactions and feedback, parsed strictly and written canonically.
 
 Every class is immutable and compares by value: the case of an address does not matter. `parse` and `str()` are exact
-opposites. `parse` raises a `MalformedIdentifierError` for any other text.
+inverses. `parse` raises a `MalformedIdentifierError` for any other text.
 
 The textual feedback id of the best practices counts from 0, the contract and published indexers count from 1. A
 `FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each count.
@@ -27,7 +27,7 @@ from bilateral.core.identifiers.caip import (
 __all__ = ["EVM", "AccountId", "AgentId", "ChainId", "FeedbackId", "GlobalAgentId", "TransactionRef", "checksummed"]
 
 AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
-"""The published forms of an agent's id, for messages about one that has none of them."""
+"""The accepted forms of an agent's id, for messages about one that has none of them."""
 
 _MAX_INDEX: Final = 2**64 - 1  # ERC-8004 counts feedback in uint64
 
@@ -38,14 +38,14 @@ _FEEDBACK: Final = "a feedback id"
 
 @dataclass(frozen=True)
 class AgentId:
-    """An agent of the registry in use: `84532:42`, or bare `42` if the context names the chain.
+    """An agent of the registry in use: `84532:42`, or just `42` if the context determines the chain.
 
     Attributes:
-        token_id: The id of the agent's token, 0 to 2^256 - 1. Our registry begins at 1, the first deployed ones at 0.
-        chain_id: The EIP-155 id of its chain; None if the context names the chain.
+        token_id: The id of the agent's token, 0 to 2^256 - 1. Our registry starts at 1, the canonical ones at 0.
+        chain_id: The EIP-155 id of its chain; None if the context determines the chain.
 
     Raises:
-        MalformedIdentifierError: Either is out of its range.
+        MalformedIdentifierError: A value is out of range.
     """
 
     token_id: int
@@ -98,7 +98,7 @@ def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str
 
     Args:
         identity_registry: The address of its registry, which is not checked again.
-        agent_id: Its token. Whole numbers of databases are of other types at times.
+        agent_id: Its token id. Databases may return integers as other types.
     """
     return f"eip155:{chain_id}:{identity_registry}#{int(agent_id)}"
 
@@ -205,7 +205,7 @@ class FeedbackId:
 
     @classmethod
     def parse_subgraph(cls, text: str) -> Self:
-        """Parse the id that published indexers give, whose index counts from 1: `84532:42:0x742d…:1`.
+        """Parse the id used by published indexers, whose index counts from 1: `84532:42:0x742d…:1`.
 
         Raises:
             MalformedIdentifierError: The text does not have this form.
@@ -219,10 +219,10 @@ class FeedbackId:
 
     @property
     def subgraph_id(self) -> str:
-        """The id that published indexers give: the address in lower case, the index from 1.
+        """The id used by published indexers: the address in lower case, the index from 1.
 
         Raises:
-            MalformedIdentifierError: The agent's id does not name its chain.
+            MalformedIdentifierError: The agent's id has no chain.
         """
         if self.agent.chain_id is None:
             raise MalformedIdentifierError("an indexer's feedback id", str(self), "the agent's chain is not named")

@@ -15,15 +15,15 @@ EVM: Final = "eip155"
 SOLANA: Final = "solana"
 MAX_UINT256: Final = 2**256 - 1  # the greatest number of a word of the EVM
 ZERO_ADDRESS: Final = "0x" + "00" * 20
-"""The address of nobody on EVM chains."""
+"""The zero address on EVM chains."""
 
 ADDRESS_BYTES: Final = 32  # of Solana: an Ed25519 public key, or an address derived like one
 
 FAMILIES: Final = {EVM: "EVM", SOLANA: "Solana"}
-"""The name of each supported kind of chain, by its namespace (CAIP-2). A chain that is not of EVM is foreign."""
+"""The name of each supported kind of chain, by its namespace (CAIP-2). Non-EVM chains are called foreign."""
 
 FOREIGN_PREFIXES: Final = tuple(f"{namespace}:" for namespace in FAMILIES if namespace != EVM)
-"""The beginnings of identifiers of foreign chains."""
+"""The prefixes of identifiers of foreign chains."""
 
 _NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
@@ -40,7 +40,7 @@ _SOLANA_REFERENCE_LENGTH: Final = 32  # characters of the genesis hash that CAIP
 _SOLANA_SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _MAX_CHAIN_DIGITS: Final = 32  # a reference of CAIP-2 has at most 32 characters
 _MAX_BITS: Final = 1024
-"""The bits of the largest number to accept. Python refuses to print a number of more than 4300 digits."""
+"""The largest accepted number, in bits. Python refuses to print numbers of more than 4300 digits."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ChainId:
         reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
 
     Raises:
-        MalformedIdentifierError: The namespace is another one, or the reference does not have its form.
+        MalformedIdentifierError: The namespace is not supported, or the reference does not have its form.
     """
 
     namespace: str
@@ -132,8 +132,8 @@ class AccountId:
         """Parse `namespace:reference:address`.
 
         Args:
-            verify_checksum: Pass `False` to accept an EVM address with a wrong checksum, as CAIP-10 allows and some
-                files have it. Never do so with an address that receives money.
+            verify_checksum: Pass `False` to accept an EVM address with a wrong checksum, which CAIP-10 allows and some
+                files contain. Never do so with an address that receives money.
 
         Raises:
             MalformedIdentifierError: The text does not have this form.
@@ -187,12 +187,12 @@ class TransactionRef:
 
 
 def is_foreign(identifier: str) -> bool:
-    """Return True if an identifier is of a supported chain that is not an EVM chain."""
+    """Return True if an identifier belongs to a supported non-EVM chain."""
     return identifier.startswith(FOREIGN_PREFIXES)
 
 
 def family_of(identifier: str) -> str:
-    """Return the name of the kind of chain that an identifier is of."""
+    """Return the name of the kind of chain that an identifier belongs to."""
     namespace = identifier.partition(":")[0]
     return FAMILIES.get(namespace, namespace)
 
@@ -211,7 +211,7 @@ def checksummed(address: str) -> str:
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Refuse values of another type as parts of an identifier. A `bool` is not a number."""
+    """Refuse values of the wrong type as parts of an identifier. A `bool` is not a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
@@ -235,7 +235,7 @@ def _checksummed(address: str) -> str:
 
 
 def _split(kind: str, text: str, form: str, count: int) -> list[str]:
-    """Split a text at its colons into exactly so many parts, none of them empty."""
+    """Split a text at its colons into exactly the given number of parts, none of them empty."""
     require(kind, str, text)
     parts = text.split(":")
     if len(parts) != count:
@@ -269,7 +269,7 @@ def _chain_problem(namespace: str, reference: str) -> str | None:
 
 
 def base58_problem(text: str, length: int, subject: str) -> str | None:
-    """Return the problem of a Solana identifier of so many bytes; None if it is valid."""
+    """Return the problem of a Solana identifier with the given number of bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))
@@ -277,7 +277,7 @@ def base58_problem(text: str, length: int, subject: str) -> str | None:
 
 
 def is_base58(text: str) -> bool:
-    """Tell whether a text has digits of base 58 alone."""
+    """Return whether a text consists of base 58 digits only."""
     return bool(_BASE58.fullmatch(text))
 
 
@@ -290,7 +290,7 @@ def base58_bytes(text: str) -> bytes:
 
 
 def base58_text(content: bytes) -> str:
-    """Encode bytes in base 58, the opposite of `base58_bytes`."""
+    """Encode bytes in base 58, the inverse of `base58_bytes`."""
     number, digits = int.from_bytes(content), ""
     while number:
         number, digit = divmod(number, 58)

@@ -1,4 +1,4 @@
-"""The contracts that x402 payments go through, which have one address on every EVM chain, and their events."""
+"""The contracts that x402 payments go through, with the same address on every EVM chain, and their events."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 EXACT_PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
 UPTO_PROXY: Final = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
 RETIRED_UPTO_PROXY: Final = "0x402039b3d6E6BEC5A02c2C9fd937ac17A6940002"
-"""The proxy of npm 2.9 to 2.11, whose witness names no facilitator, so that anybody may settle. Never accepted."""
+"""The proxy of npm 2.9 to 2.11, whose witness has no facilitator, so anyone may settle. Never accepted."""
 
 BATCH: Final = "0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003"
 """The contract of channels, scheme `batch-settlement`."""
@@ -40,14 +40,14 @@ CANONICAL: Final = frozenset(
     | set(ESCROWS)
     | set(ESCROW_COLLECTORS)
 )
-"""All of them. Money goes through them, so none is ever a payer, a payee, a seller, or a source of funds."""
+"""All of them. Money only passes through them, so none is ever a payer, a payee, a seller or a source of funds."""
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
 AUTHORIZATION_CANCELED: Final = keccak(text="AuthorizationCanceled(address,bytes32)")
 NONCE_INVALIDATED: Final = keccak(text="UnorderedNonceInvalidation(address,uint256,uint256)")
 SETTLED: Final = frozenset({keccak(text="Settled()"), keccak(text="SettledWithPermit()")})
-"""The events of both proxies. They name nobody, and have no data."""
+"""The events of both proxies. They contain no accounts and no data."""
 
 _CONFIG: Final = "(address,address,address,address,address,uint40,bytes32)"
 CHANNEL_CREATED: Final = keccak(text=f"ChannelCreated(bytes32,{_CONFIG})")

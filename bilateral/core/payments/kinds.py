@@ -1,4 +1,4 @@
-"""Kinds of payments, read from scheme, method and spender together: the scheme alone does not tell them apart."""
+"""Kinds of payments, determined by scheme, method and spender together: the scheme alone is not enough."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -55,7 +55,7 @@ _COLLECTORS: Final = frozenset(collector.lower() for collector in ESCROW_COLLECT
 
 
 def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
-    """Return the kind of payment that a server's terms ask for."""
+    """Return the kind of payment that a server's terms require."""
     method = extra.get("assetTransferMethod") if isinstance(extra, Mapping) else None
     method = method if isinstance(method, str | None) else ""
     if scheme == "exact":
@@ -68,7 +68,7 @@ def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
 def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
     """Return the name and the content of the part that a payer signs; an empty name and None without one.
 
-    A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
+    A payment with two of them counts as having none: a facilitator would settle one and ignore the other.
     """
     names = [name for name in SIGNED_PARTS if name in payload]
     signed = payload[names[0]] if len(names) == 1 else None

@@ -1,8 +1,8 @@
 """Settlements by Permit2: the calls of the proxies, and the transfers that they made.
 
-The proxies' events name nobody, and Permit2 logs nothing. So a payment is proven by the calldata of its transaction, or
-by a trace if another contract called the proxy. All words that matter stand at fixed places, so that no offset can make
-two readers differ. Bytes after the calldata are normal.
+The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by the calldata of its
+transaction, or by a trace if another contract called the proxy. All relevant words are at fixed positions, so no offset
+can make two readers disagree. Trailing bytes after the calldata are normal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _FUNCTIONS: Final = {
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The calls of a trace that are read: a transaction of 30 million gas makes fewer that reach a proxy."""
+"""The number of calls of a trace to read: a transaction of 30 million gas makes fewer that reach a proxy."""
 
 
 class ReceiptLog(NamedTuple):
@@ -56,7 +56,7 @@ class ProxyCall(NamedTuple):
 
 
 def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
-    """Return the payment that a call settles; None if it is no call of a proxy."""
+    """Return the payment that a call settles; None if it is not a call of a proxy."""
     function = _FUNCTIONS.get(((to or "").lower(), data[:_SELECTOR].hex()))
     if function is None:
         return None
@@ -78,11 +78,11 @@ def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
 def inner_calls(trace: Any) -> list[ProxyCall]:
     """Return the payments that the calls of a transaction settled, in the order of the proxies' events.
 
-    A proxy logs its event at its end, so a call inside another one comes first. Calls that failed, or stand below one
-    that failed, settled nothing.
+    A proxy logs its event at its end, so an inner call comes first. Calls that failed, or are below one that failed,
+    settled nothing.
 
     Raises:
-        ValueError: It is not such an answer.
+        ValueError: The answer is not a trace.
     """
     calls: list[ProxyCall] = []
     frames: list[tuple[Any, bool]] = [(trace, False)]
@@ -104,11 +104,11 @@ def inner_calls(trace: Any) -> list[ProxyCall]:
 
 
 def settled_calls(calls: Sequence[ProxyCall], logs: Sequence[ReceiptLog]) -> Iterator[tuple[ProxyCall, ReceiptLog]]:
-    """Pair each payment with the transfer that it made. A transfer belongs to one payment at most.
+    """Pair each payment with the transfer it made. A transfer belongs to at most one payment.
 
     Yields:
-        Each payment with its transfer. One whose transfer is not among the logs is left out, and all are if there are
-        more or fewer events than calls: the calls are not all that settled.
+        Each payment with its transfer. A payment whose transfer is not among the logs is left out. All are left out if
+        the numbers of events and calls differ, because then some settling calls are missing.
     """
     if sum(is_settlement(log) for log in logs) != len(calls):
         return

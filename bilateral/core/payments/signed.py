@@ -1,4 +1,4 @@
-"""The authorization that a payer signs, read strictly, so that no facilitator reads another payment than we do."""
+"""The authorization that a payer signs, parsed strictly, so that no facilitator can read it differently."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _DECIMAL: Final = re.compile("0|[1-9][0-9]{0,77}")
 
 
 class InvalidPaymentError(Exception):
-    """A payment that no transaction can settle as it was agreed. The message says why.
+    """A payment that no transaction can settle as agreed. The message gives the reason.
 
     Attributes:
         code: The reason for programs, such as `payee_mismatch`.
@@ -47,9 +47,9 @@ class SignedPayment:
         payee: The account to be paid, `payTo`.
         amount: The agreed amount in the token's smallest unit; of `upto`, the ceiling.
         nonce: The nonce in 32 bytes.
-        valid_after: Unix seconds. EIP-3009 is valid after them, Permit2 from them on.
-        deadline: Unix seconds. EIP-3009 is valid before them, Permit2 until them.
-        facilitator: The account that must settle (`upto`); None if anybody may.
+        valid_after: Unix seconds. EIP-3009 is valid after this time, Permit2 from this time on.
+        deadline: Unix seconds. EIP-3009 is valid before this time, Permit2 until this time.
+        facilitator: The account that must settle (`upto`); None if anyone may.
     """
 
     kind: PaymentKind
@@ -72,8 +72,8 @@ class SignedPayment:
         """Read a payment.
 
         Raises:
-            InvalidPaymentError: The payment is of another kind, a field is missing or invalid, or the signed terms
-                are not the accepted ones.
+            InvalidPaymentError: The payment is of an unsupported kind, a field is missing or invalid, or the signed
+                terms differ from the accepted ones.
         """
         name, signed = signed_part(payload)
         if signed is None:
@@ -110,7 +110,7 @@ class SignedPayment:
 
 
 def _check_permit2(kind: PaymentKind, scheme: str, signed: Mapping[str, Any]) -> None:
-    """Check what tells a payment by a proxy from any other use of Permit2."""
+    """Check what distinguishes a payment through a proxy from any other use of Permit2."""
     for part, form in {"permitted": Mapping, "witness": Mapping, "spender": str}.items():
         if not isinstance(signed.get(part), form):
             problem = f"missing, or not {'text' if form is str else 'an object'}"
@@ -139,7 +139,7 @@ def _account(record: Mapping[str, Any], path: str) -> str:
 
 
 def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment") -> int:
-    """Read a number in decimal digits: other forms are read differently by facilitators."""
+    """Read a number in decimal digits, because facilitators read other forms differently."""
     value = record.get(path.rpartition(".")[2])
     if not isinstance(value, str) or not _DECIMAL.fullmatch(value) or int(value) > _MOST:
         problem = f"{str(value)[:80]!r} is not a number from 0 to 2^256 - 1 in decimal digits"
@@ -159,10 +159,10 @@ def authorization_nonce(text: object) -> bytes | None:
 
 
 def authorization_identity(network: str, asset: str, payload: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return what is equal for every copy of an authorization, whatever else its message holds; None without one.
+    """Return a key that is the same for every copy of an authorization; None without one.
 
-    A nonce of EIP-3009 is one of its token and payer. A nonce of Permit2 is one of its owner for all tokens, spenders
-    and signatures.
+    An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens,
+    spenders and signatures.
     """
     name, signed = signed_part(payload)
     if signed is None or "from" not in signed or "nonce" not in signed:

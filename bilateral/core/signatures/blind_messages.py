@@ -1,4 +1,4 @@
-"""Envelopes with their signatures, and the openings of their seals, as the sides hand them to each other in JSON."""
+"""Envelopes with their signatures, and the openings of their seals, as exchanged between the sides in JSON."""
 
 import json
 import re
@@ -55,7 +55,7 @@ class FeedbackOpening:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments that open the seal, as Solidity takes them."""
+        """The arguments that open the seal, in Solidity's types."""
         return self.feedback.arguments, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
@@ -82,7 +82,7 @@ class RatingOpening:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments that open the seal, as Solidity takes them."""
+        """The arguments that open the seal, in Solidity's types."""
         return self.rating, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:

@@ -26,10 +26,10 @@ MAX_SERVER_LIFETIME: Final = 14 * 86_400
 """The longest lifetime of a server's envelope that the SDK signs, in seconds. A client may be away for two weeks."""
 
 MAX_CLIENT_LIFETIME: Final = 3_600
-"""The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer has it at once."""
+"""The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer receives it at once."""
 
 CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
-"""Seconds after a seal from which a server may open its rating alone, because the client is silent."""
+"""Seconds after a seal from which a server may open its rating alone if the client does not open."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
@@ -44,7 +44,7 @@ class RatingState(IntEnum):
     OPEN = 1
     """Rated openly."""
     SEALED = 2
-    """Sealed, and not opened."""
+    """Sealed but not opened."""
     BLIND = 3
     """Opened after a seal, or exchanged."""
 
@@ -116,7 +116,7 @@ class SealedRating(Envelope):
 
 @dataclass(frozen=True)
 class BlindFeedback:
-    """A feedback about the server of a pair. It gets its index when it is opened.
+    """Feedback about the server of a pair. It is assigned its index when it is opened.
 
     Attributes:
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
@@ -146,7 +146,7 @@ class BlindFeedback:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The values of the fields, as Solidity takes them."""
+        """The values of the fields, in Solidity's types."""
         return astuple(self)
 
     def seal(self, salt: bytes, client: str, server_id: int) -> bytes:
@@ -165,10 +165,10 @@ def rating_seal(rating: int, salt: bytes, client_id: int, server_id: int) -> byt
 
 
 def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> bytes:
-    """Return the id of an interaction by the nonce of its payment.
+    """Return the id of an interaction from the nonce of its payment.
 
-    A nonce of EIP-3009 is one of its token and payer. A nonce of Permit2 is one of its owner for all tokens: `token` is
-    then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id: nobody paid.
+    An EIP-3009 nonce is specific to its token and payer. A Permit2 nonce is specific to its owner, across all tokens:
+    `token` is then Permit2's own address. A payment that moved nothing (scheme `upto`) has no id, because nobody paid.
     """
     _require_hash(nonce, "nonce")
     types = ["address", "address", "bytes32", "uint256"]
@@ -177,7 +177,7 @@ def payment_interaction(token: str, payer: str, nonce: bytes, chain_id: int) -> 
 
 @dataclass(frozen=True)
 class Pair:
-    """Both envelopes of one interaction, as the registry takes them.
+    """Both envelopes of one interaction, in the registry's form.
 
     Attributes:
         interaction: The id of the interaction, 32 bytes.
@@ -204,7 +204,7 @@ class Pair:
 
     @classmethod
     def of(cls, feedback: SealedFeedback, rating: SealedRating) -> Self:
-        """Put two envelopes together."""
+        """Combine two envelopes."""
         names = ("client_id", "client", "server_id", "server", "interaction")
         for name, theirs, ours in zip(names, rating.common, feedback.common, strict=True):
             if theirs != ours:
@@ -229,7 +229,7 @@ class Pair:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The values of the fields, as Solidity takes them."""
+        """The values of the fields, in Solidity's types."""
         return astuple(self)
 
     @property

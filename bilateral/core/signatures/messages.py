@@ -42,7 +42,7 @@ _DOMAIN_TYPE: Final = [
 
 Address = Annotated[ChecksumAddress, "address"]
 Account = Annotated[str, "address"]
-"""An address that is checked when the message is made, and so may be any text before."""
+"""An address that is validated when the message is created, so it may be any text before."""
 Bytes32 = Annotated[bytes, "bytes32"]
 String = Annotated[str, "string"]
 Int128 = Annotated[int, "int128"]
@@ -65,10 +65,10 @@ class Domain:
 
 
 class Signable(SignableMessage):
-    """A message to sign, which a wallet elsewhere can show.
+    """A message to sign, in a form that a remote wallet can display.
 
     Attributes:
-        typed_data: The message as `eth_signTypedData_v4` takes it: JSON, with large numbers as decimal digits.
+        typed_data: The message in the form of `eth_signTypedData_v4`: JSON, with large numbers as decimal digits.
     """
 
     typed_data: dict[str, Any]
@@ -92,7 +92,7 @@ class TypedMessage:
     solidity_types: ClassVar[dict[str, str]]
 
     def __init_subclass__(cls) -> None:
-        """Read the Solidity types of the fields, which their annotations name."""
+        """Read the Solidity types of the fields from their annotations."""
         if "solidity_types" not in vars(cls):
             cls.solidity_types = {
                 _solidity(name): hint.__metadata__[0]
@@ -102,12 +102,12 @@ class TypedMessage:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The values of the fields, as Solidity takes them."""
+        """The values of the fields, in Solidity's types."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
     def described(cls, domain: Domain) -> dict[str, Any]:
-        """Return domain, primary type and types of this message, as EIP-712 describes it.
+        """Return domain, primary type and types of this message as defined by EIP-712.
 
         Args:
             domain: The registry's domain.
@@ -162,7 +162,7 @@ class AgentWalletSet(TypedMessage):
     """A wallet's consent to become an agent's wallet (ERC-8004, `setAgentWallet`).
 
     Attributes:
-        new_wallet: The wallet that consents, and that signs.
+        new_wallet: The wallet that consents and signs.
         owner: The current owner of the agent's token.
         deadline: The last second in which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
     """
@@ -181,7 +181,7 @@ class Feedback(TypedMessage):
 
     Attributes:
         agent_id: The rated agent.
-        client_address: The client, who signs.
+        client_address: The client, which signs.
         feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
         tag1: The first tag; may be empty.
@@ -268,7 +268,7 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
         `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
 
     Raises:
-        InvalidArgumentError: The authorisation names another chain than the domain, so no registry would accept it.
+        InvalidArgumentError: The authorisation and the domain name different chains, so no registry would accept it.
         SignerFailedError: The owner's key fails to sign.
     """
     if auth.chain_id != domain.chain_id:
@@ -296,7 +296,7 @@ def signer_errors() -> Iterator[None]:
 
 @checked
 def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
-    """Decode an authorisation, the opposite of `encode_feedback_auth`.
+    """Decode an authorisation, the inverse of `encode_feedback_auth`.
 
     Args:
         feedback_auth: The five fields, 32 bytes each, and the signature.
@@ -333,13 +333,13 @@ def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: D
 
 
 def recover_signer(digest: bytes, signature: bytes) -> str | None:
-    """Find out which account's key signed a digest, as strictly as the registries do.
+    """Return the account whose key signed a digest, as strictly as the registries do.
 
     Args:
         digest: The 32 bytes that were signed.
 
     Returns:
-        The account; None if the signature has another length than 65 bytes, is malleable (`s` too high), or gives no
+        The account; None if the signature has another length than 65 bytes, is malleable (`s` too high), or yields no
         key. Only a contract itself can check a contract's signature (ERC-1271).
     """
     if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:

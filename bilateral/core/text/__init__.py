@@ -1,4 +1,4 @@
-"""Texts that strangers wrote, JSON in one form, and lines of a log."""
+"""Untrusted text, canonical JSON, and log lines."""
 
 from bilateral.core.text.chain import ChainText, printable, quoted
 

@@ -1,4 +1,4 @@
-"""Texts that strangers wrote. Anybody can put any bytes into a tag, a URI or a name on chain."""
+"""Untrusted text: anyone can put any bytes into a tag, a URI or a name on chain."""
 
 from typing import Self
 
@@ -26,12 +26,12 @@ class ChainText(str):
 
     @property
     def printable(self) -> str:
-        """The text, safe to show, see `printable`."""
+        """The text, safe to display, see `printable`."""
         return printable(self)
 
 
 def printable(text: str) -> str:
-    r"""Escape a stranger's text so that it is safe in a terminal or a log.
+    r"""Escape untrusted text so that it is safe in a terminal or a log.
 
     Args:
         text: Any text.
@@ -46,14 +46,14 @@ def printable(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 120) -> str:
-    """Quote a stranger's text within a message.
+    """Quote untrusted text within a message.
 
     Args:
         text: Any text.
-        limit: The number of its characters to show at most.
+        limit: The maximum number of characters to show.
 
     Returns:
-        The beginning of the text, escaped and in quotation marks; followed by the text's length if it is cut.
+        The beginning of the text, escaped and in quotation marks, followed by the text's length if it is truncated.
     """
     beginning = f'"{printable(text[:limit])}"'
     return beginning if len(text) <= limit else f"{beginning}… ({len(text)} characters)"

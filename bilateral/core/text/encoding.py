@@ -1,7 +1,7 @@
-"""JSON as documents use it, decoded strictly and encoded in one form.
+"""JSON of documents, decoded strictly and encoded canonically.
 
-Strictly, because readers that disagree about a file can be played off against each other. In one form, so that the
-bytes that are hashed are the bytes that are stored.
+Strictly, because readers that disagree about a file can be played off against each other. Canonically, so that the
+hashed bytes are the stored bytes.
 """
 
 import json
@@ -55,7 +55,7 @@ def encode_object(value: dict[str, Any]) -> bytes:
 
 
 def is_shallow(text: str) -> bool:
-    """Tell whether a JSON text nests at most 64 levels.
+    """Return whether a JSON text nests at most 64 levels.
 
     The parser recurses. If a program has raised Python's recursion limit, as some libraries do, a text of nothing but
     brackets crashes it.

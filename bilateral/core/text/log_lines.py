@@ -1,4 +1,4 @@
-"""Log lines that texts of strangers cannot forge."""
+"""Log lines that untrusted text cannot forge."""
 
 import copy
 import logging
@@ -12,10 +12,10 @@ _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats a record as one line, and a traceback as indented lines. No character of them moves a cursor.
+    """Formats a record as one line, and a traceback as indented lines, without characters that move a cursor.
 
-    A message may hold words of a stranger: of a node, a file, a request. Characters that are not printable, such as
-    line breaks and the escape sequences of terminals, are shown as Python escapes. Times are of UTC, and say so.
+    A message may contain untrusted text from a node, a file or a request. Characters that are not printable, such as
+    line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC, and say so.
     """
 
     converter = staticmethod(time.gmtime)
@@ -42,12 +42,12 @@ class SafeFormatter(logging.Formatter):
 
 
 class SeldomFilter(logging.Filter):
-    """Passes the same text at most once in some seconds. Strangers who ask again and again do not fill the log.
+    """Passes the same text at most once in a few seconds, so that repeated requests cannot fill the log.
 
-    It passes at most 16 texts in that time, because strangers may find a way to make texts differ.
+    It passes at most 16 texts in that time, because attackers may find a way to vary the text.
 
     Args:
-        clock: Tells the time in seconds.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -58,7 +58,7 @@ class SeldomFilter(logging.Filter):
         self._until: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Check that a record may be logged."""
+        """Return whether a record may be logged."""
         text, now = record.getMessage(), self._clock()
         with self._lock:
             self._until = {line: end for line, end in self._until.items() if now < end}

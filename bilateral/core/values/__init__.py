@@ -1,4 +1,4 @@
-"""Values of feedback, what is computed of them, and checks of values that a caller gives."""
+"""Values of feedback, computations on them, and checks of arguments."""
 
 from bilateral.core.values.feedback import (
     MAX_DECIMALS,

@@ -1,10 +1,10 @@
 """Check arguments against the annotations of their parameters.
 
-Python accepts values that nobody meant: a text is also a sequence of texts, and `True` is also the number 1. `checked`
-refuses what the annotations do not allow, and names the argument.
+Python accepts values that were never intended: a string is also a sequence of strings, and `True` is also the number 1.
+`checked` refuses what the annotations do not allow, with an error that names the argument.
 
-Libraries do not fit: pydantic's `validate_call` repeats the value, which may be a key, and copies it. Others accept
-`True` as a number.
+Existing libraries are not suitable: pydantic's `validate_call` repeats the value, which may be a key, and copies it.
+Others accept `True` as a number.
 """
 
 import math
@@ -54,7 +54,7 @@ def checked_class(cls: C) -> C:
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number. A `bool` is not: `True` as an index is a mistake."""
+    """Return whether a value is an integer. A `bool` is not: `True` as an index is a mistake."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -76,7 +76,7 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Tell whether UTF-8 can encode a text. It cannot encode half a surrogate pair."""
+    """Return whether UTF-8 can encode a text, which a lone surrogate prevents."""
     try:
         text.encode()
     except UnicodeEncodeError:

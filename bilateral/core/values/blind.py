@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Blind(StrEnum):
-    """A filter of ratings. Without it, open ratings and blind ones are shown alike."""
+    """A filter of ratings. Without it, open and blind ratings are included alike."""
 
     ONLY = "only"
     """Only ratings that were sealed before either side saw the other's."""

@@ -2,9 +2,9 @@
 
 Trust analysis takes the quantile from here. Its `lower` is another figure, with a definition in `docs/trust.md`.
 
-A value is brought to a share of its tag's scale, 0 to 1. Each counterpart counts once, by the mean of its shares, so
-that an account gains nothing by repeating itself. The bound is that of Wilson's score interval: the mean lies above it
-with a confidence of 95 %, were the counterparts a random sample. With few counterparts it is far below the mean.
+A value is converted to a share of its tag's scale, 0 to 1. Each counterpart counts once, with the mean of its shares,
+so an account gains nothing by repeating itself. The bound is that of Wilson's score interval: if the counterparts were
+a random sample, the mean would lie above it with 95 % confidence. With few counterparts it is far below the mean.
 """
 
 from math import sqrt
@@ -13,7 +13,7 @@ from typing import Final
 from bilateral.core.values import STANDARD_TAGS
 
 SHARES: Final = 10**6
-"""The share 1, as an integer: shares are counted in millionths, so that sums are exact."""
+"""The share 1 as an integer: shares are counted in millionths, so that sums are exact."""
 
 QUANTILE: Final = 1.6448536269514722
 """The quantile of the normal distribution for the bound's one-sided confidence of 95 %."""
@@ -22,7 +22,7 @@ _DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
 
 
 def scale_of_tag(tag: str) -> tuple[int, int] | None:
-    """Return the least and the greatest value of a tag."""
+    """Return the minimum and maximum value of a tag."""
     standard = STANDARD_TAGS.get(tag)
     if standard is None:
         return _DEFAULT_SCALE
@@ -32,7 +32,7 @@ def scale_of_tag(tag: str) -> tuple[int, int] | None:
 
 
 def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
-    """Return a value's share of its scale. A value outside of the scale counts as the nearest value in it."""
+    """Return a value's share of its scale. A value outside the scale counts as the nearest value on it."""
     lowest, highest = scale
     unit: int = 10**decimals
     share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)

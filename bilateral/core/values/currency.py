@@ -1,4 +1,4 @@
-"""Amounts of dollars and of a chain's own currency, as people read them."""
+"""Amounts of dollars and of a chain's own currency, formatted for people."""
 
 from decimal import Context, Decimal
 from typing import Final
@@ -26,5 +26,5 @@ def dollars(value: Decimal | float) -> str:
 
 
 def symbol_of(chain_id: int) -> str:
-    """Return the symbol of a chain's currency; ETH for chains that this package does not know."""
+    """Return the symbol of a chain's currency; ETH for unknown chains."""
     return _SYMBOLS.get(chain_id, "ETH")

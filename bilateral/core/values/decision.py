@@ -1,4 +1,4 @@
-"""The decision that a standing makes about a purchase: one rule for `check_server` and `bilateral trust decide`."""
+"""The decision about a purchase, given a standing: one rule for `check_server` and `bilateral trust decide`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,11 +7,11 @@ from typing import Final
 from bilateral.core.values.standing import SHARED_TRIAL, Standing, Status
 
 TRIAL: Final = 1.0
-"""The amount up to which an agent without evidence is accepted: newcomers must be tried to be known. It is about the
-price of a usual purchase."""
+"""The amount up to which an agent without evidence is accepted, because newcomers must be tried to become known. It is
+about the price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
-"""The share of the amount that those who praise an agent must have spent elsewhere. Evidence is a floor: it leaves out
+"""The share of the amount that an agent's positive raters must have spent elsewhere. Evidence is a floor: it leaves out
 what raters paid the agent itself, all that buyers paid who did not rate, and all beyond a usual purchase. In `make
 market` without attackers, limits cost buyers 3 % of their value at twice this share."""
 
@@ -26,14 +26,14 @@ class Ground(StrEnum):
     """Its ratings were made up."""
 
     BAD = "bad"
-    """It is badly rated for sure, by raters whose purchases elsewhere back them."""
+    """It is certainly rated badly, by raters backed by purchases elsewhere."""
 
     LOW_RATING = "low_rating"
     """Its rating is below the least one, by more than thin evidence."""
 
     CONTESTED = "contested"
-    """Acts of its own tie it to false ratings. It may be tried, because its owner could register a new agent for less
-    than a trial costs. Sellers that send gifts at their launch are contested, too."""
+    """It is suspected of arranging false ratings. It may be tried, because its owner could register a new agent for
+    less than a trial costs. Sellers that send gifts at their launch are contested, too."""
 
     SHARED_TRIAL = "shared_trial"
     """It is new, and another new agent with the same source of funds is tried first."""
@@ -44,7 +44,7 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The greatest amount that a standing accepts.
+    """The highest amount that a standing allows.
 
     Attributes:
         amount: The amount, in units of the payment token; 0 for a rating below the least one, and for one that waits.
@@ -63,7 +63,7 @@ class Limit:
 def limit_of(
     standing: Standing, minimum: float = LEAST_RATING, trial: float = TRIAL, share: float = LEAST_EVIDENCE
 ) -> Limit:
-    """Return the greatest amount that a standing by an analysis accepts."""
+    """Return the highest amount that a standing allows."""
     is_low, is_thin = standing.rating is not None and standing.rating < minimum, standing.status == Status.THIN
     if standing.status == Status.HELD_BACK:
         return Limit(0.0, Ground.HELD_BACK)

@@ -1,4 +1,4 @@
-"""Verified payments that did not settle, because of what their payer did after the verification."""
+"""Verified payments that did not settle because of what their payer did after the verification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FailureReason(StrEnum):
-    """The acts of a payer that keep a verified payment from settling."""
+    """The acts of a payer that prevent a verified payment from settling."""
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     INSUFFICIENT_ALLOWANCE = "insufficient_allowance"
@@ -15,10 +15,10 @@ class FailureReason(StrEnum):
 
 @dataclass(frozen=True)
 class FailureCount:
-    """The failed settlements of a payer that one seller remembers.
+    """The failed settlements of a payer recorded by one seller.
 
     Attributes:
-        number: Their number. One authorization counts once.
+        number: Their number. Each authorization counts once.
         last_at: The time of the last one, in Unix seconds; None without one.
         reasons: The number of each reason.
     """

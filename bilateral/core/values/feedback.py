@@ -38,7 +38,7 @@ class FeedbackValue:
         decimals: The number of its decimals, 0 to 18.
 
     Raises:
-        UnrepresentableValueError: Either is out of its range.
+        UnrepresentableValueError: A value is out of range.
     """
 
     value: int
@@ -58,11 +58,11 @@ class FeedbackValue:
 
     @classmethod
     def of(cls, human: HumanValue, decimals: int | None = None) -> FeedbackValue:
-        """Turn a human value into the registry's form.
+        """Convert a human-readable value to the registry's form.
 
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag.
-                A `float` is refused, because it is seldom exactly the written number.
+                A `float` is refused, because it rarely equals the written number exactly.
             decimals: The number of decimals to store; by default those of the written value.
 
         Returns:
@@ -70,7 +70,7 @@ class FeedbackValue:
 
         Raises:
             UnrepresentableValueError: Not a finite number, more than 18 decimals, beyond 1e38, or not exact with the
-                decimals asked for.
+                requested decimals.
         """
         number = _number(human)
         sign, digits, exponent = number.as_tuple()
@@ -108,16 +108,16 @@ class FeedbackValue:
 
 @dataclass(frozen=True)
 class StandardTag:
-    """A `tag1` whose meaning the best practices define.
+    """A `tag1` defined by the best practices.
 
     Attributes:
         name: The tag.
         measures: The measured quantity.
         unit: The unit of its values, empty for a binary tag.
-        lowest: The least value with a meaning; None without a limit.
-        highest: The greatest value with a meaning; None without a limit.
+        lowest: The lowest meaningful value; None without a limit.
+        highest: The highest meaningful value; None without a limit.
         binary: True if the values are true and false.
-        qualifiers: The `tag2`s with a meaning; empty if any text has one.
+        qualifiers: The meaningful values of `tag2`; empty if any text is allowed.
     """
 
     name: str
@@ -150,8 +150,8 @@ STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
 MEASURED_TAGS: Final = (
     *("reachable", "ownerVerified", "uptime", "successRate", "responseTime", "blocktimeFreshness", "revenues"),
 )
-"""The tags whose values a watchtower measures, spelled as the best practices spell them. They are no opinions of
-quality, and anybody can run ten watchtowers, so the analysis takes only those of raters who paid the agent."""
+"""The tags whose values a watchtower measures, spelled as in the best practices. They are not opinions about quality,
+and anyone can run ten watchtowers, so the analysis only uses those of raters who paid the agent."""
 
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
 """The tags of feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
@@ -160,7 +160,7 @@ _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", 
 
 
 def resembled_tag(tag: str) -> str | None:
-    """Return the standard tag that another tag looks like, so that readers and programs may confuse the two.
+    """Return the standard tag that another tag resembles and could be confused with.
 
     The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not tell apart
     l, I, 1 and |, nor 0 and O, 5 and S, rn and m, vv and w.
@@ -175,13 +175,13 @@ def resembled_tag(tag: str) -> str | None:
 
 
 def _skeleton(tag: str) -> str:
-    """Return a text that all look-alikes of a tag have in common."""
+    """Return a text shared by all look-alikes of a tag."""
     letters = unicodedata.normalize("NFKD", tag[:_LONGEST_LOOK_ALIKE]).casefold().translate(_LOOK_ALIKES)
     return "".join(filter(str.isalnum, letters)).replace("rn", "m").replace("vv", "w")
 
 
 _LONGEST_LOOK_ALIKE: Final = 200
-"""Characters of a tag that are compared. Strangers may store tags of any length."""
+"""The number of characters of a tag to compare, because strangers may store tags of any length."""
 
 _STANDARD_SKELETONS: Final[Mapping[str, str]] = {_skeleton(name): name for name in STANDARD_TAGS}
 
@@ -191,9 +191,9 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
     """Turn a human value into the registry's form, checked against its tag.
 
     Args:
-        tag1: The measured quantity. A tag that the best practices do not define takes any value.
-        human: The value, as `FeedbackValue.of` takes it. A binary tag takes a `bool`, 0 or 1; no other standard tag
-            takes a `bool`.
+        tag1: The measured quantity. A tag not defined by the best practices accepts any value.
+        human: The value, in a form accepted by `FeedbackValue.of`. A binary tag accepts a `bool`, 0 or 1; no other
+            standard tag accepts a `bool`.
         tag2: The qualifier, which `tradingYield` restricts to a period.
 
     Returns:
@@ -201,7 +201,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
 
     Raises:
         InvalidArgumentError: A tag is not a text.
-        UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier means nothing under this tag.
+        UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier is not meaningful for this tag.
     """
     value = FeedbackValue.of(human)
     tag = STANDARD_TAGS.get(tag1)
@@ -221,14 +221,14 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
 
 
 def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
-    """Read a stored value in the terms of its tag.
+    """Interpret a stored value according to its tag.
 
     Args:
         tag1: The measured quantity.
         value: The stored value.
 
     Returns:
-        A `bool` if the tag is binary and the value is 0 or 1. Otherwise the number: anybody may store any value.
+        A `bool` if the tag is binary and the value is 0 or 1. Otherwise the number, because anyone may store any value.
     """
     tag = STANDARD_TAGS.get(tag1)
     if tag is not None and tag.binary and value.human in (0, 1):
@@ -237,7 +237,7 @@ def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
 
 
 def stars_to_value(stars: HumanValue) -> FeedbackValue:
-    """Map a rating by stars to 0-100, as catalogues do: 1 star is 20, 5 stars are 100.
+    """Convert a star rating to 0-100, as catalogues do: 1 star is 20, 5 stars are 100.
 
     Args:
         stars: 1 to 5; parts of a star, such as `"4.5"`, count in proportion.
@@ -259,7 +259,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
 
 @checked
 def value_to_stars(value: FeedbackValue) -> Decimal:
-    """Map a value of the tag `starred` back to stars.
+    """Convert a value of the tag `starred` back to stars.
 
     Args:
         value: 0 to 100.

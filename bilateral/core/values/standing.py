@@ -1,4 +1,4 @@
-"""The standing of an agent on one side: the figure that everything takes which ranks, gates or decides."""
+"""The standing of an agent on one side: the figure used for ranking, gates and decisions."""
 
 import json
 import time
@@ -12,10 +12,10 @@ LEAST: Final = 1.5
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The code of the reason that a new agent waits, because another one with the same source of funds is tried first."""
+"""The reason code of a new agent that waits because another with the same source of funds is tried first."""
 
 OWNER_CHANGED: Final = "owner_changed"
-"""The code of the reason that evidence about an earlier owner of the agent does not count."""
+"""The reason code for evidence about an earlier owner of the agent, which does not count."""
 
 
 class Side(StrEnum):
@@ -26,10 +26,10 @@ class Side(StrEnum):
 
 
 class Status(StrEnum):
-    """The meaning of a standing. `docs/trust.md` says what to do with each."""
+    """The meaning of a standing. `docs/trust.md` explains what to do with each."""
 
     OK = "ok"
-    """The evidence suffices to rank the agent."""
+    """There is enough evidence to rank the agent."""
 
     THIN = "thin"
     """Too few raters count. Newcomers are thin: try them for small amounts."""
@@ -48,8 +48,8 @@ class StandingReason:
     Attributes:
         code: Its code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`, or the
             name of a detector.
-        amount: The money in it, in units of the payment token; None if there is none.
-        figures: Its further figures by name.
+        amount: The amount involved, in units of the payment token; None if there is none.
+        figures: Its other figures by name.
     """
 
     code: str
@@ -64,19 +64,19 @@ class Standing:
     Attributes:
         side: `server` or `client`.
         rating: The rating, 0 to 100; None without a rating that counts.
-        lower: The value that the rating has at least. Rank by it.
-        upper: The value that it has at most.
+        lower: The lower bound of the rating. Use it for ranking.
+        upper: The upper bound of the rating.
         effective_raters: The independent raters that the evidence is worth, at most `raters`.
-        raters: The distinct raters of the present owner, without those who only measured and never paid it.
-        payments: The payments for the agent that stayed with it; on the client side, those of the agent.
+        raters: The distinct raters under the current owner, except those who only measured and never paid it.
+        payments: The payments to the agent that stayed with it; on the client side, those by the agent.
         paid: Their sum, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None without any.
         last_at: The time of the last one.
-        evidence_cost: The money that those who praise a server spent with other sellers whom early buyers trust, or
+        evidence_cost: The money that a server's positive raters spent with other sellers trusted by early buyers, or
             that a client spent with such sellers, in units of the payment token.
         reasons: The reasons that count most.
-        block: The last block that it rests on; None if it was not stored.
-        made_at: The time at which it was made, in Unix seconds; None if it was not stored.
+        block: The last block it is based on; None if it was not stored.
+        made_at: When it was computed, in Unix seconds; None if it was not stored.
     """
 
     side: str
@@ -113,7 +113,7 @@ class Currency(StrEnum):
     """The age of a chain's standings."""
 
     CURRENT = "current"
-    """They have all rows of the index but those of the last minutes."""
+    """They include all rows of the index except those of the last minutes."""
 
     STALE = "stale"
     """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
@@ -127,8 +127,8 @@ class StandingsState:
     """The state of a chain's standings.
 
     Attributes:
-        block: The last block that they rest on; None before the first analysis.
-        made_at: The time at which they were made or confirmed, in Unix seconds; None before the first analysis.
+        block: The last block they are based on; None before the first analysis.
+        made_at: When they were computed or confirmed, in Unix seconds; None before the first analysis.
         problem: The reason why the last analysis failed or cannot run; None if there is none.
         status: `current`, `stale` or `missing`.
     """
@@ -150,12 +150,12 @@ class StandingsState:
 
     @property
     def age(self) -> float | None:
-        """The seconds since they were made; None before the first analysis."""
+        """The seconds since they were computed; None before the first analysis."""
         return None if self.made_at is None else max(0.0, time.time() - self.made_at)
 
     @property
     def lack(self) -> str | None:
-        """Why a chain has no current standings, as the end of a sentence; None if it has."""
+        """Why a chain has no current standings, as the end of a sentence; None if it has them."""
         cause = "" if self.problem is None else f": {self.problem}"
         if self.is_missing:
             return f"is not analysed yet{cause}"

@@ -1,6 +1,6 @@
 """Summaries of feedback, computed locally with the arithmetic of the registry's `getSummary`.
 
-Use them for feedback that is already loaded. A summary of another selection needs no further request to the node.
+Use them for feedback that is already loaded. Summarising another selection then needs no request to the node.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from typing import Final
 from bilateral.core.values import MAX_DECIMALS, FeedbackValue
 
 SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
-"""The sides under which sealed ratings have summaries of their own. They count in those of plain sides, too."""
+"""The sides under which sealed ratings have their own summaries. They also count in the plain sides' summaries."""
 
 _INT128: Final = 2**127  # ERC-8004 returns summaries as int128
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A number of values and their average, as `getSummary` returns them.
+    """The number of values and their average, as returned by `getSummary`.
 
     Attributes:
         count: The number of values.

@@ -1,4 +1,4 @@
-"""Times of the chain: Unix seconds in up to 256 bits, many more than a `datetime` can hold."""
+"""Times on chain: Unix seconds in up to 256 bits, far beyond the range of `datetime`."""
 
 from datetime import UTC, datetime
 from typing import Final

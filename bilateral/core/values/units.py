@@ -1,4 +1,4 @@
-"""Values in millionths: integers whose sums are exact, and small enough for 64 bits unless somebody is hostile."""
+"""Values in millionths: integers whose sums are exact and fit 64 bits, except for hostile values."""
 
 from typing import Final
 
@@ -6,10 +6,10 @@ UNITS: Final = 10**6
 """The value 1, in millionths."""
 
 MAX_UNITS: Final = 10**18
-"""The most that one value counts, either side of zero: 10^12."""
+"""The limit of a single value on either side of zero: 10^12."""
 
 
 def units_of(value: int, decimals: int) -> int:
-    """Return a value in millionths, cut to an integer."""
+    """Return a value in millionths, truncated to an integer."""
     unit: int = 10**decimals
     return min(max(value * UNITS // unit, -MAX_UNITS), MAX_UNITS)
