@@ -1,4 +1,4 @@
-"""A newcomer registers an agent and rates another one. Run it with `-s` for the times in docs/explorer.md."""
+"""A newcomer registers an agent and rates another one. Run it with `-s` to print the time of each step."""
 
 from __future__ import annotations
 
