@@ -21,7 +21,7 @@ from bilateral.index.measurements.values import Change, Current, Day, Outcome
 from bilateral.index.operating.monitoring import gauge
 from bilateral.watchtower.endpoints import Endpoint
 from bilateral.watchtower.run import THREADS, Watchtower
-from bilateral.watchtower.store import PUBLISHED, Store
+from bilateral.watchtower.store import Store
 from bilateral.watchtower.tables import change, day, endpoint
 from bilateral.watchtower.totals import DAY, Totals
 
@@ -58,14 +58,16 @@ class Writer:
         """Store a batch of results, and delete old ones. A batch that fails stays."""
         tower = self._tower
         batch = [tower.pending[at] for at in range(min(_BATCH, len(tower.pending)))]
-        if batch:
-            tower.store.save(batch)
+        hosts = [tower.changed_hosts[at] for at in range(min(_BATCH, len(tower.changed_hosts)))]
+        if batch or hosts:
+            tower.store.save(batch, {host.name: host.stored(tower.time) for host in hosts})
         for _ in batch:
             tower.pending.popleft()
+        for _ in hosts:
+            tower.changed_hosts.popleft()
         if tower.time.now - self._pruned_at > _PRUNE_SECONDS:
             self._pruned_at = tower.time.now
             tower.store.prune(tower.time.earliest)
-            tower.published = tower.store.setting(PUBLISHED) or 0
 
     def run(self, is_over: threading.Event) -> None:
         """Store results until the run is over and all are stored."""
