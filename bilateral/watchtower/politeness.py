@@ -1,7 +1,6 @@
 """Manners: few requests to a host and an address, waits as long as they ask for, and no probe of who declines."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,15 +93,6 @@ class Addresses:
                 self._began_at[address] = now
             return start
 
-    def begin(self, address: str, now: float) -> float:
-        """Begin a request and return now, or return the time to try again: the turn before may have come late."""
-        with self._lock:
-            start = self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS
-            if start > now:
-                return start
-            self._began_at[address] = now
-            return now
-
 
 @dataclass(eq=False)
 class Host:
@@ -117,6 +107,7 @@ class Host:
         pauses: The times in a row that it asked so.
         robots: The lines of its robots.txt for watchtowers.
         robots_at: The time of the last look at it.
+        is_changed: True if its row is to be stored.
         rounds: The rounds between two probes of an endpoint, if it has more of them than fit into one.
     """
 
@@ -129,11 +120,12 @@ class Host:
     pauses: int = 0
     robots: str = ""
     robots_at: float = -DAY
+    is_changed: bool = False
     rounds: int = 1
 
     @classmethod
     def of(cls, name: str, value: Mapping[str, Any] | None, time: Timekeeper) -> Self:
-        """Return a host as `stored` gave it; a new one without a value."""
+        """Return a host as it was stored; a new one without a value."""
         if value is None:
             return cls(name)
         awake = time.now - time.wall  # turns Unix time into that of the run
@@ -142,11 +134,13 @@ class Host:
         stored = {"pauses": value["pauses"], "robots": value["robots"], "robots_at": robots_at}
         return cls(name, closed_until=closed_until, **stored)
 
-    def stored(self, time: Timekeeper) -> dict[str, Any]:
-        """Return what is stored of the host."""
-        asleep = time.wall - time.now
+    def changed_row(self, time: Timekeeper) -> dict[str, Any] | None:
+        """Return the row of the host, once after each change."""
+        if not self.is_changed:
+            return None
+        asleep, self.is_changed = time.wall - time.now, False
         times = {"closed_until": self.closed_until + asleep, "robots_at": self.robots_at + asleep}
-        return {"pauses": self.pauses, "robots": self.robots, **times}
+        return {"name": self.name, "value": {"pauses": self.pauses, "robots": self.robots, **times}}
 
     def needs_robots(self, now: float) -> bool:
         """Return True if its robots.txt has not been read for a day."""

@@ -66,15 +66,9 @@ class Report:
     refused: list[Due] = field(default_factory=list)
 
 
-def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
-    """Return the measurements of a period: those that were published, or what the store and the index say now."""
-    frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
-    if period.name in frozen:
-        return frozen[period.name]
-    agents = {agent for entry in store.endpoints() for agent in entry.target.agents}
-    with snapshot(index) as connection:
-        owned = indexed.owned_hosts(connection, agents)
-        return [*measure(store, period, owned), *indexed.revenues(connection, period, agents)]
+def encode_leaf(leaf: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a leaf: canonical JSON (RFC 8785). Its numbers are integers."""
+    return json.dumps(leaf, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 class MerkleTree:

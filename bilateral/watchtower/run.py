@@ -93,7 +93,6 @@ class Watchtower:
         self.endpoints: dict[int, Endpoint] = {}
         self.hosts: dict[str, Host] = {}
         self.pending: deque[Result] = deque()
-        self.changed_hosts: deque[Host] = deque()
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.late: deque[float] = deque(maxlen=10_000)
         self.published, self.round_seconds = 0, 0.0
@@ -308,8 +307,7 @@ class Watchtower:
             host.robots = robots
         if robots is not None or not is_stalled:
             host.robots_at = self.time.now
-        self.changed_hosts.append(host)
-        host.waiting.appendleft(endpoint)
+        host.is_changed = True
         self._release(host, 1)
         self._queue(endpoint, endpoint.due)
 
@@ -322,8 +320,7 @@ class Watchtower:
         if is_stalled:
             is_excused = probe.outcome not in REACHABLE
             probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
-        if host.note(probe, now):
-            self.changed_hosts.append(host)
+        host.note(probe, now)
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:
             self.quorum.add(now, host.name, has_failed=has_failed)
@@ -359,7 +356,8 @@ class Watchtower:
             condition.probed_at = at
         self._schedule(endpoint, at, is_sampled=probe.code is Code.SAMPLED_OUT)
         stored = (self.settings.vantage, probe.outcome, str(probe.code), probe.milliseconds, at, max(1, elapsed))
-        self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes))
+        host = endpoint.host.changed_row(self.time)
+        self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes, host))
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
@@ -377,10 +375,6 @@ class Watchtower:
             due += seconds
         condition.next_at = due
         self._queue(endpoint, self.time.now + due - self.time.wall)
-
-    def _queue(self, endpoint: Endpoint, due: float) -> None:
-        endpoint.due = due
-        heapq.heappush(self._due, (due, next(self._order), endpoint))
 
     def _add(self, endpoint: Endpoint, unprobed: int) -> None:
         """Take an endpoint of the database. Turns that were missed are due now, in their order; none is far ahead."""

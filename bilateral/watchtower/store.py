@@ -20,6 +20,7 @@ from bilateral.watchtower.endpoints import Condition, Endpoint
 from bilateral.watchtower.tables import change, day, endpoint, host, hour, metadata, probe, setting
 from bilateral.watchtower.totals import DAY, HOUR, Totals
 
+_PROBE: Final = tuple(column.name for column in probe.c)
 _RETENTION: Final = ((probe, 7 * DAY, HOUR // 4), (hour, 35 * DAY, HOUR), (day, 730 * DAY, DAY))
 """How long rows are kept, and those of how many seconds are deleted together."""
 
@@ -61,13 +62,10 @@ class Store:
 
     engine: Engine
 
-    def save(self, results: Sequence[Result], hosts: Mapping[str, Any] | None = None) -> None:
-        """Store results, and the values of hosts, in one transaction. A result that is there already counts once."""
-        rows = {result.key: {name: getattr(result, name) for name in probe.c.keys()} for result in results}
+    def save(self, results: Sequence[Result]) -> None:
+        """Store results in one transaction. A result that is there already counts once."""
+        rows = {result.key: {name: getattr(result, name) for name in _PROBE} for result in results}
         with self.engine.begin() as connection:
-            upsert(connection, host, [{"name": name, "value": value} for name, value in (hosts or {}).items()])
-            if not rows:
-                return
             insertion = insert_into(connection, probe).on_conflict_do_nothing().returning(*probe.primary_key)
             new = {tuple(key) for key in connection.execute(insertion, list(rows.values()))}
             counted = [result for result in results if result.key in new]
@@ -75,6 +73,7 @@ class Store:
                 _add_totals(connection, table, seconds, counted)
             changes = [{"vantage": result.vantage, **vars(entry)} for result in results for entry in result.changes]
             insert_new(connection, change, changes)
+            upsert(connection, host, [result.host for result in results if result.host is not None])
             for result in results:
                 if (condition := result.condition) is not None:
                     update = sa.update(endpoint).where(endpoint.c.number == result.endpoint)
@@ -97,7 +96,10 @@ class Store:
         ]
         with self.engine.begin() as connection:
             connection.execute(sa.update(endpoint).values(is_listed=False))
-            upsert(connection, endpoint, rows, key=["endpoint_id"], names=["target", "is_listed"])
+            if rows:
+                insertion = insert_into(connection, endpoint)
+                listed = {name: insertion.excluded[name] for name in ("target", "is_listed")}
+                connection.execute(insertion.on_conflict_do_update(index_elements=["endpoint_id"], set_=listed), rows)
 
     def endpoints(self, condition: sa.ColumnElement[bool] | None = None) -> list[Endpoint]:
         """Return the endpoints that meet a condition; those that are listed now without one."""
@@ -160,25 +162,12 @@ def open_store(url: str | None = None, *, creates: bool = True) -> Store:
 
 
 def upsert(
-    connection: Connection,
-    table: Table,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    key: Sequence[str] = (),
-    names: Sequence[str] = (),
-    growing: str | None = None,
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, growing: str | None = None
 ) -> None:
-    """Insert rows, or replace those that are there.
-
-    Args:
-        key: The columns by which a row is there; the primary key if left out.
-        names: The columns to replace; all if left out.
-        growing: A column that must be larger than before.
-    """
+    """Insert rows, or replace those that are there, or only those of which a column is less than now."""
     if rows:
-        statement = insert_into(connection, table)
-        key = key or [column.name for column in table.primary_key]
-        values = {name: statement.excluded[name] for name in names or rows[0] if name not in key}
+        statement, key = insert_into(connection, table), [column.name for column in table.primary_key]
+        values = {name: statement.excluded[name] for name in rows[0] if name not in key}
         where = None if growing is None else statement.excluded[growing] > table.c[growing]
         connection.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=where), list(rows))
 

@@ -58,13 +58,10 @@ class Writer:
         """Store a batch of results, and delete old ones. A batch that fails stays."""
         tower = self._tower
         batch = [tower.pending[at] for at in range(min(_BATCH, len(tower.pending)))]
-        hosts = [tower.changed_hosts[at] for at in range(min(_BATCH, len(tower.changed_hosts)))]
-        if batch or hosts:
-            tower.store.save(batch, {host.name: host.stored(tower.time) for host in hosts})
+        if batch:
+            tower.store.save(batch)
         for _ in batch:
             tower.pending.popleft()
-        for _ in hosts:
-            tower.changed_hosts.popleft()
         if tower.time.now - self._pruned_at > _PRUNE_SECONDS:
             self._pruned_at = tower.time.now
             tower.store.prune(tower.time.earliest)

@@ -8,7 +8,6 @@ from itertools import pairwise
 from bilateral.index.measurements.values import Change, Outcome
 from bilateral.watchtower.endpoints import Condition, next_due
 from bilateral.watchtower.outcomes import Code
-from bilateral.watchtower.endpoints import Condition, next_due
 
 DAY = 86_400
 ROUND = 900
