@@ -101,8 +101,7 @@ def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
 def _hour(vantage: str, number: int, line: dict[str, Any]) -> dict[str, Any]:
     values = {name: int(line[name]) for name in ("start", "scheduled", "answered")}
     counts = {name: {str(key): int(count) for key, count in line[name].items()} for name in _HOUR[3:]}
-    if any(min(count.values(), default=0) < 0 for count in counts.values()) or (
-        sum(counts["counts"].values()) > values["scheduled"]
-    ):
+    least = min((count for entry in counts.values() for count in entry.values()), default=0)
+    if least < 0 or sum(counts["counts"].values()) > values["scheduled"]:
         raise ValueError("an hour has more results than probes")
     return {"vantage": vantage, "endpoint": number, **values, **counts}

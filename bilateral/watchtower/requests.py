@@ -26,17 +26,13 @@ _REFERENCE_SECONDS: Final = 5.0
 class Requests:
     """Asks hosts for what the loop wants to know.
 
-    Attributes:
-        settings: The settings of probes. Their resolver is that of this object.
+    Args:
+        settings: The settings of probes. Names that their resolver looked up are remembered.
     """
 
-    settings: ProbeSettings
-    names: Names = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", Names(self.settings.network.resolver))
-        network = replace(self.settings.network, resolver=self.names)
-        object.__setattr__(self, "settings", replace(self.settings, network=network))
+    def __init__(self, settings: ProbeSettings) -> None:
+        self.names = Names(settings.network.resolver)
+        self.settings = replace(settings, network=replace(settings.network, resolver=self.names))
 
     def address(self, url: str, *, is_retry: bool) -> str | None:
         """Return the address of the host of a URL; None if there is none, as its probe will explain."""

@@ -359,6 +359,10 @@ class Watchtower:
         host = endpoint.host.changed_row(self.time)
         self.pending.append(Result(endpoint.number, turn, *stored, replace(condition), changes, host))
         self.outcomes[str(endpoint.target.protocol), str(probe.outcome)] += 1
+        if turn > self._turn:
+            self.round_seconds = self._result_at - self._turn_at
+            self._turn, self._turn_at = turn, self.time.now
+        self._result_at = self.time.now
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
         """Give an endpoint its next turn. One that found no room has it at another time, so that all find some."""

@@ -20,6 +20,9 @@ from bilateral.watchtower.endpoints import Condition, Endpoint
 from bilateral.watchtower.tables import change, day, endpoint, host, hour, metadata, probe, setting
 from bilateral.watchtower.totals import DAY, HOUR, Totals
 
+PUBLISHED: Final = "published"
+"""The setting that counts the transactions of `publish`."""
+
 _PROBE: Final = tuple(column.name for column in probe.c)
 _RETENTION: Final = ((probe, 7 * DAY, HOUR // 4), (hour, 35 * DAY, HOUR), (day, 730 * DAY, DAY))
 """How long rows are kept, and those of how many seconds are deleted together."""

@@ -21,7 +21,7 @@ from bilateral.index.measurements.values import Change, Current, Day, Outcome
 from bilateral.index.operating.monitoring import gauge
 from bilateral.watchtower.endpoints import Endpoint
 from bilateral.watchtower.run import THREADS, Watchtower
-from bilateral.watchtower.store import Store
+from bilateral.watchtower.store import PUBLISHED, Store
 from bilateral.watchtower.tables import change, day, endpoint
 from bilateral.watchtower.totals import DAY, Totals
 
@@ -65,6 +65,7 @@ class Writer:
         if tower.time.now - self._pruned_at > _PRUNE_SECONDS:
             self._pruned_at = tower.time.now
             tower.store.prune(tower.time.earliest)
+            tower.published = tower.store.setting(PUBLISHED) or 0
 
     def run(self, is_over: threading.Event) -> None:
         """Store results until the run is over and all are stored."""

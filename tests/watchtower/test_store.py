@@ -148,3 +148,28 @@ def test_the_writer_never_waits_long_for_the_deletion_of_old_rows(tmp_path):
         seconds.append(time.perf_counter() - began)
     assert max(seconds) < 0.2
     assert list(store.measured(tables.probe, 0, START + DAY)) == []
+
+
+def rounds_of(tower):
+    """The rounds of which probes are stored."""
+    return {row.round for row in tower.store.measured(tables.probe, 0, 2**40)}
+
+
+def test_old_rows_are_deleted_although_no_run_lasts_an_hour(tmp_path):
+    world, path, old = simulation.World(), tmp_path / "watchtower.sqlite", simulation.START - 9 * DAY
+    tower = simulation.tower_of(world, path, simulation.targets(1))
+    tower.store.save([Result(1, old, "main", Outcome.UP, "ok", 80, old, condition=Condition(probed_at=old))])
+    for _ in range(2):
+        world.run(simulation.tower_of(world, path), HOUR / 2)
+    assert min(rounds_of(tower)) > old
+
+
+def test_a_clock_that_is_ahead_deletes_nothing(tmp_path):
+    world, path = simulation.World(), tmp_path / "watchtower.sqlite"
+    tower = simulation.tower_of(world, path, simulation.targets(1))
+    world.run(tower, HOUR)
+    before = rounds_of(tower)
+    world.offset = 400 * DAY
+    world.run(simulation.tower_of(world, path), HOUR)
+    assert before
+    assert before < rounds_of(tower)

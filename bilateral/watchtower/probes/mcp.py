@@ -113,8 +113,8 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
         return _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
     connection, failures = _Connection(asker, asker.target.url), list[Probe]()
     try:
-        for stage in (_discover, _initialize) if era in {None, STATELESS} else (_initialize, _discover):
-            probe = stage(connection, previous)
+        for version in (STATELESS, HANDSHAKE) if era in {None, STATELESS} else (HANDSHAKE, STATELESS):
+            probe = _greet(connection, version, previous)
             if probe.outcome is Outcome.UP:
                 return _with_tools(connection, probe) if is_deep else probe
             if probe.code not in _OF_ERA:
@@ -128,29 +128,17 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     return next((failure for failure in failures if failure.code is Code.ERA), failures[-1])
 
 
-def _discover(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
-    """Ask in the way of the stateless protocol."""
-    connection.version = STATELESS
-    reply = connection.call("server/discover", {})
-    versions = reply.result.get("supportedVersions")
-    if isinstance(versions, list) and versions:
-        return result(Outcome.UP, Code.OK, reply.answer, era=STATELESS)
-    return _failure(reply, previous)
-
-
-def _initialize(connection: _Connection, previous: Mapping[str, Any]) -> Probe:
-    """Begin a session of an earlier version."""
-    connection.version = HANDSHAKE
-    params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": _CLIENT}
-    reply = connection.call("initialize", params)
-    era = reply.result.get("protocolVersion")
-    if not isinstance(era, str) or not _VERSION.fullmatch(era):
-        return _failure(reply, previous)
-    connection.version, connection.session = era, reply.answer.headers.get("mcp-session-id") or None
-    return result(Outcome.UP, Code.OK, reply.answer, era=era)
-
-
-def _failure(reply: _Reply, previous: Mapping[str, Any]) -> Probe:
+def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -> Probe:
+    """Ask in the way of the stateless protocol, or begin a session of an earlier version."""
+    connection.version = version
+    if version == STATELESS:
+        reply = connection.call("server/discover", {})
+        is_spoken = isinstance(versions := reply.result.get("supportedVersions"), list) and bool(versions)
+    else:
+        reply = connection.call("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT})
+        version = reply.result.get("protocolVersion", "")
+        is_spoken = isinstance(version, str) and _VERSION.fullmatch(version) is not None
+        connection.session = reply.answer.headers.get("mcp-session-id") or None if is_spoken else None
     answer = reply.answer
     if is_spoken:
         connection.version = version
