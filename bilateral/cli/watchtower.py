@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -28,11 +29,11 @@ from bilateral.cli.index_options import (
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.cli.secrets import KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE
-from bilateral.cli.watchtower_publishing import StoreUrl, add_commands
+from bilateral.cli.watchtower_publishing import StoreUrl, add_commands, opened
 from bilateral.core.identifiers import AgentId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Engine
 
@@ -114,13 +115,12 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     if keys := [name for name in _KEYS if os.environ.get(name)]:
         raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
     stop, signals = ended_by_signals()
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
-    from bilateral.watchtower.watching import watch  # noqa: PLC0415
+    from bilateral.watchtower.watching import watch  # noqa: PLC0415  # slow to import
 
     settings = settings_of(settings_file)
     with ExitStack() as stack:
         index = stack.enter_context(open_index(database or settings.database))
-        store = open_store(store_url)
+        store = opened(store_url, creates=True)
         tower, shared = _built(stack, index, store, probing, options.watch_settings(settings))
         if monitor.metrics_port is not None:
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
@@ -145,10 +145,8 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 
 @command(app, is_local=True, needs=require_extra)
 def status(invocation: Invocation, store_url: StoreUrl = None) -> None:
-    """Show which agents are alive according to the last measurements, and on how many hosts."""
-    from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
-
-    _show(invocation, open_store(store_url, creates=False))
+    """Show which agents are alive, by the last measurements, and on how many hosts."""
+    _show(invocation, opened(store_url))
 
 
 @command(app, is_local=True, needs=require_extra)
@@ -257,21 +255,16 @@ def _show(invocation: Invocation, store: Store) -> None:
 _NAMES: Final = ("state", "code", "since", "failures", "probed_at", "milliseconds")
 
 
-def _time(name: str) -> Callable[[dict[str, Any]], str | None]:
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    def read(row: dict[str, Any]) -> str | None:
-        return None if row[name] is None else f"{datetime.fromtimestamp(row[name], UTC):%Y-%m-%d %H:%M}"
-
-    return read
+def _time(seconds: int | None) -> str | None:
+    return None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 _COLUMNS: Final = columns(
     *("agent", "protocol", "host"),
     state=lambda row: row["state"] or ("suspect" if row["failures"] else "not measured"),
     code="code",
-    since=_time("since"),
-    probed=_time("probed_at"),
+    since=lambda row: _time(row["since"]),
+    probed=lambda row: _time(row["probed_at"]),
     ms="milliseconds",
 )
 

@@ -51,10 +51,11 @@ def add_commands(app: typer.Typer) -> None:
     command(app, signs=True, is_local=True, needs=_require_payments)(buy)
 
 
-def _opened(url: str | None) -> Store:
+def opened(url: str | None, *, creates: bool = False) -> Store:
+    """Open the database of a watchtower."""
     from bilateral.watchtower.store import open_store  # noqa: PLC0415  # slow to import
 
-    return open_store(url, creates=False)
+    return open_store(url, creates=creates)
 
 
 def _require_payments() -> None:
@@ -80,7 +81,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
     from bilateral.watchtower.store import PUBLISHED  # noqa: PLC0415
 
-    week, store = Period.parse(period), _opened(tower)
+    week, store = Period.parse(period), opened(tower)
     with open_index(database) as index:
         leaves, previous = freeze(store, index, week, dry_run=invocation.settings.dry_run)
     options: dict[str, Any] = {"is_complete": is_complete}
@@ -121,7 +122,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.watchtower.periods import Period  # noqa: PLC0415
     from bilateral.watchtower.publishing import MerkleTree, encode_leaf  # noqa: PLC0415
 
-    week, store = Period.parse(period), _opened(store_url)
+    week, store = Period.parse(period), opened(store_url)
     if key_file is not None:
         require_api()
         from bilateral.api.webhooks import read_key  # noqa: PLC0415
@@ -158,7 +159,7 @@ def merge(
         key, content = OKPKey.import_key(public_key.read_bytes()), file.read_bytes()
     except (OSError, JoseError, ValueError, TypeError) as problem:
         raise InvalidArgumentError(f"the file or the key cannot be read: {problem}") from None
-    hours = add(_opened(store_url), content, vantage, key)
+    hours = add(opened(store_url), content, vantage, key)
     invocation.output.result({"vantage": vantage, "hours": hours}, title="Merged")
 
 
@@ -201,7 +202,7 @@ def buy(
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 
-    store = _opened(store_url)
+    store = opened(store_url)
     rows = []
     with closing(Reader(database, seconds=_SECONDS)) as reader:
         buyer = Buyer(store.engine, invocation.signer, options.budget(), _declining(reader))

@@ -28,26 +28,14 @@ from bilateral.core.identifiers import AgentId
 from bilateral.documents.exchanges import Answer, exchange
 from bilateral.documents.http import Limits, Network
 from bilateral.index.measurements.values import Protocol, Target
+from bilateral.index.payments.terms import MICROS
+from bilateral.watchtower.tables import purchase
 from bilateral.watchtower.totals import DAY
 from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
-
-MICROS: Final = 6
 
 _LATE_MILLISECONDS: Final = 30_000
 _LIMITS: Final = Limits(bytes=1024 * 1024, seconds=120.0, redirects=0)
 _METHOD: Final = "eip3009"
-
-_purchase: Final = sa.Table(
-    "purchase",
-    sa.MetaData(),
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("week", sa.Integer, nullable=False),
-    sa.Column("agent", sa.Text, nullable=False),
-    sa.Column("endpoint_id", sa.LargeBinary(32), nullable=False),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("micros", sa.BigInteger, nullable=False),  # of a dollar
-    sa.Column("outcome", sa.String(16)),  # None until the answer, or for ever after a crash
-)
 
 
 class Purchase(StrEnum):
@@ -100,7 +88,7 @@ class Buyer:
     """Buys from sellers.
 
     Args:
-        engine: The database of the ledger.
+        engine: The database of the watchtower, which has the ledger.
         signer: The key that pays. It should hold little more than the budget of some days.
         declines: Tells whether a check declines to pay an agent on some terms.
     """
@@ -111,10 +99,6 @@ class Buyer:
     declines: Callable[[AgentId, Mapping[str, Any]], bool]
     network: Network = field(default_factory=Network)
     clock: Callable[[], float] = time.time
-
-    def __post_init__(self) -> None:
-        """Create the ledger if it is missing."""
-        _purchase.metadata.create_all(self.engine)
 
     def buy(self, target: Target, facts: Mapping[str, Any]) -> Purchase:
         """Buy from a seller, once a week, and once more if it did not deliver.
@@ -144,8 +128,8 @@ class Buyer:
         except (ValueError, TypeError, EncodingError):  # of the SDK, for terms that it cannot sign
             outcome = Purchase.NO_OFFER
         with self.engine.begin() as connection:
-            of_number = _purchase.c.number == number
-            connection.execute(sa.update(_purchase).where(of_number).values(outcome=str(outcome)))
+            of_number = purchase.c.number == number
+            connection.execute(sa.update(purchase).where(of_number).values(outcome=str(outcome)))
         return outcome
 
     def _chosen(self, offer: Offer, facts: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | Purchase:
@@ -172,20 +156,19 @@ class Buyer:
     def _reserve(self, target: Target, agent: str, micros: int) -> int | Purchase:
         """Put the money aside for ever, if the budget has it and the seller was not tried in this week."""
         now = int(self.clock())
-        week, columns = now // (7 * DAY), _purchase.c
+        columns, this_week, today = purchase.c, now // (7 * DAY) * 7 * DAY, now // DAY * DAY
         with self.engine.begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("LOCK TABLE purchase IN EXCLUSIVE MODE"))
-            query = select(columns.outcome).where(columns.week == week, columns.agent == agent)
+            query = select(columns.outcome).where(columns.at >= this_week, columns.agent == agent)
             before = connection.execute(query).scalars().all()
             if before and before != [Purchase.NOT_DELIVERED]:
                 return Purchase.BOUGHT_BEFORE
-            today = columns.at >= now // DAY * DAY
-            spent = connection.execute(select(sa.func.coalesce(sa.func.sum(columns.micros), 0)).where(today))
-            if int(spent.scalar_one()) + micros > self.budget.micros_of_day:
+            spent = connection.execute(select(sa.func.sum(columns.micros)).where(columns.at >= today)).scalar_one()
+            if int(spent or 0) + micros > self.budget.micros_of_day:
                 return Purchase.OVER_BUDGET
-            values = {"week": week, "agent": agent, "endpoint_id": target.endpoint_id, "at": now, "micros": micros}
-            number = connection.execute(sa.insert(_purchase).values(values).returning(columns.number)).scalar_one()
+            values = {"agent": agent, "endpoint_id": target.endpoint_id, "at": now, "micros": micros}
+            number = connection.execute(sa.insert(purchase).values(values).returning(columns.number)).scalar_one()
         return int(number)
 
     def _signed(self, message: Mapping[str, Any]) -> dict[str, str]:

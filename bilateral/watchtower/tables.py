@@ -64,6 +64,18 @@ change: Final = Table(
 )
 
 
+purchase: Final = Table(
+    "purchase",
+    metadata,
+    Column("number", sa.Integer, primary_key=True),
+    Column("agent", sa.Text, nullable=False),
+    Column("endpoint_id", sa.LargeBinary(32), nullable=False),
+    Column("at", sa.BigInteger, nullable=False),
+    Column("micros", sa.BigInteger, nullable=False),  # of a dollar
+    Column("outcome", sa.String(16)),  # None until the answer, or for ever after a crash
+)
+
+
 def _values(name: str) -> Table:
     return Table(name, metadata, Column("name", sa.Text, primary_key=True), Column("value", sa.JSON, nullable=False))
 

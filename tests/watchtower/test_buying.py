@@ -13,9 +13,9 @@ from eth_account import Account
 
 from bilateral.core.identifiers import AgentId
 from bilateral.documents.http import Network
-from bilateral.index.log.database import connect_engine
 from bilateral.index.measurements.values import Protocol, Target
 from bilateral.watchtower.buying import Budget, Buyer, Purchase
+from bilateral.watchtower.store import open_store
 from tests.sdk.servers import HttpServer, respond
 
 NETWORK, DOLLAR, OTHER = "eip155:8453", "0x" + "dd" * 20, "0x" + "ee" * 20
@@ -73,7 +73,7 @@ def seller():
 
 @pytest.fixture
 def buyer(tmp_path):
-    engine = connect_engine(f"sqlite:///{tmp_path / 'watchtower.sqlite'}")
+    engine = open_store(f"sqlite:///{tmp_path / 'watchtower.sqlite'}").engine
     budget = Budget({(NETWORK, DOLLAR): 6})
     yield Buyer(engine, Account.create(), budget, lambda *_: False, Network(allow_private=True), clock=lambda: NOON)
     engine.dispose()
@@ -163,7 +163,7 @@ def test_a_day_has_a_budget(buyer, seller):
 
 
 def shop(url, account, budget, target):
-    engine = connect_engine(url)
+    engine = open_store(url).engine
     buyer = Buyer(engine, account, budget, lambda *_: False, Network(allow_private=True), clock=lambda: NOON)
     for agent in range(10_000):
         if buyer.buy(replace(target, agents=(AgentId(agent, 8453),)), FACTS) is Purchase.OVER_BUDGET:

@@ -127,6 +127,11 @@ def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: 
     return Probe(outcome, code, answer.milliseconds, answer.status, wait, facts=facts)
 
 
+def graded(code: Code | None, answer: Answer, **facts: Any) -> Probe:
+    """Return the result of an answer of the protocol: up, or degraded for a reason."""
+    return result(Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, answer, **facts)
+
+
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
 """The blocks by which an index like ours is late, in its header `Index-State`."""
 
@@ -212,19 +217,3 @@ def digest(value: Any) -> str:
     except rfc8785.CanonicalizationError:  # a number that JavaScript does not know exactly
         content = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     return hashlib.sha256(content).hexdigest()
-
-
-def is_same_domain(host: str, other: str) -> bool:
-    """Tell whether two hosts have one owner, by the last two labels, or three below a suffix such as `co.uk`."""
-    return _domain(host) == _domain(other)
-
-
-_SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
-
-
-def _domain(host: str) -> list[str]:
-    labels = host.lower().rstrip(".").split(".")
-    if labels[-1].isdigit() or ":" in host:
-        return labels
-    has_suffix = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SUFFIXES  # noqa: PLR2004  # a country
-    return labels[-3 if has_suffix else -2 :]

@@ -17,10 +17,10 @@ from bilateral.documents import Validators
 from bilateral.documents.http import host_of
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, is_same_domain, result, result_of_error, result_of_status
+from bilateral.watchtower.probes.asking import Asker, digest, graded, result, result_of_error, result_of_status
 
 Signature: TypeAlias = Literal["valid", "invalid", "unverified", "none"]
-_Judgement: TypeAlias = tuple[Outcome, Code, dict[str, Any]]
+_Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
@@ -36,13 +36,12 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     answer = asker.ask("GET", asker.target.url, max_bytes=_PAGE_BYTES, is_cut=True)
     if (failure := result_of_status(answer, previous, is_page=True)) is not None:
         return failure
-    ends = answer.certificate_ends
-    outcome, code = Outcome.UP, Code.OK
-    if not is_same_domain(host_of(answer.url)[0], host_of(asker.target.url)[0]):
-        outcome, code = Outcome.DEGRADED, Code.OTHER_DOMAIN
+    code, ends = None, answer.certificate_ends
+    if not _is_same_domain(host_of(answer.url)[0], host_of(asker.target.url)[0]):
+        code = Code.OTHER_DOMAIN
     elif ends is not None and ends < time.time() + _RENEWAL_SECONDS:
-        outcome, code = Outcome.DEGRADED, Code.CERTIFICATE_ENDS
-    return result(outcome, code, answer, **({} if ends is None else {"certificate_ends": ends}))
+        code = Code.CERTIFICATE_ENDS
+    return graded(code, answer, **({} if ends is None else {"certificate_ends": ends}))
 
 
 def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
@@ -50,8 +49,8 @@ def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
 
     def judge(record: dict[str, Any], _url: str) -> _Judgement:
         if not isinstance(record.get("schema_version"), str) or not isinstance(record.get("skills"), list):
-            return Outcome.DOWN, Code.NOT_PROTOCOL, {}
-        return Outcome.UP, Code.OK, {"card": digest(record)}
+            return Code.NOT_PROTOCOL, {}
+        return None, {"card": digest(record)}
 
     url = asker.target.url
     urls = [url] if urlsplit(url).path.strip("/") else _well_known(url, "oasf-record.json")
@@ -64,7 +63,7 @@ def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     def judge(card: dict[str, Any], card_url: str) -> _Judgement:
         url = _interface(card)
         if url is None or not isinstance(card.get("name"), str) or not isinstance(card.get("skills"), list):
-            return Outcome.DOWN, Code.NOT_PROTOCOL, {}
+            return Code.NOT_PROTOCOL, {}
         facts: dict[str, Any] = {"card": digest({**card, "signatures": None})}
         code = _code_of(card, url, card_url)
         if is_deep:
@@ -73,7 +72,7 @@ def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
             if deep_code is None and code is not Code.OTHER_DOMAIN:  # a stranger's card must not make us ask others
                 deep_code = _code_of_interface(asker, url)
             facts["deep_code"], code = deep_code, deep_code or code
-        return Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, facts
+        return code, facts
 
     urls = _well_known(asker.target.url, "agent-card.json", "agent.json")
     return _probe_document(asker, urls, previous, judge, is_deep=is_deep)
@@ -94,12 +93,14 @@ def _probe_document(
         etag = previous.get("etag") if url == last_url and not is_deep else None
         answer = asker.ask("GET", url, headers={"Accept": "application/json", **Validators(etag).headers()})
         if answer.status == _UNCHANGED and etag:
-            return result(Outcome.UP, Code.OK, answer)
+            return graded(None, answer)
         if (failure := result_of_status(answer, previous)) is None:
-            outcome, code, facts = judge(decode_object(answer.body), answer.url)
+            code, facts = judge(decode_object(answer.body), answer.url)
             # The next probe asks for changes of a valid document only.
-            etag = Validators.of(answer.headers).etag if outcome is Outcome.UP else None
-            return result(outcome, code, answer, **facts, document_url=url, etag=etag)
+            facts |= {"document_url": url, "etag": Validators.of(answer.headers).etag if code is None else None}
+            if code is Code.NOT_PROTOCOL:
+                return result(Outcome.DOWN, code, answer, **facts)
+            return graded(code, answer, **facts)
         failures.append(failure)
         if failure.code not in {Code.STATUS_404, Code.WRONG_TYPE}:
             break
@@ -114,6 +115,22 @@ def _well_known(url: str, *paths: str) -> list[str]:
     return [f"{parts.scheme}://{parts.netloc}/.well-known/{path}" for path in paths]
 
 
+def _is_same_domain(host: str, other: str) -> bool:
+    """Tell whether two hosts have one owner, by the last two labels, or three below a suffix such as `co.uk`."""
+    return _domain(host) == _domain(other)
+
+
+_SUFFIXES: Final = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
+
+
+def _domain(host: str) -> list[str]:
+    labels = host.lower().rstrip(".").split(".")
+    if labels[-1].isdigit() or ":" in host:
+        return labels
+    has_suffix = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SUFFIXES  # noqa: PLR2004  # a country
+    return labels[-3 if has_suffix else -2 :]
+
+
 def _interface(card: Mapping[str, Any]) -> str | None:
     """Return the URL of the first interface of a card of version 1.0 or 0.3; None if it is neither."""
     interfaces = card.get("supportedInterfaces")
@@ -125,7 +142,7 @@ def _interface(card: Mapping[str, Any]) -> str | None:
 def _code_of(card: Mapping[str, Any], url: str, card_url: str) -> Code | None:
     """Return what is wrong with a card."""
     host = _host_of(url)
-    if host is not None and not is_same_domain(host, host_of(card_url)[0]):
+    if host is not None and not _is_same_domain(host, host_of(card_url)[0]):
         return Code.OTHER_DOMAIN
     if not card["skills"]:
         return Code.EMPTY

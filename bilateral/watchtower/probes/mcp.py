@@ -14,7 +14,7 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.documents.exchanges import EVENT_STREAM, Answer, Event
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import MIB, Asker, digest, result, result_of_status
+from bilateral.watchtower.probes.asking import MIB, Asker, digest, graded, result, result_of_status
 
 STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
@@ -108,9 +108,9 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     """Ask a server what it is; if the probe is deep, also which tools it has."""
     era = previous.get("era")
     if urlsplit(asker.target.url).path.rstrip("/").endswith("/sse"):
-        return _probe_stream(asker, previous, Outcome.UP, Code.OK)
+        return _probe_stream(asker, previous, None)
     if era == _STREAM:
-        return _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
+        return _probe_stream(asker, previous, Code.ERA)
     connection, failures = _Connection(asker, asker.target.url), list[Probe]()
     try:
         for version in (STATELESS, HANDSHAKE) if era in {None, STATELESS} else (HANDSHAKE, STATELESS):
@@ -123,7 +123,7 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
     finally:
         connection.close()
     if failures[-1].status == _NOT_ALLOWED:
-        stream = _probe_stream(asker, previous, Outcome.DEGRADED, Code.ERA)
+        stream = _probe_stream(asker, previous, Code.ERA)
         return stream if stream.outcome is Outcome.DEGRADED else failures[-1]
     return next((failure for failure in failures if failure.code is Code.ERA), failures[-1])
 
@@ -142,22 +142,22 @@ def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -
     answer = reply.answer
     if is_spoken:
         connection.version = version
-        return result(Outcome.UP, Code.OK, answer, era=version)
+        return graded(None, answer, era=version)
     failure = result_of_status(answer, previous)
     if failure is not None and (reply.error is None or failure.outcome is not Outcome.DOWN):
         return failure
     if reply.error == _UNSUPPORTED_VERSION:
-        return result(Outcome.DEGRADED, Code.ERA, answer)
+        return graded(Code.ERA, answer)
     is_other_type = answer.content and answer.media_type not in {"application/json", EVENT_STREAM}
     return result(Outcome.DOWN, Code.WRONG_TYPE if is_other_type else Code.NOT_PROTOCOL, answer)
 
 
-def _probe_stream(asker: Asker, previous: Mapping[str, Any], outcome: Outcome, code: Code) -> Probe:
+def _probe_stream(asker: Asker, previous: Mapping[str, Any], code: Code | None) -> Probe:
     """Open the stream of a server of the first version, and read its first event."""
     headers = {"Accept": EVENT_STREAM}
     answer = asker.ask("GET", asker.target.url, headers=headers, is_last=lambda _: True, is_cut=True)
     if answer.event == "endpoint":
-        return result(outcome, code, answer, era=_STREAM)
+        return graded(code, answer, era=_STREAM)
     return result_of_status(answer, previous) or result(Outcome.DOWN, Code.NOT_PROTOCOL, answer)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from bilateral.documents.exchanges import Answer
 from bilateral.index.measurements.values import Outcome
 from bilateral.watchtower.outcomes import Code, Probe
-from bilateral.watchtower.probes.asking import Asker, digest, result, result_of_status
+from bilateral.watchtower.probes.asking import Asker, digest, graded, result, result_of_status
 from bilateral.x402.offers import PAYMENT_REQUIRED, Offer, read_offer
 
 _PAYMENT: Final = 402
@@ -69,13 +69,8 @@ def _offered(answer: Answer, verb: str, *, is_deep: bool) -> Probe:
     offer = read_offer(header, b"" if header is not None and (answer.encoding or not is_deep) else answer.body)
     options = offer.whole_options[:_MOST_OPTIONS]
     facts = {"method": verb, **(_terms(offer, options) if is_deep else {})}
-    if not options:
-        return result(Outcome.DEGRADED, Code.TERMS_MISSING, answer, **facts)
-    if offer.version == 1:
-        return result(Outcome.DEGRADED, Code.OLD_VERSION, answer, **facts)
-    if offer.differs:
-        return result(Outcome.DEGRADED, Code.TERMS_DIFFER, answer, **facts)
-    return result(Outcome.UP, Code.OK, answer, **facts)
+    code = Code.OLD_VERSION if offer.version == 1 else Code.TERMS_DIFFER if offer.differs else None
+    return graded(code if options else Code.TERMS_MISSING, answer, **facts)
 
 
 def _terms(offer: Offer, options: list[Mapping[str, Any]]) -> dict[str, Any]:
