@@ -20,8 +20,8 @@ _GOOD: Final = 50.0
 """The percentage from which an opinion is praise."""
 
 _MOST: Final = 0.75
-"""The usual purchases that one opinion is worth at most. Whoever bought much elsewhere can still be bribed to praise,
-for little more than the price of a purchase."""
+"""The usual purchases that the opinions of one source of funds are worth at most. Whoever bought much elsewhere can still
+be bribed to praise, for little more than the price of a purchase; an account that an own wallet funds costs gas."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,10 @@ def costs_of_servers(context: Context, rows: Ints) -> Floats:
         return np.zeros(ledger.agents)
     keys = distinct_keys(pairs(ledger.subject_agent[opinions.subject[praise]], opinions.rater[praise], size))
     agent, rater = (side.astype(np.int64) for side in unpaired(keys, size))
-    praised = np.bincount(rater, minlength=size)
-    spent = np.minimum(context.spending.evidence_elsewhere(rater, ledger.owner[agent]) / praised[rater], _MOST)
-    return group_sums(context.spending.usual * spent, agent, ledger.agents)
+    spent = context.spending.evidence_elsewhere(rater, ledger.owner[agent]) / np.bincount(rater, minlength=size)[rater]
+    # Where few have bought, an exchange looks like an attacker's wallet, and funds most honest buyers.
+    source = context.ties.root[rater] if context.ties.independence.any() else rater
+    voices, place = np.unique(pairs(agent, source, size), return_inverse=True)
+    agent, _ = unpaired(voices, size)
+    spent = np.minimum(group_sums(spent, place, len(voices)), _MOST)
+    return group_sums(context.spending.usual * spent, agent.astype(np.int64), ledger.agents)

@@ -7,7 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.market.evidence import RANGES, SETTINGS, Attack, Forgery, changed, drawn, forge, honest_market, search
+from bench.market.evidence import (
+    RANGES,
+    SETTINGS,
+    Attack,
+    Forgery,
+    changed,
+    drawn,
+    forge,
+    honest_market,
+    measured,
+    search,
+)
 from bench.market.settings import GAS
 
 BOUND = 2.0
@@ -47,3 +58,11 @@ def test_bribes_and_purchases_from_others_are_lost():
     forge(few, Forgery(accounts=4, bought=1))
     forge(many, Forgery(accounts=4, bought=3, bribes=5))
     assert many.cost - few.cost > 4 * 2 * 0.6 + 5 * 0.5
+
+
+def test_accounts_that_one_wallet_funds_add_no_more_evidence_than_one_account_does():
+    one, many, apart = (
+        measured([Forgery(accounts=count, bought=3, hides=hides)], seed=3)[0].evidence
+        for count, hides in ((1, 0), (12, 0), (12, 1))
+    )
+    assert 0 < one <= many < apart / 3
