@@ -45,6 +45,8 @@ FINDING = Finding("links-1", account(1), "links", "Its owner funded two raters."
         (replace(SOLID, evidence_cost=0.05), Limit(1.0, Ground.EVIDENCE)),
         (THIN, Limit(1.0, Ground.EVIDENCE)),
         (replace(THIN, rating=30.0, raters=1, evidence_cost=9.0), Limit(1.0, Ground.EVIDENCE)),
+        (replace(SOLID, status=Status.THIN, rating=30.0, lower=44.9), Limit(1.0, Ground.EVIDENCE)),
+        (replace(SOLID, status=Status.THIN, rating=30.0, lower=45.0), Limit(50.0, Ground.EVIDENCE)),
         (CONTESTED, Limit(1.0, Ground.CONTESTED)),
         (replace(SOLID, rating=49.9), Limit(0.0, Ground.LOW_RATING)),
         (replace(SOLID, rating=40.0, upper=49.9), Limit(0.0, Ground.BAD)),

@@ -18,6 +18,9 @@ market` without attackers, limits cost buyers 3 % of their value at twice this s
 LEAST_RATING: Final = 50.0
 """The rating below which buyers got less than half of their money's worth."""
 
+_UNPROVEN: Final = 5.0
+"""The points by which the bound of an agent without backed opinions, or with few good ones, may be below that rating."""
+
 
 class Ground(StrEnum):
     """The part of a standing that limits the amount."""
@@ -75,5 +78,5 @@ def limit_of(
     if standing.status == Status.CONTESTED:
         return Limit(trial, Ground.CONTESTED)
     # Whoever bought nothing elsewhere can lower a rating, but no bound.
-    is_doubtful = is_low and standing.lower < minimum
+    is_doubtful = is_low and standing.lower < minimum - _UNPROVEN
     return Limit(trial if is_doubtful else max(standing.evidence_cost / share, trial), Ground.EVIDENCE)
