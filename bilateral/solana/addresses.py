@@ -1,4 +1,4 @@
-"""Addresses of Solana: base 58, the programs, and addresses that programs derive."""
+"""Solana addresses: base 58, the programs, and program-derived addresses."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -44,9 +44,9 @@ def address_text(content: bytes) -> str:
 
 
 def is_on_curve(content: bytes) -> bool:
-    """Tell whether 32 bytes decompress to a point of the curve, so that a private key may exist for them.
+    """Return whether 32 bytes decompress to a point on the curve, so that a private key may exist for them.
 
-    The subgroup does not matter: libsodium's test for valid points is stricter, and would derive other addresses.
+    The subgroup does not matter: libsodium's test for valid points is stricter and would derive different addresses.
     """
     y = int.from_bytes(content, "little") & ((1 << 255) - 1)
     square = y * y % _PRIME
@@ -78,5 +78,5 @@ def registry_address(program: str = SATI) -> str:
 
 
 def index_address(number: int, program: str = SATI) -> str:
-    """Derive the account of SATI that names the agent with a number, from 1."""
+    """Derive the SATI account that lists the agent with a given number, from 1."""
     return program_address(program, b"agent_index", number.to_bytes(8, "little"))[0]

@@ -1,4 +1,4 @@
-"""SATI's feedback as bytes: its data, what agent and counterparty sign, and attestations decoded strictly.
+"""SATI's feedback as bytes: its data, the messages that agent and counterparty sign, and strictly decoded attestations.
 
 Nothing here writes to Solana. SATI's client submits feedback through Light's programs, and Photon returns attestations.
 The layouts are those of SATI's program 1.0.0.
@@ -18,7 +18,7 @@ from bilateral.solana.fields import Fields
 
 MAX_CONTENT: Final = 512
 MAX_PUBLIC_CONTENT: Final = 100
-"""The bytes of content that fit for public feedback, because a transaction has it twice."""
+"""The maximum size of content in public feedback, in bytes, given that a transaction contains it twice."""
 
 _VERSION: Final = 1  # of the layout of SATI
 _INTERACTION: Final = b"SATI:interaction:v1"
@@ -37,7 +37,7 @@ class Outcome(IntEnum):
 
 
 class ContentType(IntEnum):
-    """The types of content. SATI keeps 6 to 15 for later."""
+    """The types of content. SATI reserves 6 to 15."""
 
     NONE = 0
     JSON = 1
@@ -52,13 +52,13 @@ class FeedbackData:
     """The data of an attestation.
 
     Attributes:
-        task_ref: The hash that names the task, see `task_ref_of`.
+        task_ref: The hash that identifies the task, see `task_ref_of`.
         agent: The agent's mint.
         counterparty: The account that gives the feedback.
         data_hash: The hash of request and response that the agent signs.
 
     Raises:
-        InvalidArgumentError: A field is outside of its limits, or the agent is its own counterparty.
+        InvalidArgumentError: A field is out of range, or the agent is its own counterparty.
     """
 
     task_ref: bytes
@@ -90,7 +90,7 @@ class FeedbackData:
         """Read the data of an attestation.
 
         Raises:
-            MalformedAccountError: The bytes have another version or layout.
+            MalformedAccountError: The bytes have an unknown version or layout.
         """
         fields = Fields(content, "an attestation's data")
         version = fields.number(1)
@@ -123,7 +123,7 @@ class FeedbackData:
             raise InvalidArgumentError(f"the content has {len(self.content)} bytes, and {problem}")
 
     def interaction_hash(self, schema: str) -> bytes:
-        """Return the 32 bytes that the agent's holder signs with ed25519 before it knows the outcome.
+        """Return the 32 bytes that the agent's holder signs with ed25519 before knowing the outcome.
 
         Args:
             schema: The address of the schema.
@@ -131,7 +131,7 @@ class FeedbackData:
         return keccak(_INTERACTION + address_bytes(schema) + self.task_ref + self.data_hash)
 
     def message(self, schema_name: str) -> bytes:
-        """Return the text that the counterparty signs with ed25519, as wallets show it.
+        """Return the text that the counterparty signs with ed25519, as displayed by wallets.
 
         Args:
             schema_name: The name of the schema, such as `Feedback`.
@@ -149,12 +149,12 @@ class FeedbackData:
         return "\n".join(lines).encode()
 
     def nonce(self, schema: str) -> bytes:
-        """Return the nonce that makes one feedback of each task, schema, agent and counterparty."""
+        """Return the nonce that allows one feedback entry per task, schema, agent and counterparty."""
         parts = self.task_ref, address_bytes(schema), address_bytes(self.agent), address_bytes(self.counterparty)
         return keccak(b"".join(parts))
 
     def _details(self) -> str:
-        """Return the content as SATI's program shows it in the text."""
+        """Return the content as SATI's program includes it in the text."""
         size = f"({len(self.content)} bytes)"
         if not self.content or self.content_type == ContentType.NONE:
             return "(none)"
@@ -190,7 +190,7 @@ class Attestation:
         """Read an attestation.
 
         Raises:
-            MalformedAccountError: The bytes have another layout, or name two different agents.
+            MalformedAccountError: The bytes have an unknown layout, or contain two different agents.
         """
         fields = Fields(content, "an attestation")
         schema, mint = address_text(fields.take(32)), address_text(fields.take(32))
@@ -215,14 +215,14 @@ class Attestation:
 
 
 def task_ref_of(signature: bytes) -> bytes:
-    """Return the hash that names a payment as a task."""
+    """Return the hash that identifies a payment as a task."""
     if len(signature) != _SIGNATURE_BYTES:
         raise InvalidArgumentError(f"a signature has {_SIGNATURE_BYTES} bytes, this one has {len(signature)}")
     return keccak(signature)
 
 
 def feedback_content(value: int, decimals: int, tag1: str = "", tag2: str = "") -> bytes:
-    """Return a value and two tags as JSON, with the names that SATI's own client writes.
+    """Return a value and two tags as JSON, with the names used by SATI's own client.
 
     Args:
         tag1: The main tag.

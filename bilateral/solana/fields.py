@@ -34,7 +34,7 @@ class Fields:
         return int.from_bytes(self.take(length), "little")
 
     def compact(self) -> int:
-        """Return the next number of one to three bytes with seven bits each, as transactions have them."""
+        """Return the next number of one to three bytes with seven bits each, as encoded in transactions."""
         value = 0
         for shift in (0, 7, 14):
             byte = self.number(1)
@@ -76,7 +76,7 @@ class Account:
 
 
 def anchor_account(account: Account | None, program: str, kind: str, name: str, length: int) -> Fields:
-    """Return the fields of an account of a program that Anchor made, after its discriminator."""
+    """Return the fields of an account of an Anchor program, after its discriminator."""
     if account is None:
         raise MalformedAccountError(kind, "it does not exist")
     if account.owner != program:

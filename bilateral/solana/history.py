@@ -1,4 +1,4 @@
-"""The past of an agent. Nodes keep no past state, so it is provable only if nothing has changed since."""
+"""The past of an agent. Nodes do not retain past state, so it is provable only if nothing has changed since."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from bilateral.solana.transactions import MAX_TRANSACTION, SignedTransaction
 NOT_PROVABLE: Final = "not_provable_for_the_past"
 
 _PAGE: Final = 1000
-"""The most signatures of one answer."""
+"""The maximum number of signatures in one answer."""
 
 MAX_EXAMINED: Final = 20
 """Transactions to examine. An agent that many others touched is not provable; reading them all would take minutes."""
@@ -27,7 +27,7 @@ _MAX_DATA_DIGITS: Final = 2 * MAX_TRANSACTION
 
 @dataclass(frozen=True)
 class Watched:
-    """The accounts that say how an agent is.
+    """The accounts that determine an agent's state.
 
     Attributes:
         addresses: The accounts.
@@ -40,11 +40,11 @@ class Watched:
 
 
 class ReadAgent(Protocol):
-    """An agent as a registry on Solana has it."""
+    """An agent as stored in a registry on Solana."""
 
     @property
     def watched(self) -> Watched:
-        """The accounts that say how it is."""
+        """The accounts that determine its state."""
 
     @property
     def slot(self) -> int:
@@ -52,9 +52,9 @@ class ReadAgent(Protocol):
 
 
 def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operation[None]:
-    """Check that an agent is today as it was at the end of a slot.
+    """Check that an agent has not changed since the end of a slot.
 
-    A plain transfer of SATI's agents names the token account alone, and a change of metadata the mint alone, so all
+    A plain transfer of a SATI agent only mentions the token account, and a change of metadata only the mint, so all
     watched accounts are searched.
     """
     if slot >= agent.slot:
@@ -81,7 +81,7 @@ def require_unchanged(node: SolanaNode, agent: ReadAgent, slot: int) -> Operatio
 
 
 def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
-    """Return the last block that is not later than a moment, by halving. Skipped slots have no block."""
+    """Return the last block at or before a time, by bisection. Skipped slots have no block."""
     yield from node.require_chain()
     commitment = {"commitment": node.commitment}
     low, high = yield from _all([Rpc("getFirstAvailableBlock"), Rpc("getSlot", (commitment,))])
@@ -96,7 +96,7 @@ def block_at(node: SolanaNode, as_of: datetime) -> Operation[int]:
 
 
 def is_harmless(answer: Mapping[str, Any], watched: Watched) -> bool:
-    """Tell whether a transaction can have changed neither what an agent says of itself nor its holder."""
+    """Return whether a transaction cannot have changed an agent's metadata or holder."""
     meta = answer.get("meta")
     if not isinstance(meta, dict) or not isinstance(meta.get("innerInstructions"), list):
         return False

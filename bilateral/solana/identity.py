@@ -1,4 +1,4 @@
-"""Write an agent of SATI as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
+"""Write a SATI agent as its owner: URI, metadata, wallet, transfer. Registration needs SATI's own client.
 
 with SatiIdentity("https://api.mainnet-beta.solana.com", MAINNET, secret) as identity:
     identity.set_uri(mint, "ipfs://…")
@@ -23,14 +23,14 @@ from bilateral.solana.sati import WALLET_KEY, SatiAgent, read_agent
 from bilateral.solana.sending import keypair_of, send
 
 _OWN_FIELDS: Final = frozenset({"name", "symbol", "uri"})
-"""The fields that metadata of a token always have. They are not among an agent's further texts."""
+"""The fields that token metadata always has. They are not among an agent's additional texts."""
 
 _LENGTHS: Final = 8
 """The bytes of the two lengths of a key and its value."""
 
 
 class SatiIdentity(Closing):
-    """Writes agents of SATI by their owner's key. Each write is simulated first, sent once, and waited for.
+    """Writes SATI agents with their owner's key. Each write is simulated first, sent once, and waited for.
 
     Args:
         provider: The URL of a node.
@@ -71,7 +71,7 @@ class SatiIdentity(Closing):
         return str(self._keypair.pubkey())
 
     def agent(self, mint: str) -> SatiAgent:
-        """Return everything that the chain says about an agent.
+        """Return everything on chain about an agent.
 
         Raises:
             SolanaError: The accounts do not prove the agent. See `code`.
@@ -141,7 +141,7 @@ class SatiIdentity(Closing):
         return agent
 
     def _set(self, mint: str, key: str, value: str) -> Operation[str]:
-        """Set a text, and pay the rent for further bytes."""
+        """Set a text, and pay the rent for additional bytes."""
         agent = yield from self._owned(mint)
         present = agent.uri if key == instructions.URI else agent.metadata.entries.get(key)
         grown = len(value.encode()) - len((present or "").encode())
@@ -151,7 +151,7 @@ class SatiIdentity(Closing):
         return (yield from self._send([*calls, instructions.set_field(mint, self.address, key, value)]))
 
     def _rent(self, mint: str, grown: int) -> Operation[list[Call]]:
-        """Return the instruction that pays for further bytes of a mint, if its lamports do not suffice."""
+        """Return the instruction that pays for additional bytes of a mint, if its lamports are not enough."""
         if grown <= 0:
             return []
         options = {"encoding": "base64", "commitment": self._node.commitment}

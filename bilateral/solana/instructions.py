@@ -21,7 +21,7 @@ _SYSTEM_TRANSFER: Final = 2  # `Transfer` of the system program
 
 @dataclass(frozen=True)
 class Account:
-    """An account that an instruction names.
+    """An account used by an instruction.
 
     Attributes:
         is_signer: True if it must sign.
@@ -43,29 +43,29 @@ class Call:
 
 
 def set_field(mint: str, authority: str, key: str, value: str) -> Call:
-    """Set a text of an agent's metadata: `uri`, or a further text by its key."""
+    """Set a text in an agent's metadata: `uri`, or an additional text by its key."""
     field = _URI_FIELD if key == URI else _KEY_FIELD + _text(key)
     return _metadata_call("updating_field", field + _text(value), mint, authority)
 
 
 def remove_field(mint: str, authority: str, key: str) -> Call:
-    """Remove a further text of an agent's metadata. A missing one is ignored."""
+    """Remove an additional text from an agent's metadata. A missing one is ignored."""
     return _metadata_call("remove_key_ix", b"\x01" + _text(key), mint, authority)
 
 
 def hand_over_metadata(mint: str, authority: str, new: str) -> Call:
-    """Give the update authority of an agent's metadata to another account."""
+    """Transfer the update authority of an agent's metadata to another account."""
     return _metadata_call("update_the_authority", address_bytes(new), mint, authority)
 
 
 def hand_over_pointer(mint: str, authority: str, new: str) -> Call:
-    """Give the authority over an agent's metadata pointer to another account."""
+    """Transfer the authority over an agent's metadata pointer to another account."""
     data = bytes([_SET_AUTHORITY, _POINTER_AUTHORITY, 1]) + address_bytes(new)
     return Call(TOKEN_2022, _changing(mint, authority), data)
 
 
 def make_token_account(payer: str, owner: str, mint: str) -> Call:
-    """Make the associated token account of an owner, unless it exists."""
+    """Create the associated token account of an owner, unless it exists."""
     accounts = [
         Account(payer, is_signer=True, is_writable=True),
         Account(token_account(owner, mint, TOKEN_2022), is_writable=True),
@@ -86,7 +86,7 @@ def transfer_agent(mint: str, source: str, owner: str, new: str) -> Call:
 
 
 def pay_rent(payer: str, account: str, lamports: int) -> Call:
-    """Give an account the lamports that it needs for more bytes."""
+    """Transfer to an account the lamports it needs for more bytes."""
     accounts = [Account(payer, is_signer=True, is_writable=True), Account(account, is_writable=True)]
     return Call(SYSTEM, accounts, _SYSTEM_TRANSFER.to_bytes(4, "little") + lamports.to_bytes(8, "little"))
 
@@ -101,6 +101,6 @@ def _changing(mint: str, authority: str) -> list[Account]:
 
 
 def _text(value: str) -> bytes:
-    """Return a text as Borsh writes it: its length in four bytes, then UTF-8."""
+    """Return a text in Borsh encoding: its length in four bytes, then UTF-8."""
     content = value.encode()
     return len(content).to_bytes(4, "little") + content

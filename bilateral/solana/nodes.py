@@ -16,13 +16,13 @@ from bilateral.solana.fields import Account
 Commitment: TypeAlias = Literal["confirmed", "finalized"]
 
 COMMITMENTS: Final = ("confirmed", "finalized")
-"""The commitments. State of a `processed` block may never have been."""
+"""The commitments. The state of a `processed` block may never become part of the chain."""
 
 OLDER_SLOT: Final = -32016
 """The error of a node that has not reached the slot to which another answer refers."""
 
 MAX_ACCOUNT: Final = 100 * 1024
-"""The bytes of the largest account to read: a mint with many metadata has 3 KiB, and a transaction adds 10 at most."""
+"""The largest account to read, in bytes: a mint with much metadata has 3 KiB, and a transaction adds at most 10."""
 
 
 @dataclass
@@ -30,11 +30,11 @@ class SolanaNode:
     """A node's chain, and the commitment of its answers.
 
     Attributes:
-        chain: The chain on which the node must be.
+        chain: The chain that the node must serve.
         commitment: `confirmed` or `finalized`.
 
     Raises:
-        InvalidArgumentError: The chain is not on Solana, or the commitment is another one.
+        InvalidArgumentError: The chain is not on Solana, or the commitment is invalid.
     """
 
     chain: ChainId
@@ -82,7 +82,7 @@ class SolanaNode:
 
 
 def whole(value: Any) -> int:
-    """Return a number of JSON that is not below 0."""
+    """Return a non-negative number from JSON."""
     if type(value) is not int or value < 0:
         answers.malformed("a whole number")
     return value

@@ -30,12 +30,12 @@ _MAX_AMOUNT_DIGITS: Final = 20
 
 PAYMENT_MISSING: Final = "payment_not_found"
 _LATEST_VERSION: Final = 0
-"""The latest version of transactions. Nodes refuse to return later ones than the request names."""
+"""The latest supported version of transactions. Nodes refuse to return later ones than requested."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer that names its token, `TransferChecked`.
+    """A transfer that includes its token, `TransferChecked`.
 
     Attributes:
         index: The instruction's place in the transaction.
@@ -95,7 +95,7 @@ class SignedPayment:
 
 @dataclass(frozen=True)
 class ExpectedPayment:
-    """A payment as the client agreed to and signed it.
+    """A payment as agreed and signed by the client.
 
     Attributes:
         asset: The token.
@@ -133,7 +133,7 @@ class ExpectedPayment:
 
 @dataclass(frozen=True)
 class ChainPayment:
-    """A payment that the chain has.
+    """A payment on chain.
 
     Attributes:
         amount: The amount that arrived, in the token's smallest unit.
@@ -195,7 +195,7 @@ def arrived(expected: ExpectedPayment, answer: Mapping[str, Any], transaction: s
 
 
 def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
-    """Return the transaction of a payload, in exactly one form: canonical base 64 without bytes behind it."""
+    """Return the transaction of a payload in its only accepted form: canonical base 64 without trailing bytes."""
     text = payload.get("transaction")
     try:
         if not isinstance(text, str) or len(text) > 2 * MAX_TRANSACTION:
@@ -210,7 +210,7 @@ def signed_transaction(payload: Mapping[str, Any]) -> SignedTransaction:
 
 
 def message_key(network: str, payload: Mapping[str, Any]) -> bytes | None:
-    """Return a key for a payment: the same for every copy, with whatever signatures and further fields."""
+    """Return a key for a payment: the same for every copy, whatever its signatures and other fields."""
     try:
         return keccak(network.encode() + b"\n" + signed_transaction(payload).message)
     except MalformedAccountError:

@@ -17,7 +17,7 @@ NAME_8004: Final = "8004-solana"
 
 
 class SolanaAgent(ReadAgent, Protocol):
-    """An agent on Solana, of whatever registry."""
+    """An agent on Solana, of any registry."""
 
     @property
     def holder(self) -> str:
@@ -29,11 +29,11 @@ class SolanaAgent(ReadAgent, Protocol):
 
     @property
     def wallet(self) -> str:
-        """The account to which payments go; empty if it names one on another chain only."""
+        """The account to which payments go; empty if it only declares one on another chain."""
 
     @property
     def wallet_source(self) -> str:
-        """`proven` if the wallet's key signed, `metadata` if nobody proved it, `owner` without a wallet."""
+        """`proven` if the wallet's key signed, `metadata` if it is unproven, `owner` without a wallet."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ _READERS: Final[Mapping[str, ReadAgentOperation]] = {SATI_NAME: read_agent, NAME
 
 
 def agent_registries(chain: ChainId, names: Collection[str] | None = None) -> dict[str, ReadAgentOperation]:
-    """Return the operations that read agents of a node, by the program of their registry."""
+    """Return the operations that read agents from a node, by the program of their registry."""
     record = foreign_book().get(str(chain))
     programs = {} if record is None else record.registries
     missing = [name for name in names or () if name not in programs]

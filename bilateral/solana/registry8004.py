@@ -1,8 +1,8 @@
-"""Agents of 8004-solana, the second registry: an account of its program, and the asset of Metaplex Core that it names.
+"""Agents of 8004-solana, the second registry: an account of its program, and the Metaplex Core asset it describes.
 
-The program proves the wallet, as ERC-8004 does: it takes the wallet's signature, and clears the wallet on its own
-transfer. A transfer by Metaplex Core alone changes neither, until somebody calls `sync_owner`. The reader therefore
-compares the owner that the program knows with the owner of the asset. The layouts are those of version 0.6.0.
+The program proves the wallet like ERC-8004: it requires the wallet's signature, and clears the wallet on its own
+transfers. A transfer through Metaplex Core alone changes neither until somebody calls `sync_owner`. The reader
+therefore compares the owner stored by the program with the owner of the asset. The layouts are those of version 0.6.0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AGENT_BYTES: Final = 748
 _ASSET: Final = 1  # `Key::AssetV1` of Metaplex Core
 _OF_COLLECTION: Final = 2  # `UpdateAuthority::Collection` of Metaplex Core
 _COUNTERS: Final = 3 * (32 + 8)
-"""The bytes of three digests and counts: of feedback, responses and revocations."""
+"""The size of three digests and counts: of feedback, responses and revocations."""
 
 _HARMLESS: Final = tuple(
     sha256(f"global:{name}".encode()).digest()[:8]
@@ -38,12 +38,12 @@ _HARMLESS: Final = tuple(
         *("set_parent_asset", "set_parent_asset_with_options"),
     )
 )
-"""Instructions that change neither wallet nor URI nor owner. Anybody may give feedback to an agent at any time."""
+"""Instructions that change neither wallet nor URI nor owner. Anyone may give feedback to an agent at any time."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """An agent as the program knows it.
+    """An agent as stored by the program.
 
     Attributes:
         collection: The collection of all agents.
@@ -103,7 +103,7 @@ class Agent8004:
 
     @property
     def watched(self) -> Watched:
-        """The accounts that say how the agent is, and what may be done with them without a change."""
+        """The accounts that determine the agent's state, and the instructions that do not change it."""
         return Watched((self.asset, self.account), {self.program: _HARMLESS, CORE: ()})
 
 
@@ -142,7 +142,7 @@ def agent_8004_of(asset: str, accounts: tuple[Account | None, Account | None], p
 
 
 def read_agent_8004(node: SolanaNode, asset: str, program: str) -> Operation[Agent8004]:
-    """Read an agent in one request, so that its accounts belong together."""
+    """Read an agent in one request, so that its accounts are consistent."""
     yield from node.require_chain()
     slot, (described, asset_account) = yield from node.accounts([agent_address(asset, program), asset])
     return agent_8004_of(asset, (described, asset_account), program, slot)
@@ -162,7 +162,7 @@ def _owner_of(asset: str, account: Account | None, collection: str) -> str:
 
 
 def _optional(fields: Fields) -> str | None:
-    """Read an optional address: a byte that says whether it is there, and the address if it is."""
+    """Read an optional address: a byte for its presence, and the address if present."""
     is_present = fields.number(1)
     if is_present > 1:
         raise fields.malformed("an optional address is neither present nor absent")

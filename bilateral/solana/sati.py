@@ -1,8 +1,8 @@
-"""Accounts of SATI, and the agent that they prove together, read in two requests.
+"""SATI accounts, and the agent that they prove together, read in two requests.
 
 An agent is a mint of Token-2022 with one token. Its membership in the group of SATI's registry is the proof that SATI
-registered it: only the registry's own address can sign for a membership. Everything else, the wallet too, is text that
-the metadata's update authority writes.
+registered it: only the registry's own address can sign for a membership. Everything else, including the wallet, is text
+written by the metadata's update authority.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bilateral.solana.history import Watched
 from bilateral.solana.nodes import SolanaNode
 
 _ATTEMPTS: Final = 2
-"""Reads of an agent that changes, or of a pool of nodes that differ. A third would rarely help."""
+"""The number of reads of an agent that changes, or from nodes that disagree. A third would rarely help."""
 
 WALLET_KEY: Final = "agentWallet"
 METADATA: Final = "metadata"
@@ -56,7 +56,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class MintedAgent:
-    """An agent as its mint shows it. Its holder is not known yet.
+    """An agent according to its mint. Its holder is not known yet.
 
     Attributes:
         member: The membership.
@@ -87,10 +87,10 @@ class SatiAgent:
         mint: The agent's mint, its `agentId`.
         number: Its number among the members.
         holder: The account that holds the agent and controls its metadata.
-        token_account: The account in which the token lies.
+        token_account: The account that contains the token.
         uri: The URI of the registration file.
-        wallet: The account to which payments go; empty if the agent names one on another chain only.
-        wallet_source: `metadata`, which nobody proved, or `owner`.
+        wallet: The account to which payments go; empty if the agent only declares one on another chain.
+        wallet_source: `metadata`, which is unproven, or `owner`.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
         pointer_authority: The account that may point to other metadata; None if nobody may.
@@ -113,7 +113,7 @@ class SatiAgent:
 
     @property
     def watched(self) -> Watched:
-        """The accounts that say how the agent is, and what may be done with them without a change."""
+        """The accounts that determine the agent's state, and the instructions that do not change it."""
         return Watched((self.mint, self.token_account), {TOKEN_2022: _HARMLESS})
 
 
@@ -166,11 +166,11 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
 
 
 _TOKEN_ACCOUNT_KIND_AT: Final = 165
-"""The byte that tells mints and token accounts with extensions apart."""
+"""The byte that distinguishes mints from token accounts with extensions."""
 
 
 def check_index(mint: str, account: Account | None, program: str) -> None:
-    """Check that SATI's index names the agent under its number."""
+    """Check that SATI's index lists the agent under its number."""
     try:
         fields = anchor_account(account, program, "SATI's account AgentIndex", "AgentIndex", _INDEX_BYTES)
         listed = address_text(fields.take(_ADDRESS_BYTES))
@@ -181,7 +181,7 @@ def check_index(mint: str, account: Account | None, program: str) -> None:
 
 
 def has_holder(account: Account | None, mint: str, holder: str) -> bool:
-    """Tell whether an account holds the agent for a holder."""
+    """Return whether an account holds the agent for a holder."""
     if account is None or account.owner != TOKEN_2022:
         return False
     token = token2022.TokenAccount.of(account.content)
@@ -227,7 +227,7 @@ def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId,
 def wallet_of(minted: MintedAgent, chain: ChainId) -> tuple[str, str, tuple[str, ...]]:
     """Return an agent's wallet, its source, and remarks about its form.
 
-    The forms are CAIP-10, and two that SATI's own documents have: `solana:<address>` and the bare address.
+    The forms are CAIP-10 and two used in SATI's own documents: `solana:<address>` and the bare address.
     """
     text = minted.metadata.entries.get(WALLET_KEY)
     if text is None:
@@ -282,7 +282,7 @@ def _require_same(mint: str, account: Account | None, again: Account | None, slo
 
 
 def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]:
-    """Ask for the account that holds an agent, if it is not the associated one of the update authority."""
+    """Request the account that holds an agent, if it is not the associated account of the update authority."""
     try:
         answer = yield from node.ask(Rpc("getTokenLargestAccounts", (mint, {"commitment": node.commitment})))
     except NodeError as error:
@@ -295,7 +295,7 @@ def _largest_account(node: SolanaNode, mint: str, holder: str) -> Operation[str]
 
 
 def _mint_problem(mint: token2022.Mint) -> str | None:
-    """Return the reason why a mint is not that of one token for ever; None if it is."""
+    """Return the reason why a mint's supply is not fixed at one token; None if it is."""
     if not mint.is_initialized:
         return "its mint is not initialised"
     if mint.supply != 1 or mint.decimals:

@@ -1,4 +1,4 @@
-"""Mints and token accounts of Token-2022: their base, and the extensions behind it as type, length and value."""
+"""Mints and token accounts of Token-2022: their base, followed by extensions as type, length and value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bilateral.solana.fields import Fields
 
 _MINT_BYTES: Final = 82  # `Mint::LEN` of the token program
 _ACCOUNT_BYTES: Final = 165
-"""The bytes of a token account without extensions. A mint with extensions is filled up to the same length."""
+"""The bytes of a token account without extensions. A mint with extensions is padded to the same length."""
 
 _MULTISIG_BYTES: Final = 355
 """The length of a multisignature account, which has no extensions. No account with extensions has it."""
@@ -119,8 +119,8 @@ class TokenMetadata:
     """The metadata within a mint.
 
     Attributes:
-        update_authority: The account that may change them; None if nobody may.
-        entries: The further texts by their keys.
+        update_authority: The account that may change it; None if nobody may.
+        entries: The additional texts by key.
     """
 
     update_authority: str | None
@@ -170,7 +170,7 @@ class GroupMember:
 
 
 def pointed_address(content: bytes) -> str:
-    """Return the address to which the value of a pointer leads."""
+    """Return the address that a pointer refers to."""
     fields = Fields(content, "a pointer")
     fields.take(32)  # the authority
     address = address_text(fields.take(32))
@@ -179,7 +179,7 @@ def pointed_address(content: bytes) -> str:
 
 
 def _optional(fields: Fields) -> str | None:
-    """Read an optional address: four bytes that say whether it counts, then 32 bytes."""
+    """Read an optional address: four bytes for its presence, then 32 bytes."""
     is_present, address = fields.number(4), fields.take(32)
     if is_present not in {0, 1}:
         raise fields.malformed("an optional address is neither present nor absent")

@@ -10,7 +10,7 @@ from bilateral.solana.addresses import address_text
 from bilateral.solana.fields import Fields
 
 MAX_TRANSACTION: Final = 1232
-"""The bytes of the largest transaction: an IPv6 packet of 1280 bytes without its headers."""
+"""The size of the largest transaction: an IPv6 packet of 1280 bytes without its headers."""
 
 _SIGNATURE_BYTES: Final = 64  # of Ed25519 (RFC 8032, section 5.1.6)
 _VERSIONED: Final = 0x80  # the bit that tells a version from a count of signatures
@@ -21,7 +21,7 @@ class Instruction:
     """An instruction.
 
     Attributes:
-        program: The program that runs it; empty if a lookup table names it.
+        program: The program that runs it; empty if it comes from a lookup table.
         accounts: The places of its accounts among those of the transaction.
     """
 
@@ -38,8 +38,8 @@ class SignedTransaction:
         signatures: The signatures, the fee payer's first.
         message: The bytes that every signer signs.
         signers: The number of accounts that must sign. They are the first ones of `accounts`.
-        accounts: The accounts that the message names itself.
-        has_lookups: True if further accounts come from lookup tables.
+        accounts: The accounts listed in the message itself.
+        has_lookups: True if additional accounts come from lookup tables.
         blockhash: The recent blockhash.
     """
 
@@ -90,7 +90,7 @@ def _instruction(fields: Fields, accounts: tuple[str, ...]) -> Instruction:
 
 
 def _skip_lookups(fields: Fields) -> bool:
-    """Read the lookup tables, and tell whether there are any."""
+    """Read the lookup tables, and return whether there are any."""
     count = fields.compact()
     for _ in range(count):
         fields.take(32)
