@@ -92,13 +92,12 @@ class WatchOptions:
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
         """Return the settings of a run. Nodes of the chains stand in for references."""
-        from bilateral.watchtower.politeness import OptOuts  # noqa: PLC0415  # slow to import
-        from bilateral.watchtower.run import WatchSettings  # noqa: PLC0415
+        from bilateral.watchtower import politeness, run  # noqa: PLC0415  # slow to import
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
-        opted_out = OptOuts(self.opt_out)
+        opted_out = politeness.OptOuts(self.opt_out)
         chain_ids = None if self.chains is None else tuple(self.chains)
-        return WatchSettings(self.vantage, self.interval * _MINUTE, tuple(references), opted_out, chain_ids)
+        return run.WatchSettings(self.vantage, self.interval * _MINUTE, tuple(references), opted_out, chain_ids)
 
 
 @command(app, is_local=True, needs=require_extra)
@@ -197,15 +196,13 @@ def _built(
     """Return a watchtower with the endpoints of the index, and what exchanges results with that."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-    from bilateral.watchtower.requests import Requests  # noqa: PLC0415  # slow to import
-    from bilateral.watchtower.run import Watchtower  # noqa: PLC0415
-    from bilateral.watchtower.watching import ALL_THREADS, Shared  # noqa: PLC0415
+    from bilateral.watchtower import requests, run, watching  # noqa: PLC0415  # slow to import
 
-    shared = Shared(store, index, settings.chain_ids, settings.vantage)
+    shared = watching.Shared(store, index, settings.chain_ids, settings.vantage)
     shared.take_targets()
-    executor = ThreadPoolExecutor(ALL_THREADS)
+    executor = ThreadPoolExecutor(watching.ALL_THREADS)
     stack.callback(executor.shutdown, wait=False, cancel_futures=True)
-    return Watchtower(store, settings, Requests(probing.settings()), executor), shared
+    return run.Watchtower(store, settings, requests.Requests(probing.settings()), executor), shared
 
 
 def _answer_monitors(invocation: Invocation, tower: Watchtower, host: str, port: int) -> None:

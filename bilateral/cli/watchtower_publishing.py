@@ -16,13 +16,13 @@ from bilateral.cli.invocation import NOT_SENT, Invocation
 from bilateral.cli.options import Agent, command
 from bilateral.cli.service import require_api
 from bilateral.core.errors import BilateralError, InvalidArgumentError, require_modules
+from bilateral.core.identifiers import AgentId, GlobalAgentId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import typer
 
-    from bilateral.core.identifiers import AgentId
     from bilateral.index.reading.readers import Reader
     from bilateral.watchtower.buying import Budget
     from bilateral.watchtower.store import Store
@@ -75,15 +75,12 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
 
     A run that was cut off is completed by running it again. AGENT is your own.
     """
-    from bilateral.core.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
-    from bilateral.watchtower import publishing  # noqa: PLC0415
-    from bilateral.watchtower.indexed import freeze  # noqa: PLC0415
-    from bilateral.watchtower.periods import Period  # noqa: PLC0415
+    from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.store import PUBLISHED  # noqa: PLC0415
 
-    week, store = Period.parse(period), opened(tower)
+    week, store = periods.Period.parse(period), opened(tower)
     with open_index(database) as index:
-        leaves, previous = freeze(store, index, week, dry_run=invocation.settings.dry_run)
+        leaves, previous = indexed.freeze(store, index, week, dry_run=invocation.settings.dry_run)
     options: dict[str, Any] = {"is_complete": is_complete}
     if invocation.settings.dry_run:
         tags = Counter(due.tag for due in publishing.due_signals(leaves, previous, week, **options))
@@ -118,11 +115,9 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
 ) -> None:
     """Write all measurements of a week, one a line, as `publish` stores them: anybody can recompute its signals."""
-    from bilateral.watchtower.indexed import measurements  # noqa: PLC0415  # slow to import
-    from bilateral.watchtower.periods import Period  # noqa: PLC0415
-    from bilateral.watchtower.publishing import MerkleTree, encode_leaf  # noqa: PLC0415
+    from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
 
-    week, store = Period.parse(period), opened(store_url)
+    week, store = periods.Period.parse(period), opened(store_url)
     if key_file is not None:
         require_api()
         from bilateral.api.webhooks import read_key  # noqa: PLC0415
@@ -133,12 +128,12 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
         invocation.output.result({"file": str(file), "keyid": key.thumbprint()}, title=f"Measurements of {vantage}")
         return
     with open_index(database) as index:
-        leaves = measurements(store, index, week)
+        leaves = indexed.measurements(store, index, week)
     if not leaves:
         raise InvalidArgumentError(f"nothing was measured in {week.name}")
-    encoded = list(map(encode_leaf, leaves))
+    encoded = list(map(publishing.encode_leaf, leaves))
     file.write_bytes(b"".join(leaf + b"\n" for leaf in encoded))
-    value = {"file": str(file), "measurements": len(leaves), "root": MerkleTree(encoded).root.hex()}
+    value = {"file": str(file), "measurements": len(leaves), "root": publishing.MerkleTree(encoded).root.hex()}
     invocation.output.result(value, title=f"Measurements of {week.name}")
 
 

@@ -73,25 +73,22 @@ class Addresses:
     def __init__(self) -> None:
         self._free_at: dict[str, float] = {}
         self._began_at: dict[str, float] = {}
-        self._lock = threading.Lock()
 
     def turn(self, address: str, now: float, latest: float, *, is_reserved: bool) -> float:
-        """Return now to begin a request, or the time to try again, which is reserved; infinity if that is too late."""
-        with self._lock:
-            if len(self._free_at) > _MOST_ADDRESSES:
-                self._free_at = {key: value for key, value in self._free_at.items() if value > now}
-                self._began_at.clear()
-            if not is_reserved:
-                start = max(now, self._free_at.get(address, 0.0))
-                if start > latest:
-                    return float("inf")
+        """Return now to begin a request, or the time to try again, which is reserved unless it is later than latest."""
+        if len(self._free_at) > _MOST_ADDRESSES:
+            self._free_at = {key: value for key, value in self._free_at.items() if value > now}
+            self._began_at.clear()
+        if not is_reserved:
+            start = max(now, self._free_at.get(address, 0.0))
+            if start <= latest:
                 self._free_at[address] = start + _ADDRESS_SECONDS
-                if start > now:
-                    return start
-            start = max(now, self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS)  # the last one may be late
-            if start == now:
-                self._began_at[address] = now
-            return start
+            if start > now:
+                return start
+        start = max(now, self._began_at.get(address, float("-inf")) + _ADDRESS_SECONDS)  # the last one may be late
+        if start == now:
+            self._began_at[address] = now
+        return start
 
 
 @dataclass(eq=False)
@@ -145,6 +142,11 @@ class Host:
     def needs_robots(self, now: float) -> bool:
         """Return True if its robots.txt has not been read for a day."""
         return now - self.robots_at >= DAY
+
+    def note_robots(self, robots: str | None, now: float, *, is_stalled: bool) -> None:
+        """Remember its robots.txt, or that it has not told it. After a pause of ours it is asked again."""
+        if robots is not None or not is_stalled:
+            self.robots, self.robots_at, self.is_changed = self.robots if robots is None else robots, now, True
 
     def note(self, probe: Probe, now: float) -> None:
         """Close the host as long as it asks, at least twice as long as the last time."""

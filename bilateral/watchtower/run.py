@@ -7,14 +7,14 @@ with other hosts, and only then by the state of its endpoint.
 import heapq
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from bilateral.index.measurements.values import REACHABLE, Outcome
 from bilateral.watchtower.clocks import SYSTEM, Clocks, Timekeeper
@@ -47,6 +47,9 @@ _MOST_PENDING: Final = 500
 
 _REQUESTS_EACH: Final = 2
 """Requests that a probe of a host with many endpoints takes, retries included."""
+
+
+_Course: TypeAlias = Generator[Callable[[], Any], Any, None]
 
 
 @dataclass(frozen=True)
@@ -252,24 +255,23 @@ class Watchtower:
         return Code.SAMPLED_OUT if self.time.now - endpoint.due > self.settings.interval else None
 
     def _ask(self, endpoint: Endpoint) -> None:
-        """Ask a host for its robots.txt, or for an endpoint that is due."""
-        host = endpoint.host
+        """Ask about an endpoint that is due, unless there is an excuse."""
         if (code := self._excuse(endpoint)) is not None:
             self._conclude(endpoint, _unmeasured(code))
             return
-        host.is_busy = True
+        endpoint.host.is_busy = True
         self._in_flight += 1
         self._starts.append(self.time.now)
-        if host.needs_robots(self.time.now):
-            take: Callable[..., None] = self._take_robots
-            job: Callable[[], Any] = partial(self._requests.robots, endpoint.target)
-        else:
-            self.late.append(self.time.now - endpoint.due)
-            deep_at = endpoint.condition.deep_at
-            is_deep = deep_at is None or not 0 <= self.time.wall - deep_at < _DEEP_SECONDS
-            take = partial(self._take_probe, is_deep=is_deep)
-            job = partial(self._requests.probe, endpoint.target, is_deep=is_deep, previous=endpoint.condition.facts)
-        self._submit(partial(self._take_turn, endpoint, take, self._stalls), partial(self._in_turn, endpoint, job))
+        self._advance(self._course(endpoint), None)
+
+    def _advance(self, course: _Course, answer: Any) -> None:
+        """Give a course the answer to its request, and let a thread do the next one."""
+        try:
+            job = course.send(answer)
+        except StopIteration:
+            return
+        stalls = self._stalls
+        self._submit(lambda answer: self._advance(course, (answer, stalls != self._stalls)), job)
 
     def _release(self, host: Host, requests: int) -> None:
         self._in_flight -= 1
@@ -277,49 +279,46 @@ class Watchtower:
         host.free_at = self.time.now + HOST_SECONDS * requests
         self._make_ready(host)
 
-    def _in_turn(self, endpoint: Endpoint, job: Callable[[], Any]) -> tuple[Any] | float:
-        """Return what a request returns, or the time at which the address has a turn. It runs in a thread."""
-        address, now = self._requests.address(endpoint.target.url, is_retry=endpoint.failed is not None), self.time.now
-        if address is not None:
-            latest = now + self.settings.interval
-            start = self._addresses.turn(address, now, latest, is_reserved=endpoint.has_turn)
-            if start > now:
-                return start
-        return (job(),)
+    def _course(self, endpoint: Endpoint) -> _Course:
+        """Wait for a turn of the address, and ask for the robots.txt or the endpoint.
 
-    def _take_turn(
-        self, endpoint: Endpoint, take: Callable[..., None], stalls: int, answer: tuple[Any] | float | None
-    ) -> None:
-        if isinstance(answer, float):
-            self._release(endpoint.host, 0)
-            if answer == float("inf"):
-                self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
-            else:
-                endpoint.has_turn = True
-                self._queue(endpoint, answer)
-            return
-        endpoint.has_turn = False
-        take(endpoint, None if answer is None else answer[0], is_stalled=stalls != self._stalls)
-
-    def _take_robots(self, endpoint: Endpoint, robots: str | None, *, is_stalled: bool) -> None:
-        host = endpoint.host
-        if robots is not None:
-            host.robots = robots
-        if robots is not None or not is_stalled:
-            host.robots_at = self.time.now
-        host.is_changed = True
-        self._release(host, 1)
-        self._queue(endpoint, endpoint.due)
+        Yields:
+            The requests, for threads. They return the answer, None after a fault of ours, and whether the process stood
+            still meanwhile.
+        """
+        host, target, condition = endpoint.host, endpoint.target, endpoint.condition
+        address, _ = yield partial(self._requests.address, target.url, is_retry=endpoint.failed is not None)
+        now = self.time.now
+        latest = now + self.settings.interval
+        turn = now if address is None else self._addresses.turn(address, now, latest, is_reserved=endpoint.has_turn)
+        endpoint.has_turn = turn > now
+        if turn > latest:
+            self._release(host, 0)
+            self._conclude(endpoint, _unmeasured(Code.SAMPLED_OUT))
+        elif turn > now:
+            self._release(host, 0)
+            self._queue(endpoint, turn)
+        elif host.needs_robots(now):
+            robots, is_stalled = yield partial(self._requests.robots, target)
+            host.note_robots(robots, self.time.now, is_stalled=is_stalled)
+            self._release(host, 1)
+            self._queue(endpoint, endpoint.due)
+        else:
+            self.late.append(now - endpoint.due)
+            is_deep = condition.deep_at is None or not 0 <= self.time.wall - condition.deep_at < _DEEP_SECONDS
+            probe, is_stalled = yield partial(self._requests.probe, target, is_deep=is_deep, previous=condition.facts)
+            probe = probe or _unmeasured(Code.STALLED)
+            self._release(host, max(probe.requests, 1))
+            if is_stalled:
+                is_excused = probe.outcome not in REACHABLE
+                probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
+            self._take_probe(endpoint, probe, is_deep=is_deep)
 
     # Probes
 
-    def _take_probe(self, endpoint: Endpoint, probe: Probe | None, *, is_deep: bool, is_stalled: bool) -> None:
+    def _take_probe(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool) -> None:
+        """Believe a success. A failure is tried again, or waits for a verdict on this place."""
         now, host = self.time.now, endpoint.host
-        probe = probe or _unmeasured(Code.STALLED)
-        self._release(host, max(probe.requests, 1))
-        if is_stalled:
-            is_excused = probe.outcome not in REACHABLE
-            probe = _unmeasured(Code.STALLED) if is_excused else replace(probe, milliseconds=None)
         host.note(probe, now)
         has_failed = probe.outcome is Outcome.DOWN
         if endpoint.condition.state in REACHABLE and probe.outcome is not Outcome.UNKNOWN:

@@ -67,11 +67,12 @@ class Store:
 
     def save(self, results: Sequence[Result]) -> None:
         """Store results in one transaction. A result that is there already counts once."""
-        rows = {result.key: {name: getattr(result, name) for name in _PROBE} for result in results}
+        unique = {result.key: result for result in results}
+        rows = [{name: getattr(result, name) for name in _PROBE} for result in unique.values()]
         with self.engine.begin() as connection:
             insertion = insert_into(connection, probe).on_conflict_do_nothing().returning(*probe.primary_key)
-            new = {tuple(key) for key in connection.execute(insertion, list(rows.values()))}
-            counted = [result for result in results if result.key in new]
+            new = {tuple(key) for key in connection.execute(insertion, rows)}
+            counted = [result for key, result in unique.items() if key in new]
             for table, seconds in ((hour, HOUR), (day, DAY)):
                 _add_totals(connection, table, seconds, counted)
             changes = [{"vantage": result.vantage, **vars(entry)} for result in results for entry in result.changes]

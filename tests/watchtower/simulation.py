@@ -97,7 +97,7 @@ class World(Executor):
     def stop(self, seconds):
         """Let the process stand still. Requests in flight come back as failures, as their time is over."""
         self.finishing = [
-            (at, order, future, (DOWN,) if isinstance(result, tuple) else result, None)
+            (at, order, future, DOWN if isinstance(result, Probe) else result, None)
             for at, order, future, result, _ in self.finishing
         ]
         self.now += seconds

@@ -44,7 +44,7 @@ def test_a_result_that_is_stored_again_counts_once(store):
         result(2, outcome=Outcome.DOWN, ms=None),
     ]
     store.save(results)
-    store.save([*results, result(3)])
+    store.save([*results, result(3), result(3)])
     assert len(list(store.measured(tables.probe, START, START + DAY))) == 3
     assert [entry.counts for entry in store.measured(tables.day, START, START + DAY)] == [
         {"up": 1},
