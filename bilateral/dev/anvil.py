@@ -1,4 +1,4 @@
-"""Finds anvil, starts a local chain with it, and stops it whatever happens."""
+"""Finds anvil, starts a local chain with it, and always stops it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bilateral.core.errors import FormattedError
 LISTENING = "Listening on "
 
 _PLACES: Final = (Path("node_modules", ".bin", "anvil"), Path("~", ".foundry", "bin", "anvil"))
-"""The places where npm and Foundry's installer put anvil, if it is not on the path."""
+"""Where npm and Foundry's installer put anvil, if it is not on the `PATH`."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
-    """A signal asks this process to end."""
+    """A signal requests this process to exit."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
@@ -42,7 +42,7 @@ class AnvilMissingError(FormattedError):
 
 
 class AnvilEndedError(FormattedError, RuntimeError):
-    """Anvil ended before it was ready.
+    """Anvil exited before it was ready.
 
     Attributes:
         code: Its exit code.
@@ -54,7 +54,7 @@ class AnvilEndedError(FormattedError, RuntimeError):
 
 
 def find_anvil(program: Path | None = None) -> Path:
-    """Return the path of anvil: on the path for programs, in `node_modules`, or where Foundry's installer puts it."""
+    """Return the path of anvil: on the `PATH`, in `node_modules`, or where Foundry's installer puts it."""
     on_path = shutil.which("anvil" if program is None else program)
     if on_path is not None:
         return Path(on_path)
@@ -69,8 +69,8 @@ def find_anvil(program: Path | None = None) -> Path:
 def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256) -> Iterator[str]:
     """Run anvil.
 
-    A signal that would end this process ends anvil first, also if it comes while anvil is being started. After SIGKILL,
-    which no process can handle, anvil is ended too.
+    A signal that would end this process stops anvil first, even while anvil is being started. After SIGKILL, which no
+    process can handle, anvil is stopped too.
     """
     with _delayed_interruptions() as release:
         anvil = subprocess.Popen(  # noqa: S603  # anvil
@@ -100,7 +100,7 @@ def running_anvil(program: Path, *options: str, port: int = 0, states: int = 256
 
 @contextmanager
 def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End a process when this one is killed: that breaks the pipe at which a shell waits."""
+    """End a process when this one is killed, which breaks the pipe on which a shell waits."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
     try:
@@ -112,7 +112,7 @@ def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
 
 @contextmanager
 def _delayed_interruptions() -> Iterator[Release]:
-    """Turn signals into `Interrupted`, but only once released."""
+    """Convert signals to `Interrupted`, but only once released."""
     if threading.current_thread() is not threading.main_thread():  # signals arrive in the main thread only
         yield Release()
         return
@@ -126,20 +126,20 @@ def _delayed_interruptions() -> Iterator[Release]:
 
 
 class Release:
-    """Lets interruptions through, once it is called."""
+    """Lets interruptions through once called."""
 
     def __init__(self) -> None:
         self._open = False
         self._pending: int | None = None
 
     def __call__(self) -> None:
-        """Let signals through, first a signal that was held back."""
+        """Let signals through, starting with a deferred one."""
         self._open = True
         if self._pending is not None:
             raise Interrupted(self._pending)
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Take a signal."""
+        """Handle a signal."""
         if self._open:
             self._open = False  # one is enough: a second one must not interrupt the clean-up
             raise Interrupted(number)

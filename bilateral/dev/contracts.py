@@ -1,4 +1,4 @@
-"""Deploys the registries and a payment token to a local chain, from the code that the package carries."""
+"""Deploys the registries and a payment token to a local chain, from the code in the package."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from web3 import HTTPProvider, Web3
 from bilateral.core.contracts import Registry, abi
 
 TOKEN: Final = "MockPaymentToken"  # noqa: S105  # the name of a contract
-"""The payment token, `Test Dollar`: six decimals, transfers by signature, and anybody may mint."""
+"""The payment token, `Test Dollar`: six decimals, transfers by signature, and anyone may mint."""
 
 TOKEN_DOMAIN: Final = {"name": "Test Dollar", "version": "2"}
 """The token's EIP-712 domain, which payers sign for."""
@@ -21,7 +21,7 @@ CONTRACTS: Final = (
     TOKEN,
     Registry.BUYERS,
 )
-"""The contracts in the order of their deployment."""
+"""The contracts in deployment order."""
 
 CODE: Final = "code.json"
 """The file of the package with their creation code, which `make abi` writes."""
@@ -38,12 +38,12 @@ _POLL_SECONDS: Final = 0.01  # the local node mines at once
 
 @cache
 def creation_code() -> Mapping[str, str]:
-    """Return the creation code of each contract by name, in hexadecimal digits with 0x."""
+    """Return the creation code of each contract by name, in hexadecimal with 0x."""
     return dict(json.loads((files("bilateral.dev") / CODE).read_text(encoding="utf-8")))
 
 
 class LocalChain:
-    """A chain on which the first account of anvil deploys contracts, and mints.
+    """A chain on which anvil's first account deploys contracts and mints.
 
     Args:
         rpc_url: The URL of anvil's RPC.
@@ -69,7 +69,7 @@ class LocalChain:
         return {"chainId": self.chain_id, "network": "local", "contracts": entries}, token
 
     def mint(self, token: str, account: str, amount: int) -> None:
-        """Give tokens to an account."""
+        """Mint tokens for an account."""
         contract = self._web3.eth.contract(address=Web3.to_checksum_address(token), abi=[_MINT])
         self._mined(contract.functions.mint(account, amount).transact({"from": self._deployer}))
 

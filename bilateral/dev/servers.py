@@ -26,7 +26,7 @@ from bilateral.x402.server.settling import SettlingSigner
 POLL_SECONDS = 0.005  # tests start many servers
 RECEIPT_POLL_SECONDS = 0.01  # the local node mines at once
 KEEP_ALIVE_SECONDS = 600
-"""A server that closes idle connections sooner may close one on which the next request is on its way."""
+"""A server that closes idle connections sooner may close one on which the next request is already in transit."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
 
 
 class _LocalSigner(FacilitatorWeb3Signer):
-    """The SDK's signer. It polls a local node more often than every 100 ms for a receipt."""
+    """The SDK's signer for a local node, which polls for receipts more often than every 100 ms."""
 
     def __init__(self, secret: str, rpc: str, **options: Any) -> None:
         super().__init__(secret, rpc, **options)
@@ -62,11 +62,11 @@ class _LocalSigner(FacilitatorWeb3Signer):
 
 
 class _LocalSettlingSigner(_LocalSigner, SettlingSigner):
-    """The signer that settles through the registry of buyers. It polls as often."""
+    """The signer that settles through the registry of buyers, with the same polling."""
 
 
 def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = None) -> FastAPI:
-    """Make the SDK's facilitator behind its HTTP interface."""
+    """Create the SDK's facilitator with its HTTP interface."""
     facilitator = x402FacilitatorSync()
     signer = _LocalSigner(secret, rpc) if registry is None else _LocalSettlingSigner(secret, rpc, registry=registry)
     register_exact_evm_facilitator(facilitator, signer, network)
@@ -74,7 +74,7 @@ def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = 
 
 
 def facilitator_app_of(facilitator: x402FacilitatorSync) -> FastAPI:
-    """Put a facilitator of the SDK behind its HTTP interface."""
+    """Add the HTTP interface to a facilitator of the SDK."""
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ PRICE: Final = 10_000
 
 
 def shop_app(deployment: Deployment, agent_id: int, key: Secp256k1Key, pay_to: str, token: str, url: str) -> FastAPI:  # noqa: PLR0913, PLR0917  # the terms of a trade
-    """Make the application."""
+    """Create the application."""
     network = f"eip155:{deployment.chain_id}"
     app = FastAPI(title="Weather agent")
 

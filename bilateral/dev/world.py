@@ -1,4 +1,4 @@
-"""The parts of `bilateral dev`, in the order in which they need each other."""
+"""The parts of `bilateral dev`, in the order of their dependencies."""
 
 import json
 import logging
@@ -22,10 +22,10 @@ from bilateral.documents import RegistrationFile
 from bilateral.x402 import Secp256k1Key
 
 ROLES: Final = ("deployer", "seller", "buyer", "facilitator", "newcomer")
-"""The accounts of anvil by their part. The newcomer owns no agent yet. The buyer and it have test dollars."""
+"""Anvil's accounts by role. The newcomer does not own an agent yet. It and the buyer have test dollars."""
 
 STATES: Final = 1_000
-"""Blocks whose states anvil keeps. A check of an old answer asks for the state of its block."""
+"""Blocks whose states anvil retains. A check of an old answer requests the state of its block."""
 
 FUNDS: Final = 1_000_000_000
 """The tokens of a buyer, in the smallest unit: a thousand dollars."""
@@ -48,7 +48,7 @@ wait_until() {
   return 1
 }
 """
-"""A function for the shell that reads the file: the pages wait by it for what they start."""
+"""A shell function in the file, with which the documentation pages wait for what they start."""
 
 _MODE: Final = 0o600  # only the user may read the keys
 _POLL_SECONDS: Final = 0.05  # the local node mines at once
@@ -73,7 +73,7 @@ class Ports:
 
 @dataclass(frozen=True)
 class World:
-    """A market that runs.
+    """A running market.
 
     Attributes:
         rpc_url: The URL of the chain's JSON-RPC.
@@ -96,7 +96,7 @@ class World:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables with which commands and examples find all parts."""
+        """The environment variables by which commands and examples find all parts."""
         return {
             "BILATERAL_RPC_URL": self.rpc_url,
             "BILATERAL_DEPLOYMENT": str(self.record),
@@ -111,7 +111,7 @@ class World:
 
 @contextmanager
 def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
-    """Start the chain with the registries, the facilitator and the seller's route; stop all of them in the end."""
+    """Start the chain with the registries, the facilitator and the seller's route; stop all of them at the end."""
     logging.getLogger("x402").setLevel(logging.CRITICAL)
     logging.getLogger("bilateral.x402").setLevel(logging.ERROR)  # it warns that nothing checks the route at its start
     accounts = folder / "accounts.json"
@@ -148,7 +148,7 @@ def running_world(anvil: Path, folder: Path, ports: Ports) -> Iterator[World]:
 def write_environment(path: Path, variables: Mapping[str, str]) -> None:
     """Write a file for shells that sets variables and defines `wait_until`.
 
-    Only its owner may read it, though anvil's keys are public.
+    Only its owner may read it, although anvil's keys are public.
     """
     path.touch(_MODE)
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())

@@ -1,1 +1,1 @@
-"""JSON-RPC to a node: steps, transport, and the meaning of nodes' answers. This room does not know the client."""
+"""JSON-RPC to a node: steps, transport, and the interpretation of nodes' answers. It does not depend on the client."""

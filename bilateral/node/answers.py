@@ -40,14 +40,14 @@ def records(answer: Any) -> list[dict[str, Any]]:
 
 
 def malformed(expected: str) -> NoReturn:
-    """Raise the error for an answer of another form."""
+    """Raise the error for an answer of an unexpected form."""
     raise MalformedNodeAnswerError(f"the node's answer is not {expected}")
 
 
 def revert_of(error: NodeError) -> ContractRevertError | None:
     """Return the contract's revert that a node reports; None if the node reports another error.
 
-    Nodes report reverts in several ways: with code 3, in words, and with the data bare or within an object.
+    Nodes report reverts in several ways: with code 3, in the message, and with the data bare or within an object.
     """
     revert_data = _revert_data(error.data)
     if revert_data is not None:
@@ -58,7 +58,7 @@ def revert_of(error: NodeError) -> ContractRevertError | None:
 
 
 def _revert_data(reported: object) -> bytes | None:
-    """Find a revert's data in the data of an error: bare, after a word, or within an object."""
+    """Find a revert's data in the data of an error: bare, after a prefix, or within an object."""
     if isinstance(reported, dict):
         return next(
             (revert_data for name in ("data", "result") if (revert_data := _revert_data(reported.get(name)))), None

@@ -1,6 +1,6 @@
 """HTTP connections to a node: no redirects, no cookies, a deadline and a size limit for each reply.
 
-The node's URL may hold a key. No message and no log of this package or its HTTP library shows the URL.
+The node's URL may contain a key. Neither messages nor logs of this package or its HTTP library include the URL.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from bilateral.core.http.waits import seconds_to_wait
 from bilateral.node.json_rpc import Post, Reply
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of one reply, decompressed. Larger lists of logs are asked for in parts."""
+"""Maximum bytes of one decompressed reply. Larger lists of logs are requested in parts."""
 
 _KEEPALIVE_SECONDS: Final = 30.0
-"""The time that an idle connection stays: the next block comes within it on each chain."""
+"""How long an idle connection is kept: on every chain the next block arrives sooner."""
 
 _MAX_RETRY_AFTER_SECONDS: Final = 3600.0
-"""The longest wait that a node may ask for: a wrong header stops nobody for days."""
+"""The longest wait that a node may request, so that a wrong header does not block anyone for days."""
 
 
 class Url:
@@ -38,10 +38,10 @@ class Url:
         text: The URL.
 
     Attributes:
-        name: The host, and the port if the URL names one. It holds no key.
+        name: The host, and the port if the URL contains one. It contains no key.
 
     Raises:
-        InvalidArgumentError: The text is not an http(s) URL. The message does not show it: it may hold a key.
+        InvalidArgumentError: The text is not an http(s) URL. The message omits it, because it may contain a key.
     """
 
     def __init__(self, text: str) -> None:
@@ -76,13 +76,13 @@ def _quoted(target: str) -> bytes:
 
 
 class Connection:
-    """A pool of blocking connections. Threads may share it.
+    """A pool of blocking connections. Thread-safe.
 
     Args:
         url: The node's URL.
 
     Attributes:
-        name: The node's host, and its port if the URL names one.
+        name: The node's host, and its port if the URL contains one.
     """
 
     def __init__(self, url: str) -> None:
@@ -160,7 +160,7 @@ class _Body:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes) -> None:
-        """Add bytes that arrived."""
+        """Add received bytes."""
         if self._gunzip is not None:
             try:
                 part = self._gunzip.decompress(part, self._left + 1)
@@ -183,7 +183,7 @@ def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes:
 
 
 def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
-    """Return the seconds of the header Retry-After, an hour at most; None if it is missing or malformed."""
+    """Return the seconds in the header Retry-After, at most an hour; None if it is missing or malformed."""
     seconds = seconds_to_wait(_header(headers, b"retry-after").decode("latin-1"))
     return None if seconds is None else min(float(seconds), _MAX_RETRY_AFTER_SECONDS)
 
@@ -199,7 +199,7 @@ def _location(headers: list[tuple[bytes, bytes]]) -> str:
 
 @contextmanager
 def _node_errors(method: str) -> Iterator[None]:
-    """Turn the HTTP library's exceptions into this package's errors, without URLs."""
+    """Convert the HTTP library's exceptions to this package's errors, without URLs."""
     try:
         yield
     except (httpcore.TimeoutException, TimeoutError):
@@ -224,7 +224,7 @@ class _RequestDeadline:
             del self._request.deadline
 
     def remaining(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds until this thread's deadline, `at_most` at most; `at_most` without a deadline."""
+        """Return the seconds until this thread's deadline, limited to `at_most`; `at_most` without a deadline."""
         deadline: float | None = getattr(self._request, "deadline", None)
         if deadline is None:
             return at_most

@@ -1,6 +1,6 @@
 """JSON-RPC over any connection: requests, batches, retries, and checks of the node's answers.
 
-It does no input or output. It yields what to post, so that the blocking and the asynchronous connection share it.
+It does no I/O. It yields what to post, so that the blocking and the asynchronous connection share it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bilateral.node.steps import Pause, Rpc
 T = TypeVar("T")
 
 RETRIES: Final = 3
-"""Further attempts after a temporary failure."""
+"""Additional attempts after a temporary failure."""
 
 _BACKOFF_SECONDS: Final = 0.2
 """The first pause before a retry. It doubles: three retries take at most two seconds."""
 
 _BATCH_SIZES: Final = (100, 10, 1)
-"""Requests of one batch, the next size where a node refuses the one before."""
+"""Requests per batch; if a node refuses one size, the next is used."""
 
 REPEATABLE: Final = frozenset(
     {
@@ -49,10 +49,10 @@ REPEATABLE: Final = frozenset(
         *("getSignatureStatuses", "getSignaturesForAddress", "getTransaction"),
     }
 )
-"""Methods of nodes, of any kind of chain, that are safe to retry. A transaction is sent once; its fate is looked up."""
+"""Node methods, for any kind of chain, that are safe to retry. A transaction is sent once; its outcome is looked up."""
 
 _TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
-"""HTTP statuses that mean "too large": ask for less."""
+"""HTTP statuses that mean "too large": request less."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,14 @@ class Post:
 
 @dataclass(frozen=True)
 class Reply:
-    """A node's reply by HTTP.
+    """A node's HTTP reply.
 
     Attributes:
         status: The HTTP status.
         body: The decompressed body.
         retry_after: The value of the header Retry-After, in seconds; None if missing.
-        location: The origin that a redirect leads to, as `https://host`; empty without one. Its path may hold a key.
+        location: The origin of a redirect's target, as `https://host`; empty without one. The path is omitted, as it
+            may contain a key.
     """
 
     status: int
@@ -88,7 +89,7 @@ class Reply:
 
     @property
     def problem(self) -> str:
-        """The HTTP status, and the way on if the node's URL has moved."""
+        """The HTTP status, and the new origin if the node's URL has moved."""
         if not self.is_redirect:
             return f"HTTP status {self.status}"
         to = f" to {self.location}" if self.location else ""
@@ -96,7 +97,7 @@ class Reply:
 
     @property
     def is_redirect(self) -> bool:
-        """True if the URL has moved: to ask it again does not help."""
+        """True if the URL has moved: retrying does not help."""
         return HTTPStatus.MULTIPLE_CHOICES <= self.status < HTTPStatus.BAD_REQUEST
 
 
@@ -105,10 +106,10 @@ Exchange: TypeAlias = Generator[Post | Pause, Any, T]
 
 @dataclass
 class JsonRpc:
-    """The JSON-RPC conversation with one node.
+    """A JSON-RPC session with one node.
 
     Attributes:
-        timeout: Seconds for a request, its retries included.
+        timeout: Seconds for a request, including its retries.
         batch_sizes: The sizes of batches that the node has not refused, largest first.
     """
 
@@ -140,7 +141,7 @@ class JsonRpc:
         return reply
 
     def _alone(self, request: Rpc) -> Exchange[Any]:
-        """Send a request by itself. Return its result, or the error that says nothing about other requests."""
+        """Send a request by itself. Return its result, or an error that does not affect other requests."""
         try:
             return (yield from self.request(request.method, request.parameters))
         except (NodeError, MalformedNodeAnswerError) as error:
@@ -172,14 +173,14 @@ class JsonRpc:
         return values
 
     def _again(self, request: Rpc, error: BilateralError) -> Exchange[Any]:
-        """Send a request of a batch alone if it met a rate limit, or had no answer. Return its result or its error."""
+        """Resend a request of a batch by itself after a rate limit or a missing answer. Return its result or error."""
         is_worth_it = not isinstance(error, NodeError) or is_temporary(error.node_message, error.code)
         if request.method not in REPEATABLE or not is_worth_it:
             return error
         return (yield from self._alone(request))
 
     def _post(self, method: str, body: bytes, *, is_repeatable: bool) -> Exchange[Reply]:
-        """Post bytes. Retry after a temporary failure, as long as the wait ends before the deadline."""
+        """Post bytes. Retry after temporary failures, as long as the wait ends before the deadline."""
         deadline = time.monotonic() + self.timeout
         for attempt in range(RETRIES + 1):
             wait = _BACKOFF_SECONDS * 2**attempt * random.uniform(1.0, 1.25)  # noqa: S311  # spreads retries
@@ -208,7 +209,7 @@ _TEMPORARY_GATEWAYS: Final = (
 
 
 def _may_retry(reply: Reply, *, is_repeatable: bool) -> bool:
-    """Tell whether a reply is a temporary refusal of a request that is safe to retry."""
+    """Return whether a reply is a temporary refusal of a request that is safe to retry."""
     if reply.status == HTTPStatus.TOO_MANY_REQUESTS:  # given before the node reads a transaction
         return True
     if not is_repeatable:
@@ -253,7 +254,7 @@ def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
 
 
 def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
-    """Raise the error for an HTTP error status. A JSON-RPC error in the body says more than the status."""
+    """Raise the error for an HTTP error status. A JSON-RPC error in the body takes precedence over the status."""
     if reply.status == HTTPStatus.OK:
         return
     error = _error_in(reply.body)

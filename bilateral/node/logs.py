@@ -1,4 +1,4 @@
-"""Logs by address, topics and range of blocks. Nothing here decodes them."""
+"""Logs by address, topics and range of blocks, not decoded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ Topic: TypeAlias = str | Sequence[str] | None
 """A topic as 0x and 64 hexadecimal digits; several of which one must match; None for any."""
 
 _FIRST_SPAN: Final = 10_000
-"""Blocks to ask for after the first refusal: the limit of most nodes that have one."""
+"""Blocks to request after the first refusal: the limit of most nodes that have one."""
 
 _SUCCESSES_TO_GROW: Final = 8
-"""Answers in a row after which a longer range is tried: a refusal costs as much as an answer."""
+"""Consecutive answers after which a longer range is tried: a refusal costs as much as an answer."""
 
 
 @dataclass(frozen=True)
 class LogFilter:
-    """The logs to ask for.
+    """The logs to request.
 
     Attributes:
         addresses: The contracts, 0x and 40 hexadecimal digits. Some nodes refuse a filter without any.
@@ -40,14 +40,14 @@ class LogFilter:
 
 @dataclass
 class RangeLimit:
-    """The range of blocks that a node accepts, as learnt from its refusals.
+    """The range of blocks that a node accepts, adapted to its refusals.
 
-    A reader of few logs asks for everything first. The index reads a whole chain, and looks for the limit more closely:
-    see `bilateral.index.chain.source.RangeSize`.
+    A reader of few logs requests everything first. The index reads a whole chain, and needs a more precise limit: see
+    `bilateral.index.chain.source.RangeSize`.
 
     Attributes:
-        span: Blocks to ask for next; None for all at once.
-        ceiling: The largest span worth trying; None without a refusal so far.
+        span: Blocks to request next; None for all at once.
+        ceiling: The largest span worth trying; None before the first refusal.
     """
 
     span: int | None = None
@@ -55,13 +55,13 @@ class RangeLimit:
     _successes: int = 0
 
     def accepted(self) -> None:
-        """Note an answer. After eight in a row, the span grows by a quarter, up to the ceiling."""
+        """Record an answer. After eight in a row, the span grows by a quarter, up to the ceiling."""
         self._successes += 1
         if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
             self.span = min(self.ceiling, self.span + max(1, self.span // 4))
 
     def refused(self, failure: Exception, first: int, last: int) -> bool:
-        """Note a refusal."""
+        """Record a refusal."""
         self._successes, requested, limit_blocks = 0, last - first + 1, None
         if requested == 1:
             return False

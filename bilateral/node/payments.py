@@ -1,4 +1,4 @@
-"""The payments of one transaction, as a node shows them: its logs, and the calls by which Permit2 settled some."""
+"""The payments of one transaction, as a node reports them: its logs, and the calls with which Permit2 settled some."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -20,11 +20,11 @@ NO_TRACE: Final = "another contract settled the payment, and there is no trace (
 
 
 class PaidTransfer(NamedTuple):
-    """A transfer of a token, and the payment that made it.
+    """A token transfer and the payment that caused it.
 
     Attributes:
-        kind: `plain` without a payment; None if only a trace could tell, and the node has none.
-        payment: The settled payment by Permit2, or the nonce of one by EIP-3009; None without one.
+        kind: `plain` without a payment; None if only a trace could show it and the node has none.
+        payment: The settled Permit2 payment, or the nonce of an EIP-3009 payment; None if there is none.
     """
 
     log: ReceiptLog
@@ -40,10 +40,10 @@ class PaidTransfer(NamedTuple):
 def read_transfers(
     transaction: str, receipt: Mapping[str, Any], payer: str, payee: str, *, traces: bool = True
 ) -> Operation[list[PaidTransfer]]:
-    """Return the transfers of one account to another in a transaction, in order. Others' payments make none of them.
+    """Return the transfers from one account to another in a transaction, in order. Others' payments cause none of them.
 
     Args:
-        traces: False to ask for no trace, so that settlements by other contracts have no kind.
+        traces: False to request no trace, so that settlements by other contracts have no kind.
     """
     logs = [receipt_log(record) for record in answers.records(receipt.get("logs"))]
     accounts = TRANSFER, address_topic(payer), address_topic(payee)
@@ -71,7 +71,7 @@ def read_transfers(
 
 
 def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Operation[list[ProxyCall] | None]:
-    """Return the calls of the proxies in a transaction; None if another contract made them, and the node cannot say."""
+    """Return the calls of the proxies in a transaction; None if another contract made them and there is no trace."""
     sent = answers.record((yield Rpc("eth_getTransactionByHash", (transaction,))))
     call = proxy_call(sent.get("to"), answers.data(sent.get("input")))
     if call is not None and events == 1:
@@ -86,7 +86,7 @@ def settling_calls(transaction: str, events: int, *, traces: bool = True) -> Ope
 
 
 def receipt_log(record: Mapping[str, Any]) -> ReceiptLog:
-    """Read a log of a receipt."""
+    """Read a log in a receipt."""
     topics = record.get("topics")
     try:
         account = checksummed(str(record.get("address")).lower())

@@ -1,7 +1,7 @@
-"""The one classification of refused ranges of blocks: a node's words say, or do not, how many blocks it gives at once.
+"""The single classification of refused block ranges, whose messages may state a node's block limit.
 
-Each node has limits of its own, and words of its own for them. The class of a refusal comes first, its number second. A
-number is a ceiling to try, never a truth. `tests/index/test_limits.py` lists the words that are known.
+Each node has its own limits, and its own messages for them. The class of a refusal comes first, its number second. A
+number is a ceiling to try, never a certainty. `tests/index/test_limits.py` lists the supported messages.
 """
 
 import json
@@ -18,16 +18,16 @@ class Reaction(StrEnum):
     """The answer to a refusal."""
 
     SPLIT = "split"
-    """Ask for fewer blocks: as many as the refusal names, or half."""
+    """Request fewer blocks: as many as the refusal states, or half."""
 
     WAIT = "wait"
-    """Ask again later."""
+    """Try again later."""
 
     HEAD = "head"
-    """The chain is shorter than assumed: ask for its head again."""
+    """The chain is shorter than assumed: request its head again."""
 
     STOP = "stop"
-    """Use another endpoint: asking differently does not help."""
+    """Use another endpoint: changing the request does not help."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,11 @@ class Verdict:
 
     Attributes:
         reaction: The answer.
-        blocks: The number of blocks to ask for next, where it is `SPLIT` and the refusal names a number.
+        blocks: The number of blocks to request next, if it is `SPLIT` and the refusal states a number.
         repeats: The number of refusals in a row that get this answer; None for any number of them.
-        otherwise: The answer to further ones.
-        limits_blocks: False if the node limits logs, bytes or time: its number fits this stretch of the chain alone.
+        otherwise: The answer to subsequent ones.
+        limits_blocks: False if the node limits logs, bytes or time: its number only applies to this segment of the
+            chain.
     """
 
     reaction: Reaction
@@ -70,7 +71,7 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _UNTRUE: Final = re.compile(r"on free(tier| plan)", re.IGNORECASE)
-"""Words beside a number of blocks that is a hundred times the one enforced."""
+"""The wording next to a number of blocks that is a hundred times the enforced one."""
 
 _NUMBERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -95,7 +96,7 @@ _TOO_WIDE: Final = re.compile(
     r"range (is )?(too|bigger|larger|exceed)|too (wide|many|large)|too big|maxblockrange", re.IGNORECASE
 )
 _AMBIGUOUS: Final = re.compile(r"limit exceeded", re.IGNORECASE)
-"""Some nodes mean the range by these words, and others the rate."""
+"""Some nodes use this wording for the range, and others for the rate."""
 
 _THOUSAND: Final = 1000  # of limits such as `10k`
 _TIMEOUTS: Final = 3  # an eighth of the range that times out, too, is slow for another reason
@@ -134,7 +135,7 @@ def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict
 
 
 def _words_of(error: NodeError) -> str:
-    """Return all that an error says. Some nodes put the reason into the data only, so these come first."""
+    """Return the full text of an error. Some nodes only put the reason into the data, so these come first."""
     data = error.data if isinstance(error.data, str) else json.dumps(error.data, default=str) if error.data else ""
     return f"{data} {error.node_message}"
 
@@ -144,7 +145,7 @@ def _by_class(classes: Iterable[tuple[re.Pattern[str], Verdict]], text: str) -> 
 
 
 def _by_hint(text: str, first: int, last: int) -> Verdict | None:
-    """Return the verdict of a refusal that names a range. One that repeats the range asked is of no use."""
+    """Return the verdict on a refusal that states a range. One that repeats the requested range is useless."""
     hint = _HINT.search(text)
     if hint is None:
         return None

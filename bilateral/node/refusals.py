@@ -1,6 +1,6 @@
-"""The one classification of refusals by nodes, which use words of their own and few codes.
+"""The single classification of refusals by nodes, which use their own wording and few codes.
 
-Deployment scripts use it too, so it takes plain words, codes and HTTP statuses.
+Deployment scripts use it too, so it accepts plain messages, codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Refusal(Enum):
     UNCLEAR = auto()
     """The node may have accepted the transaction."""
     INSUFFICIENT_FUNDS = auto()
-    """The account cannot pay."""
+    """The account has insufficient funds."""
     OTHER = auto()
-    """The node did not accept the transaction, for another reason."""
+    """The node rejected the transaction for another reason."""
 
     @classmethod
     def of(cls, failure: Exception) -> Refusal:
@@ -59,11 +59,11 @@ _RATE_LIMIT_WORDS = re.compile(
 _TEMPORARY_STATUSES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
 
 _RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
-"""Words about the size of one answer. A rate limit may share its code and words."""
+"""The wording about the size of one answer. A rate limit may share its code and wording."""
 
 
 def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:
-    """Tell whether the same request may succeed after a wait: a rate limit, or a node out of order."""
+    """Return whether the same request may succeed after a wait: a rate limit, or a node that is down."""
     text = message.lower()
     if _RESULTS.search(text):
         return False

@@ -1,6 +1,6 @@
-"""Runners of operations: they perform each step of an operation with one transport and give it the answer.
+"""Runners of operations: they perform each step of an operation with one transport and pass it the answer.
 
-`StepRunner` blocks, `AsyncStepRunner` does not. Clients and verifiers use the same two.
+`StepRunner` blocks, `AsyncStepRunner` does not. Clients and verifiers share them.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ AsyncRun: TypeAlias = Callable[[Operation[Any]], Awaitable[Any]]
 
 
 class StepRunner:
-    """Runs operations in the calling thread. Threads may share it.
+    """Runs operations in the calling thread. Thread-safe.
 
     Args:
-        transport: Sends the requests to the node; None if the operations ask no node.
+        transport: Sends the requests to the node; None if the operations do not use a node.
     """
 
     def __init__(self, transport: Transport | None) -> None:
@@ -56,7 +56,7 @@ class AsyncStepRunner:
     """Runs operations without blocking the event loop. Tasks of one event loop may share it.
 
     Args:
-        transport: Sends the requests to the node; None if the operations ask no node.
+        transport: Sends the requests to the node; None if the operations do not use a node.
     """
 
     def __init__(self, transport: AsyncTransport | None) -> None:

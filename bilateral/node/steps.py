@@ -1,6 +1,6 @@
 """The steps of an operation: a generator that yields steps, receives their answers, and returns a result.
 
-An operation does no input or output itself. `Client`, which blocks, and `AsyncClient` run the same operations.
+An operation does no I/O itself. The blocking `Client` and `AsyncClient` run the same operations.
 """
 
 import json
@@ -34,7 +34,7 @@ class Rpc:
 class Batch:
     """Several requests to the node at once.
 
-    The answer is a list in the same order. It holds each `result`, or the exception that `Rpc` would throw.
+    The answer is a list in the same order. It contains each `result`, or the exception that `Rpc` would throw.
     """
 
     requests: tuple[Rpc, ...]
@@ -60,7 +60,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Exclusive:
-    """Another operation, run while no other exclusive operation of the client runs. The answer is its result.
+    """Another operation, run while no other exclusive operation of the client is running. The answer is its result.
 
     Attributes:
         operation: The other operation.
@@ -81,11 +81,11 @@ class Failure:
 
 
 _NOT_SHARED: Final = ("eth_sendRawTransaction", "sendTransaction")
-"""Methods that change something, so each request counts."""
+"""Methods with side effects, so that identical requests are not merged."""
 
 
 def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
-    """Run a generator of steps to its end, by a function that performs one. Exceptions are the generator's to judge."""
+    """Run a generator of steps to its end, with a function that performs one. Exceptions are left to the generator."""
     try:
         step = next(steps)
         while True:
@@ -101,7 +101,7 @@ def run(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
 
 
 async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Run a generator of steps to its end by a coroutine. See `run`."""
+    """Run a generator of steps to its end with a coroutine. See `run`."""
     try:
         step = next(steps)
         while True:
@@ -117,9 +117,9 @@ async def run_async(steps: Generator[S, Any, T], perform: Callable[[S], Awaitabl
 
 
 def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
-    """Run operations in step, and send their requests to the node as one batch per round.
+    """Run operations in lockstep, and send their requests to the node as one batch per round.
 
-    Ten thousand reads of three requests each take three batches. Equal reads of one round are sent once.
+    Ten thousand reads of three requests each take three batches. Identical reads in one round are sent once.
     """
     results: dict[int, T] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(operations)))
@@ -139,7 +139,7 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
 
 
 def advance(operation: Operation[Any], answer: Any) -> Step:
-    """Give an operation the answer to its last step, and return its next step."""
+    """Pass an operation the answer to its last step, and return its next step."""
     if isinstance(answer, Failure):
         return operation.throw(answer.error)
     return operation.send(answer)
@@ -161,7 +161,7 @@ def _answers_of(steps: dict[int, Step]) -> Operation[dict[int, Any]]:
 
 
 def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
-    """Send the requests of several operations as one batch, equal ones once."""
+    """Send the requests of several operations as one batch, without duplicates."""
     places: dict[str, int] = {}
     requests: list[Rpc] = []
     needed: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Requests to a node: through this package's own HTTP connections, or through a provider that the user made."""
+"""Requests to a node: through this package's own HTTP connections, or through a provider that the user created."""
 
 import asyncio
 import time
@@ -14,25 +14,25 @@ _MAX_SECONDS: Final = 10**6  # eleven days; more is a mistake of units
 
 
 class Provider(Protocol):
-    """A connection to a node that the user made. The providers of web3.py are such connections."""
+    """A connection to a node that the user created. The providers of web3.py are such connections."""
 
     def make_request(self, method: Any, params: Any, /) -> Any:
         """Send a request, and return the JSON-RPC answer: a mapping with `result` or `error`."""
 
 
 class AsyncProvider(Protocol):
-    """An asynchronous connection to a node that the user made. See `Provider`."""
+    """An asynchronous connection to a node that the user created. See `Provider`."""
 
     def make_request(self, method: Any, params: Any, /) -> Awaitable[Any]:
         """Send a request, and return the JSON-RPC answer: a mapping with `result` or `error`."""
 
 
 class Transport:
-    """Sends requests to a node, and blocks until it answers.
+    """Sends requests to a node, and blocks until it responds.
 
     Args:
         rpc: The URL of the node's JSON-RPC, or a provider.
-        timeout: Seconds for a request, its retries included. A provider has time-outs of its own.
+        timeout: Seconds for a request, including its retries. A provider has its own time-outs.
 
     Raises:
         InvalidArgumentError: The URL or the number of seconds is invalid.
@@ -55,12 +55,12 @@ class Transport:
         """Send several requests at once; one by one to a provider, or to a node that refuses batches.
 
         Returns:
-            For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
+            For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that occurred.
         """
         return run(self._rpc.batch(requests), self._perform)
 
     def close(self) -> None:
-        """Close the connections. A provider stays open."""
+        """Close the connections. A provider remains open."""
         if self._connection is not None:
             self._connection.close()
 
@@ -91,7 +91,7 @@ class AsyncTransport:
         return await run_async(self._rpc.batch(requests), self._perform)
 
     async def close(self) -> None:
-        """Close the connections. A provider stays open."""
+        """Close the connections. A provider remains open."""
         if self._connection is not None:
             await self._connection.close()
 
@@ -106,7 +106,7 @@ class AsyncTransport:
 
 
 class _OfProvider:
-    """The conversation with a provider, which has retries of its own. Each answer is that of one request."""
+    """A session with a provider, which has its own retries. Each answer is that of one request."""
 
     def request(self, method: str, parameters: Sequence[Any]) -> Generator[Rpc, Any, Any]:
         """Send a request."""
@@ -140,7 +140,7 @@ def require_duration(name: str, seconds: float) -> None:
 
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
-    """Turn a provider's exception into an error of this package, without its text, which may hold a URL with a key."""
+    """Convert a provider's exception to this package's error, without its text, which may contain a URL with a key."""
     if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
         raise errors.NodeTimeoutError(f"the node did not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)
