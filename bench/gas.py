@@ -1,6 +1,7 @@
 """All gas cases, their last figures, and docs/gas-tables.md, which `make bench` writes and a test compares."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,11 @@ def floors() -> dict[str, int]:
     return by_call
 
 
+def with_code(call: str) -> str:
+    """Mark a signature such as `register(uri)` in a call's name as code."""
+    return re.sub(r"\w+\([^)]*\)", r"`\g<0>`", call)
+
+
 def table_of(first: str, *rest: str) -> list[str]:
     """Return the head of a Markdown table whose other columns are numbers."""
     return ["| " + " | ".join([first, *rest]) + " |", "|---|" + "---:|" * len(rest)]
@@ -110,22 +116,21 @@ def written_page() -> str:
     Returns:
         The text of docs/gas-tables.md.
     """
-    lines = [HEAD]
-    figures, lowest = recorded_figures(), floors()
+    lines, figures, lowest = [HEAD], recorded_figures(), floors()
     for registry, cases in CASES.items():
         lines += ["", f"### {registry}", "", *table_of("call", "gas", "floor", "above", "at most", "official", "other")]
         for case in cases:
             gas, floor = figures[registry].get(case.call), lowest.get(case.call)
             above = f"{gas / floor - 1:.1%}" if gas and floor else ""
             limits = map(shown, (case.at_most, case.official, case.other))
-            lines.append(" | ".join([f"| {case.call}", shown(gas), shown(floor), above, *limits]) + " |")
+            lines.append(" | ".join([f"| {with_code(case.call)}", shown(gas), shown(floor), above, *limits]) + " |")
     lines += ["", "## Code", "", *table_of("registry", "bytes", "below the limit of EIP-170")]
     sizes = {registry: len(contract.runtime_code) for registry, contract in sorted(build_all(CASES).items())}
     lines += [f"| {registry} | {size:,} | {CODE_LIMIT - size:,} |" for registry, size in sizes.items()]
     lines.append(FLOORS_HEAD)
     for table in FLOORS:
         calls = [call.removesuffix(", each").removesuffix(", execution") for call in table["calls"]]
-        lines += ["", f"### {table['title']}", "", *table_of("part", *calls)]
+        lines += ["", f"### {table['title']}", "", *table_of("part", *map(with_code, calls))]
         sums = [sum(column) for column in zip(*table["parts"].values(), strict=True)]
         for part, numbers in (table["parts"] | {"**floor**": sums}).items():
             lines.append(f"| {part} | " + " | ".join(shown(number or None) for number in numbers) + " |")

@@ -239,7 +239,7 @@ def main() -> None:
     places = ", ".join(f"{number} if it lists them {shape}" for shape, number in counts.items())
     figures += ["", "The number of questions for which a file with all themes would be among the closest ten:"]
     figures.append(f"{places}.")
-    times = table_head(f"question, on {reader.dialect}", *COLUMNS)
+    times = table_head(f"question, on `{reader.dialect}`", *COLUMNS)
     gate = Gate(tag="starred", minimum=50, count=3)  # type: ignore[arg-type]  # a whole number
     for name, gates in (("by meaning", ()), ("by meaning, gated", (gate,))):
         texts = cycle(question.text for question in asked)
