@@ -25,6 +25,7 @@ from bilateral.watchtower.probes import ProbeSettings
 from bilateral.watchtower.requests import Requests
 from bilateral.watchtower.run import WatchSettings, Watchtower
 from bilateral.watchtower.store import open_store
+from bilateral.watchtower.tables import probe
 from bilateral.watchtower.watching import ALL_THREADS, watch
 
 KINDS = (
@@ -125,12 +126,12 @@ def main() -> None:
         threading.Timer(seconds, stop.set).start()
         watch(tower, None, stop, lambda: None)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        probes = list(store.probes(0, 2**40))
-        wrong = sum(probe.outcome != expected[probe.endpoint_id][1] for probe in probes)
+        probes = list(store.measured(probe, 0, 2**40))
+        wrong = sum(row.outcome != expected[row.endpoint_id][1] for row in probes)
         late = sorted(tower.late)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     rows = [
-        ("endpoints with a result", len({probe.endpoint_id for probe in probes})),
+        ("endpoints with a result", len({row.endpoint_id for row in probes})),
         ("results", len(probes)),
         ("wrong results", wrong),
         ("seconds of processor time", round(cpu, 1)),

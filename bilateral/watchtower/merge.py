@@ -73,7 +73,7 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
         raise InvalidArgumentError(f"the file is not signed by the vantage {vantage!r}: {problem}") from None
     try:
         return _add(store, vantage, [json.loads(line) for line in content.splitlines()])
-    except (ValueError, KeyError, TypeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise InvalidArgumentError(f"the file of the vantage {vantage!r} is malformed: {problem!r}") from None
 
 
@@ -84,7 +84,8 @@ def _message(vantage: str, content: bytes, headers: dict[str, str] | None = None
 
 def _add(store: Store, vantage: str, lines: list[dict[str, Any]]) -> int:
     with store.engine.begin() as connection:
-        numbers = {bytes(row.endpoint_id).hex(): row.number for row in connection.execute(select(endpoint))}
+        keys = connection.execute(select(*endpoint.c["endpoint_id", "number"]))
+        numbers = {endpoint_id.hex(): number for endpoint_id, number in keys}
         listed = [line for line in lines if line["endpoint"] in numbers]
         hours = [_hour(vantage, numbers[line["endpoint"]], line) for line in listed if "start" in line]
         upsert(connection, hour, hours, growing="scheduled")  # of two files the later one has more of the last hour

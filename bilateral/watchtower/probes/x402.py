@@ -26,9 +26,7 @@ _MOST_OPTIONS: Final = 20
 
 def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
     """Ask for the price of a route, by the method that its listing declares, or else by one that it allows."""
-    verbs = ["GET", "HEAD"]
-    if asker.target.is_paid:
-        verbs.insert(1, "POST")
+    verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
     if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
         return result(Outcome.UNKNOWN, Code.NOT_EXERCISED)
