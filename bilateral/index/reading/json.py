@@ -227,10 +227,13 @@ def expressions_of(connection: sa.Connection) -> EntityDialect:
 
 def entity_dialect(connection: sa.Connection) -> EntityDialect:
     """Return the expressions of a connection's engine, and prepare the connection for them."""
-    if connection.dialect.name == "sqlite":
+    info = connection.connection.info
+    if connection.dialect.name == "sqlite" and not info.get("has_entities"):
+        # Once for each connection: after it, SQLite prepares all statements anew.
         driver: Any = connection.connection.driver_connection
         for name, function in _FUNCTIONS.items():
             driver.create_function(name, -1, function, deterministic=True)
+        info["has_entities"] = True
     return expressions_of(connection)
 
 
