@@ -93,7 +93,7 @@ class AgentRows(Rows):
             "owner": lambda: values.Address(columns.owner),
             "agentWallet": lambda: values.Address(columns.wallet, is_nullable=True),
             "operators": self._operators,
-            "createdAt": lambda: values.Whole(columns.registered_at),
+            "createdAt": lambda: values.Whole(self._times().registered_at),
             "updatedAt": lambda: values.Whole(self._times().updated_at),
             "totalFeedback": lambda: values.Whole(self._total_feedback()),
             "lastActivity": lambda: values.Whole(self._times().last_activity),

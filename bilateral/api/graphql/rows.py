@@ -121,6 +121,8 @@ class Rows(ABC):
         self.scope = scope
         self.parents: dict[str, Callable[[], Rows]] = {}
         self._fields: Mapping[str, Callable[[], Value]] | None = None
+        self._values: dict[str, Value] = {}
+        self._children: dict[str, Rows] = {}
 
     def __init_subclass__(cls) -> None:
         """Make the rows known by the name of their entity, if they are of one."""
@@ -165,7 +167,20 @@ class Rows(ABC):
         """Return a field's values."""
         if self._fields is None:
             self._fields = self.fields  # it is made once: a statement asks for many of them
-        return self._fields[self.aliases.get(name, name)]()
+        name = self.aliases.get(name, name)
+        if name not in self._values:
+            self._values[name] = self._fields[name]()
+        return self._values[name]
+
+    def child(self, name: str) -> Rows:
+        """Return the rows behind a link or a list, for filters: they stay."""
+        if name not in self._children:
+            self._children[name] = (self.links.get(name) or self.lists[name])()
+        return self._children[name]
+
+    def forget_child(self, name: str) -> None:
+        """Let the next filter have rows of its own."""
+        del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         """Return the columns that sort by a field in a way that an index serves; None to sort by its values."""

@@ -10,21 +10,38 @@ deeply become common table expressions, which follow each other in the text. SQL
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, ScalarSelect, Text, and_, cast, exists, false, literal_column, or_, select, true
+from graphql.type import get_named_type
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Integer,
+    ScalarSelect,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    false,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.sql import ColumnElement, Select, Subquery
-from sqlalchemy.util import LRUCache
 
 from bilateral.api.graphql import agents, feedback, files
 from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
+from bilateral.api.graphql.schema import entity_types
 from bilateral.api.graphql.values import Condition
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.reading.json import entity_dialect
-from bilateral.index.reading.prepared import Prepared
+from bilateral.index.reading.prepared import Prepared, entries_of
 from bilateral.index.reading.readers import MOST_BYTES
 
 
@@ -65,66 +82,132 @@ class Selected:
 
 
 _MAX_STATEMENTS: Final = 64
-"""Statements that stay."""
+"""Statements that stay. One takes half a megabyte."""
 
 _LONGEST: Final = 1_500
-"""The most characters of the key of a statement that stays. The lists of the SDKs have about half of them."""
+"""The most characters of a selection whose statement stays. Those of the SDKs have about half of them."""
+
+_MAX_PARAMETERS: Final = 64
+"""The most values in the filters of a statement that stays."""
 
 _FIRSTS: Final = (100, 1_000)
-"""The `first` of lists that stay: the schema's default, and that of the SDKs. Each other one would be a statement."""
+"""The `first` that is written into statements: the schema's default, and that of the SDKs. Others are parameters."""
 
 _MAX_COUNTED: Final = 1_024
-"""Lists that are counted until the count begins anew."""
+"""Statements that are counted until the count begins anew."""
 
-_COUNTS: Final[Counter[Hashable]] = Counter()
+_COUNTS: Final[Counter[int]] = Counter()
 
+_LOCK: Final = Lock()
+"""Held while a filter is put together from rows that stay."""
 
-def fixed(key: Hashable, make: Callable[[], Select[Any]]) -> Prepared | None:
-    """Return the statement of a list from the second time on that it is asked for; None for the first time."""
-    if len(_COUNTS) >= _MAX_COUNTED:
-        _COUNTS.clear()
-    _COUNTS[key] += 1
-    return _prepared(_List(key, make)) if _COUNTS[key] > 1 else None
+_Parameters: TypeAlias = Sequence[BindParameter[Any]]
 
 
-@dataclass(frozen=True)
-class _List:
-    """A list that is asked for.
+class _Query:
+    """A query for entities. Two are equal if one statement serves both, with the values of each.
+
+    Args:
+        page: The list; for one entity, a filter that finds it.
+        is_list: False for one entity.
 
     Attributes:
-        key: Tells it from other lists.
-        make: Makes its statement.
+        key: What the statement depends on; None if it does not stay.
+        values: The values of its parameters, those of lists one by one.
     """
 
-    key: Hashable
-    make: Callable[[], Select[Any]] = field(compare=False)
+    def __init__(self, scope: Scope, entity: str, selection: Sequence[Selected], page: Page, *, is_list: bool) -> None:
+        self._scope, self._entity, self._selection, self._page, self._is_list = scope, entity, selection, page, is_list
+        shape = _shape(selection)
+        filters = [_filter(scope, *listed) for listed in _pages(entity, selection, page)]
+        self.values = [value for _, parameters in filters for of in parameters for value in entries_of(of)]
+        is_kept = len(repr(shape)) <= _LONGEST and len(self.values) <= _MAX_PARAMETERS
+        self.key = (is_list, scope, entity, shape, *(key for key, _ in filters)) if is_kept else None
+
+    def __eq__(self, other: object) -> bool:
+        """Return True if one statement serves both."""
+        return isinstance(other, _Query) and self.key == other.key
+
+    def __hash__(self) -> int:
+        """Return the same for queries that one statement serves."""
+        return hash(self.key)
+
+    def rows(self, connection: Connection) -> Iterable[Any]:
+        """Return the rows of the answer. The statement stays from the second time on that it is asked for."""
+        if self.key is not None:
+            if len(_COUNTS) >= _MAX_COUNTED:
+                _COUNTS.clear()
+            _COUNTS[hash(self)] += 1
+            if _COUNTS[hash(self)] > 1:
+                return _prepared(self).all(connection, dict(enumerate(self.values)))
+        return connection.execute(self.make()[0], execution_options={"compiled_cache": None})
+
+    def make(self) -> tuple[Select[Any], _Parameters]:
+        """Return the statement, and the parameters in the order of their values."""
+        assembly, rows = _Assembly(self._scope, self._selection), ENTITIES[self._entity](self._scope)
+        if self._is_list:
+            statement = assembly.rows(rows, self._selection, self._page)
+        else:
+            rows.conditions.append(assembly.condition(rows, self._page))
+            statement = select(cast(assembly.object(rows, self._selection), Text))
+        pages = (page for _, page in _pages(self._entity, self._selection, self._page))
+        return statement, [parameter for page in pages for parameter in assembly.parameters[id(page)]]
 
 
 @lru_cache(_MAX_STATEMENTS)
-def _prepared(listed: _List) -> Prepared:
-    return Prepared(listed.make(), is_literal=True)
+def _prepared(query: _Query) -> Prepared:
+    # Without a parameter, PostgreSQL plans it once.
+    statement, parameters = query.make()
+    return Prepared(statement, is_literal=not parameters, parameters=parameters)
 
 
-def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
-    """Return what tells a list from others; None if its statement has parts that strangers choose, or is long."""
-    key = _key(selection, page)
-    return None if len(repr(key)) > _LONGEST else key
-
-
-def _key(selection: Sequence[Selected], page: Page | None) -> Hashable | None:
-    """Return what tells a selection from others; None if it has an alias, or a list with an unusual part of its own."""
-    part: Hashable = None
+def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Iterator[tuple[str, Page]]:
+    """Yield the pages of a query, each with the entity that it lists."""
     if page is not None:
-        if page.skip or page.first not in _FIRSTS or any(condition is not None for condition in page.where.values()):
-            return None
-        part = (tuple(page.where), page.order_by, page.descending, page.first)
-    fields = []
+        yield entity, page
     for selected in selection:
-        inner = _key(selected.selection, selected.page) if selected.selection else ()
-        if inner is None or selected.key != selected.name:
-            return None
-        fields.append((selected.name, inner))
-    return part, tuple(fields)
+        if selected.selection:
+            kind = get_named_type(entity_types()[entity].fields[selected.name].type)
+            yield from _pages(kind.name, selected.selection, selected.page)
+
+
+def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameters]:
+    """Return what a statement depends on of a page, and the parameters of the page."""
+    key: Hashable = tuple(page.where)
+    parameters: _Parameters = ()
+    if any(operand is not None for operand in page.where.values()):
+        with _LOCK:
+            key, parameters = _key_and_parameters(_condition(_rows_of_filters(scope, entity), page.where))
+    is_fixed = _is_fixed(page)
+    limits = () if is_fixed else _limits(page)
+    return (key, page.order_by, page.descending, page.first if is_fixed else None), (*parameters, *limits)
+
+
+@lru_cache(_MAX_STATEMENTS)
+def _rows_of_filters(scope: Scope, entity: str) -> Rows:
+    """Return rows for filters whose keys alone are needed: to make the tables anew takes longer than most answers."""
+    return ENTITIES[entity](scope)
+
+
+def _key_and_parameters(condition: Condition) -> tuple[Hashable, _Parameters]:
+    """Return what a condition is without its values, as SQLAlchemy has it, and the parameters with its values."""
+    cached = condition._generate_cache_key()  # noqa: SLF001  # as compiled caches do
+    assert cached is not None  # noqa: S101  # all parts of conditions have keys
+    lengths = tuple(len(parameter.value) for parameter in cached.bindparams if parameter.expanding)
+    return (cached.key, lengths), cached.bindparams
+
+
+def _is_fixed(page: Page) -> bool:
+    return not page.skip and page.first in _FIRSTS
+
+
+def _limits(page: Page) -> tuple[BindParameter[int], BindParameter[int]]:
+    return bindparam(None, page.first, Integer, unique=True), bindparam(None, page.skip, Integer, unique=True)
+
+
+def _shape(selection: Sequence[Selected]) -> Hashable:
+    """Return what tells a selection from others, apart from its pages."""
+    return tuple((selected.key, selected.name, _shape(selected.selection)) for selected in selection)
 
 
 MODULES: Final = (agents, feedback, files)
@@ -133,27 +216,13 @@ MODULES: Final = (agents, feedback, files)
 _NESTED: Final = 2
 """Levels of entities within each other in one expression, where the engine's parser has a small stack."""
 
-_COMPILED: Final[Mapping[str, Any]] = {"compiled_cache": LRUCache(capacity=64)}
-"""The compiled statements that stay. One takes half a megabyte, and SQLAlchemy would keep up to 750 of them."""
-
 
 def read_list(
     connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
     """Return a list of entities as JSON, by one statement: each row is an entity."""
-    scope = Scope(entity_dialect(connection), tuple(chains))
-
-    def make() -> Select[Any]:
-        return _Assembly(scope, selection).rows(ENTITIES[entity](scope), selection, page)
-
-    key = key_of(selection, page)
-    prepared = None if key is None else fixed((scope, entity, key), make)
-    result: Any
-    if prepared is None:
-        result = connection.execute(make(), execution_options=_COMPILED)
-    else:
-        result = prepared.all(connection, {})
-    return _listed(text for (text,) in result)
+    query = _Query(Scope(entity_dialect(connection), tuple(chains)), entity, selection, page, is_list=True)
+    return _listed(text for (text,) in query.rows(connection))
 
 
 def _listed(entries: Iterable[str | None]) -> bytes:
@@ -176,10 +245,7 @@ def read_one(
 ) -> bytes:
     """Return one entity as JSON, by one statement; `null` if there is none."""
     scope = Scope(entity_dialect(connection), tuple(chains))
-    rows = ENTITIES[entity](scope)
-    rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
-    as_json = _Assembly(scope, selection).object(rows, selection)
-    answer = connection.execute(select(cast(as_json, Text)), execution_options=_COMPILED).scalar_one()
+    ((answer,),) = _Query(scope, entity, selection, Page({"id": entity_id}), is_list=False).rows(connection)
     return b"null" if answer is None else str(answer).encode()
 
 
@@ -206,6 +272,14 @@ class _Assembly:
         self._scope = scope
         self._is_flat = scope.dialect.has_small_parser and _height(selection) > _NESTED
         self._number = 0
+        self.parameters: dict[int, _Parameters] = {}
+        """The parameters of each page, by the page's identity."""
+
+    def condition(self, rows: Rows, page: Page) -> Condition:
+        """Return the condition of a page, and note the parameters."""
+        condition = _condition(rows, page.where)
+        self.parameters[id(page)] = _key_and_parameters(condition)[1]
+        return condition
 
     def rows(self, rows: Rows, selection: Sequence[Selected], page: Page) -> Select[Any]:
         """Return the entities of a list at the root, each as JSON. To join them, an engine copies long texts."""
@@ -220,9 +294,15 @@ class _Assembly:
     def _entries(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> tuple[Any, Any]:
         keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
         # Filters and orders come first: they may join tables to the rows.
-        condition, order = _condition(rows, page.where), _order(rows, page)
+        condition, order = self.condition(rows, page), _order(rows, page)
         query = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
-        query = query.order_by(*order).limit(page.first).offset(page.skip)
+        query = query.order_by(*order)
+        if _is_fixed(page):
+            query = query.limit(page.first)
+        else:
+            limits = _limits(page)
+            self.parameters[id(page)] = (*self.parameters[id(page)], *limits)
+            query = query.limit(limits[0]).offset(limits[1])
         numbered: Any = query.subquery()
         key = list(numbered.c)
         shared = self._shared(rows, selection, level)
@@ -327,7 +407,8 @@ def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
             # As PostgreSQL does: NULL is greater than all values.
             ordered = [(key.desc().nulls_first() if page.descending else key.asc().nulls_last()) for key in keys]
             return [*ordered, *_order(rows, Page(descending=page.descending))]
-    if name != "id":
+    # Block and place in it already tell rows apart, and SQLite then takes the index of the agent that has this order.
+    if name != "id" and len(keys) == 1:
         return [*_directed(keys, page), *_order(rows, Page(descending=page.descending))]
     return _directed(keys, page)
 
@@ -348,28 +429,29 @@ def _test(rows: Rows, name: str, operand: Any) -> Condition:
     if name == "_change_block":
         return true() if rows.block is None or operand is None else and_(rows.block >= operand["number_gte"])
     if name.endswith("_"):
-        return true() if operand is None else _has(_children(rows, name[:-1]), operand)
+        return true() if operand is None else _has(rows, name[:-1], operand)
     of, _, operator = name.partition("_")
     if of in rows.links:
         return _test_reference(rows, of, operator, operand)
     return rows.value(of).test(rows.scope.dialect, operator, operand)
 
 
-def _children(rows: Rows, name: str) -> Rows:
-    return (rows.links.get(name) or rows.lists[name])()
-
-
-def _has(children: Rows, where: Mapping[str, Any]) -> Condition:
+def _has(rows: Rows, name: str, where: Mapping[str, Any]) -> Condition:
     """Return true if there is a linked row that a filter lets pass."""
-    children_query: Select[Any] = select(literal_column("1")).where(*children.conditions, _condition(children, where))
+    children = rows.child(name)
+    source = children.source
+    condition = _condition(children, where)
+    if children.source is not source:
+        rows.forget_child(name)  # the filter joined a table, which others need not
+    children_query: Select[Any] = select(literal_column("1")).where(*children.conditions, condition)
     return exists(_rows_of(children, children_query))
 
 
 def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condition:
-    linked = rows.links[name]()
     if operand is None:
+        linked = rows.child(name)
         rows_of_link: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
         is_linked = exists(rows.scope.dialect.row_by_row(rows_of_link))
         return ~is_linked if operator == "" else is_linked
     # "Not" is true of rows that name another entity, and not of those that name none.
-    return _has(linked, {f"id_{operator}".rstrip("_"): operand})
+    return _has(rows, name, {f"id_{operator}".rstrip("_"): operand})

@@ -4,7 +4,17 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, SelectBase, bindparam, false, literal_column
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Dialect,
+    SelectBase,
+    bindparam,
+    false,
+    literal_column,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -61,26 +71,35 @@ def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[s
     return values, sizes
 
 
+def entries_of(parameter: BindParameter[Any]) -> Sequence[Any]:
+    """Return the values of a parameter: several if it is a list (`IN`)."""
+    return parameter.value if parameter.expanding else (parameter.value,)
+
+
 class Prepared:
     """A statement whose changing values are parameters by name. It is compiled once for each kind of database.
 
     Args:
-        statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length: see `one_of`.
+        statement: The statement. A parameter for a list (`IN`) keeps its length: see `one_of`.
         is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters once,
             even after `plan_by_values`.
+        parameters: Parameters without names. Their values go by their numbers; those of a list have one each.
     """
 
-    def __init__(self, statement: SelectBase, *, is_literal: bool = False) -> None:
+    def __init__(
+        self, statement: SelectBase, *, is_literal: bool = False, parameters: Sequence[BindParameter[Any]] = ()
+    ) -> None:
         self._statement = statement
         self._is_literal = is_literal
+        self._parameters = parameters
         self._compiled: dict[str, _Compiled] = {}
         self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
-    def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+    def all(self, connection: Connection, values: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
         """Return all rows, with the values that the types of the columns make."""
         compiled = self._compiled.get(connection.dialect.name)
         if compiled is None:
-            compiled = _Compiled(self._statement, connection.dialect, is_literal=self._is_literal)
+            compiled = _Compiled(self._statement, connection.dialect, self._parameters, is_literal=self._is_literal)
             self._compiled[connection.dialect.name] = compiled
         return compiled.rows(connection, values)
 
@@ -100,23 +119,34 @@ class Prepared:
 class _Compiled:
     """A statement as the driver of one kind of database takes it."""
 
-    def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool) -> None:
-        compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": is_literal})
+    def __init__(
+        self, statement: SelectBase, dialect: Dialect, parameters: Sequence[BindParameter[Any]], *, is_literal: bool
+    ) -> None:
+        options = {"literal_binds" if is_literal else "render_postcompile": True}
+        compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs=options)
         self._text = compiled.string
         self._places = compiled.positiontup
         self._types = [column.type for column in statement.selected_columns]
         self._constants: dict[str, Any] = {}
-        self._required: list[tuple[str, _Convert | None]] = []
+        variable = set(parameters)
+        self._required: list[tuple[str, Any, _Convert | None]] = []
         for parameter, name in compiled.bind_names.items():
             convert = parameter.type.dialect_impl(dialect).bind_processor(dialect)
             if parameter.required:
-                self._required.append((name, convert))
-            else:
-                self._constants[name] = parameter.value if convert is None else convert(parameter.value)
+                self._required.append((name, name, convert))
+            elif parameter not in variable:
+                for key, value in zip(_names(parameter, name), entries_of(parameter), strict=True):
+                    self._constants[key] = value if convert is None else convert(value)
+        number = 0
+        for parameter in parameters:
+            convert = parameter.type.dialect_impl(dialect).bind_processor(dialect)
+            for key in _names(parameter, compiled.bind_names[parameter]):
+                self._required.append((key, number, convert))
+                number += 1
         self._converts: list[tuple[int, _Convert]] | None = None
         self._options = DIALECTS[dialect.name].of_prepared
 
-    def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+    def rows(self, connection: Connection, values: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
         if not connection.in_transaction():
             connection.begin()  # ends with the visit
         cursor = connection.connection.cursor()
@@ -131,10 +161,10 @@ class _Compiled:
         finally:
             cursor.close()
 
-    def _parameters(self, required: Mapping[str, Any]) -> Any:
+    def _parameters(self, required: Mapping[Any, Any]) -> Any:
         values = dict(self._constants)
-        for name, convert in self._required:
-            values[name] = required[name] if convert is None else convert(required[name])
+        for name, key, convert in self._required:
+            values[name] = required[key] if convert is None else convert(required[key])
         return values if self._places is None else [values[name] for name in self._places]
 
     def _converted(
@@ -155,3 +185,8 @@ class _Compiled:
                 changed[place] = convert(changed[place])
             converted.append(tuple(changed))
         return converted
+
+
+def _names(parameter: BindParameter[Any], name: str) -> Sequence[str]:
+    """Return the names of the values of a parameter, as SQLAlchemy has them."""
+    return [f"{name}_{place}" for place, _ in enumerate(parameter.value, 1)] if parameter.expanding else [name]

@@ -1,13 +1,13 @@
-"""Statements of lists without a filter are made once and planned once. They answer as others do."""
+"""A statement is made once for all queries that differ by their values alone. They get the answers of a new one."""
 
 from __future__ import annotations
 
 import pytest
 
 from bilateral.api.graphql import statements
-from bilateral.api.graphql import statements as entities
-from bilateral.api.graphql.rows import chains_of
-from bilateral.api.graphql.statements import Page, Selected, fixed, key_of, read_list
+from bilateral.api.graphql.rows import Scope, chains_of
+from bilateral.api.graphql.statements import Page, Selected, _Query, read_list
+from bilateral.index.reading.json import EntityDialect
 from tests.api.graphql.oracle import everything
 from tests.api.world import CHAIN_ID
 
@@ -34,56 +34,120 @@ def test_repeated_lists_of_one_chain_are_not_those_of_all(query, asked):
     assert len({str(query(text, chain=asked)) for _ in range(3)}) == 1
 
 
-def test_lists_differ_by_their_pages_and_fields():
+@pytest.fixture
+def key(registries):
+    """Return what the statement of a list of agents depends on."""
+    scope = Scope(EntityDialect(), chains_of(registries, CHAIN_ID))
+    return lambda selection, page: _Query(scope, "Agent", selection, page, is_list=True).key
+
+
+def feedback(*selection, **page):
+    """Return a selection of a list within the list."""
+    return (*ID, Selected("feedback", "feedback", selection or ID, Page(**page)))
+
+
+def test_lists_differ_by_their_pages_and_fields(key):
     lists = [
         (ID, Page()),
         (ID, Page(first=1_000)),
+        (ID, Page(first=7)),
         (ID, Page(order_by="id")),
         (ID, Page(descending=True)),
         (ID, Page({"registrationFile": None})),
         (ID, Page({"registrationFile_not": None})),
+        (ID, Page({"id": f"{CHAIN_ID}:1"})),
+        (ID, Page({"id_in": [f"{CHAIN_ID}:1", f"{CHAIN_ID}:2"]})),
+        (ID, Page({"createdAt_gt": 1})),
+        (ID, Page({"createdAt_gte": 1})),
+        (ID, Page({"createdAt_gte": 2**70})),
+        (ID, Page({"registrationFile_": {"name": "a"}})),
+        (ID, Page({"registrationFile_": {"active": True}})),
+        (ID, Page({"registrationFile_": {"active": False}})),
         ((Selected("owner", "owner"),), Page()),
-        ((*ID, INNER), Page()),
-        ((Selected("feedback", "feedback", (*ID, *ID), Page()),), Page()),
-        ((Selected("feedback", "feedback", ID, Page()),), Page()),
+        ((Selected("alias", "id"),), Page()),
+        (feedback(), Page()),
+        (feedback(first=1_000), Page()),
+        (feedback(where={"tag1": "a"}), Page()),
+        (feedback(where={"tag2": "a"}), Page()),
+        (feedback(*ID, *ID), Page()),
     ]
-    assert len({key_of(*entry) for entry in lists} - {None}) == len(lists)
+    assert len({key(*entry) for entry in lists} - {None}) == len(lists)
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [(ID, Page({"id": f"{CHAIN_ID}:{number}"})) for number in (1, 2)],
+        [(ID, Page(first=first, skip=skip)) for first, skip in ((7, 0), (8, 3), (1_000, 1))],
+        [(ID, Page({"registrationFile_": {"name_contains_nocase": name}})) for name in ("a", "bc")],
+        [(feedback(where={"tag1": tag}, first=first), Page()) for tag, first in (("a", 1), ("", 2))],
+        [(ID, Page({"lastActivity_gt": time, "feedback_": {"agent_": {"updatedAt_gt": time}}})) for time in (1, 2)],
+    ],
+    ids=["id", "page", "text", "nested", "joined"],
+)
+def test_lists_that_differ_by_values_have_one_statement(key, lists):
+    assert len({key(*entry) for entry in lists}) == 1
+
+
+def test_filters_on_times_leave_nothing_to_later_ones(key):
+    def owned():
+        return key(ID, Page({"feedback_": {"agent_": {"owner": "0x" + "00" * 20}}}))
+
+    before = owned()
+    key(ID, Page({"feedback_": {"agent_": {"updatedAt_gt": 1}}}))
+    assert owned() == before
 
 
 @pytest.mark.parametrize(
     ("selection", "page"),
-    [
-        (ID, Page({"id": "1:1"})),
-        (ID, Page(skip=1)),
-        ((Selected("feedback", "feedback", ID, Page({"tag1": ""})),), Page()),
-        (ID, Page(first=7)),
-        ((Selected("feedback", "feedback", ID, Page(first=99)),), Page()),
-        ((Selected("alias", "id"),), Page()),
-        ((Selected("alias", "feedback", ID, Page()),), Page()),
-        ((Selected("feedback", "feedback", (Selected("alias", "id"),), Page()),), Page()),
-        (ID * 200, Page()),
-    ],
-    ids=["filter", "skip", "nested filter", "first", "nested first", "alias", "list", "nested alias", "long"],
+    [(ID * 200, Page()), (ID, Page({"id_in": [f"{CHAIN_ID}:{number}" for number in range(65)]}))],
+    ids=["fields", "values"],
 )
-def test_values_of_strangers_and_long_queries_are_not_kept(selection, page):
-    assert key_of(selection, page) is None
+def test_statements_of_long_queries_are_not_kept(key, selection, page):
+    assert key(selection, page) is None
 
 
-def test_a_list_is_kept_from_the_second_time_on():
-    made = []
-    asked = [fixed("a list of this test", lambda: made.append(1)) for _ in range(3)]
-    assert asked[0] is None
-    assert asked[1] is asked[2] is not None
-    assert made == [1]
+@pytest.mark.parametrize("asked", [CHAIN_ID, None])
+@pytest.mark.parametrize(
+    ("text", "operands"),
+    [
+        ("{ agent(id: $a) { id owner feedback(first: 2) { id } } }", [f"{CHAIN_ID}:{number}" for number in range(5)]),
+        ("{ agents(where: {id_in: [$a, $b]}) { id } }", [f"{CHAIN_ID}:1", f"{CHAIN_ID}:2", f"{CHAIN_ID}:3", "1:1"]),
+        ("{ agents(where: {id_not: $a}) { id } }", [f"{CHAIN_ID}:1", f"{CHAIN_ID}:2", "1:1"]),
+        ("{ agents(first: $a, skip: $b) { id } }", [1, 2, 3, 100]),
+        ("{ agents(where: {createdAt_gt: $a, totalFeedback_gt: $b}) { id } }", [0, 1, 2, 2**62, 2**70]),
+        ("{ agents(where: {registrationFile_: {name_contains_nocase: $a}}) { id } }", ["a", "B", "é", "Ab"]),
+        ("{ agents(where: {registrationFile_: {mcpTools_contains: [$a, $b]}}) { id } }", ["a", "search", ""]),
+        ("{ agents { feedback(where: {tag1: $a}, first: 3) { id } validations(where: {tag: $b}) { id } } }", ["", "a"]),
+        ("{ feedbacks(where: {value_gte: $a, value_lte: $b}) { id value } }", ["-1", "80.5", 100]),
+        ("{ feedbacks(where: {agent_: {lastActivity_gt: $a}, isRevoked: false}) { id } }", [0, 2**60]),
+    ],
+)
+def test_values_of_one_query_are_not_those_of_another(query, text, operands, asked):
+    pairs = [(first, second) for first in operands for second in operands]
+    texts = [text.replace("$a", _literal(first)).replace("$b", _literal(second)) for first, second in pairs]
+    answers = [query(text, chain=asked) for text in texts * 3]
+    statements._COUNTS.clear()
+    statements._prepared.cache_clear()
+    fresh = []
+    for one in texts:
+        statements._COUNTS.clear()
+        fresh.append(query(one, chain=asked))
+    assert answers == fresh * 3
 
 
-@pytest.mark.parametrize(("first", "kept"), [(7, 0), (100, 1), (1_000, 1)])
-def test_lists_stay_whose_number_of_entries_is_that_of_many_programs(api_reader, registries, first, kept):
+def _literal(value):
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def test_a_statement_is_kept_from_the_second_time_on(api_reader, registries):
     chains = chains_of(registries, CHAIN_ID)
     with api_reader.connect() as connection:
-        pages = {read_list(connection, chains, "Agent", ID, Page(first=first)) for _ in range(2)}
-    assert len(pages) == 1
-    assert statements._prepared.cache_info().currsize == kept
+        counts = []
+        for _ in range(3):
+            read_list(connection, chains, "Agent", ID, Page())
+            counts.append(statements._prepared.cache_info().currsize)
+    assert counts == [0, 1, 1]
 
 
 @pytest.mark.parametrize("api_database", ["postgresql"], indirect=True, scope="session")
@@ -110,6 +174,7 @@ def test_statements_of_many_different_lists_leave_memory_soon(api_reader, regist
     with api_reader.connect() as connection:
         others = len(connection.engine._compiled_cache)
         for alias in range(120):  # an alias is part of the statement
-            read_list(connection, chains, "Agent", (Selected(f"alias{alias}", "id"),), Page())
+            for _ in range(2):
+                read_list(connection, chains, "Agent", (Selected(f"alias{alias}", "id"),), Page())
         assert len(connection.engine._compiled_cache) == others
-    assert 32 <= len(entities._COMPILED["compiled_cache"]) <= 96
+    assert 32 <= statements._prepared.cache_info().currsize <= 96
