@@ -19,7 +19,7 @@ LEAST_RATING: Final = 50.0
 """The rating below which buyers got less than half of their money's worth."""
 
 _UNPROVEN: Final = 5.0
-"""The points by which the bound of an agent without backed opinions, or with few good ones, may be below that rating."""
+"""The points by which the bound of an agent without backed opinions, or with few good ones, may be below that."""
 
 
 class Ground(StrEnum):

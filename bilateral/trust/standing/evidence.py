@@ -20,8 +20,8 @@ _GOOD: Final = 50.0
 """The percentage from which an opinion is praise."""
 
 _MOST: Final = 0.75
-"""The usual purchases that the opinions of one source of funds are worth at most. Whoever bought much elsewhere can still
-be bribed to praise, for little more than the price of a purchase; an account that an own wallet funds costs gas."""
+"""The usual purchases that the opinions of one source of funds are worth at most. Whoever bought much elsewhere can be
+bribed to praise, for little more than the price of a purchase; further accounts of one wallet cost gas alone."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,5 @@ def costs_of_servers(context: Context, rows: Ints) -> Floats:
     # Where few have bought, an exchange looks like an attacker's wallet, and funds most honest buyers.
     source = context.ties.root[rater] if context.ties.independence.any() else rater
     voices, place = np.unique(pairs(agent, source, size), return_inverse=True)
-    agent, _ = unpaired(voices, size)
-    spent = np.minimum(group_sums(spent, place, len(voices)), _MOST)
-    return group_sums(context.spending.usual * spent, agent.astype(np.int64), ledger.agents)
+    of_source = np.minimum(group_sums(spent, place, len(voices)), _MOST)
+    return group_sums(context.spending.usual * of_source, unpaired(voices, size)[0], ledger.agents)
