@@ -33,8 +33,8 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.worker import PaymentFollower, PaymentStore

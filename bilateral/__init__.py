@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from bilateral.client import AsyncClient, AsyncClients, Client, Clients
     from bilateral.core.contracts import Deployment, Registry
-    from bilateral.core.contracts.reverts import ContractRevertError
+    from bilateral.core.contracts.codec import ContractRevertError
     from bilateral.core.errors import BilateralError
     from bilateral.core.identifiers import AgentId, FeedbackId, GlobalAgentId
     from bilateral.core.values import FeedbackValue
@@ -30,7 +30,7 @@ _MODULES: Final = {
     "BilateralError": "core.errors",
     "Client": "client",
     "Clients": "client",
-    "ContractRevertError": "core.contracts.reverts",
+    "ContractRevertError": "core.contracts.codec",
     "Deployment": "core.contracts",
     "FeedbackFile": "documents",
     "FeedbackId": "core.identifiers",

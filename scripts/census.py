@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from bilateral.dev.anvil import find_anvil
 from bilateral.dev.world import Ports, running_world
 from bilateral.documents import Loader, Network
-from bilateral.index.files.references import ReferenceScan
+from bilateral.index.files.worker import ReferenceScan
 from bilateral.index.log.database import open_database, snapshot
 from bilateral.index.measurements.targets import read_targets
 from bilateral.index.measurements.values import REACHABLE

@@ -33,8 +33,8 @@ from bilateral.core.contracts import Registry
 from bilateral.core.identifiers import checksummed
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.standing.analysis import Refresher
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain

@@ -19,7 +19,7 @@ from bilateral.core.interpreter import tuned_interpreter
 from bilateral.documents import Loader
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
-from bilateral.index.files.references import ReferenceScan
+from bilateral.index.files.worker import ReferenceScan
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import open_database

@@ -14,13 +14,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api import routes
-from bilateral.api.answers import JSON, PROBLEM, adapter
+from bilateral.api.answers import FAILED, JSON, PROBLEM, Problem, ProblemError, adapter, add_handlers, answer_to
 from bilateral.api.guard import Guard
 from bilateral.api.layers import CrossOriginReads, IndexState, Shortcuts
 from bilateral.api.metrics import Observer
 from bilateral.api.parameters import refuse_wrong_parameters
 from bilateral.api.parts import import_present, module_names, refuse_missing
-from bilateral.api.problems import FAILED, Problem, ProblemError, add_handlers, answer_to
 from bilateral.api.service import Service
 from bilateral.api.settings import ApiSettings
 from bilateral.core.errors import BilateralError

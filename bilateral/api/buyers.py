@@ -12,9 +12,8 @@ from fastapi import Path, Query, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
-from bilateral.api.answers import JSON, PROBLEM
+from bilateral.api.answers import JSON, PROBLEM, ProblemError
 from bilateral.api.guard import origin_of
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers import records
 from bilateral.buyers.acceptance import MessageAbout

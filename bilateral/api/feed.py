@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
-from bilateral.api.problems import ProblemError
+from bilateral.api.answers import ProblemError
 from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5

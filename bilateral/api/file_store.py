@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from sqlalchemy import Connection, select
 
-from bilateral.api.problems import ProblemError
+from bilateral.api.answers import ProblemError
 from bilateral.api.service import Service
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint64
 from bilateral.documents import FolderStore, StoredDocument, document_hash

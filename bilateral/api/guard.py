@@ -14,7 +14,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
-from bilateral.api.problems import ProblemError, answer_to
+from bilateral.api.answers import ProblemError, answer_to
 from bilateral.api.settings import ApiSettings
 from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
 

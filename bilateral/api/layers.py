@@ -11,9 +11,8 @@ from fastapi import Request, Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bilateral.api.answers import tagged
+from bilateral.api.answers import ProblemError, answer_to, problem_of, tagged
 from bilateral.api.guard import network_of
-from bilateral.api.problems import ProblemError, answer_to, problem_of
 from bilateral.api.service import Service
 from bilateral.core.errors import BilateralError
 from bilateral.index.operating.chains import chains

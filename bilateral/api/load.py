@@ -9,7 +9,7 @@ from typing import Final, Generic, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from bilateral.api.problems import ProblemError
+from bilateral.api.answers import ProblemError
 
 T = TypeVar("T")
 

@@ -12,9 +12,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from starlette.convertors import IntegerConvertor, register_url_convertor
 
-from bilateral.api.answers import answer, tagged
+from bilateral.api.answers import ProblemError, answer, problem_of, tagged
 from bilateral.api.guard import origin_of
-from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import Service, service_of
 from bilateral.core.errors import BilateralError
 from bilateral.explorer import rendering

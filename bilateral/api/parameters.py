@@ -14,7 +14,7 @@ from bilateral.api.answers import Format, answer_page
 from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.ratings.queries import Direction, RatedSide
 from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT, Page
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bilateral.api.problems import ProblemError
+from bilateral.api.answers import ProblemError
 
 _INDEX: Final = "bilateral.index."
 

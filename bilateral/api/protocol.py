@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from bilateral.api.problems import ProblemError
+from bilateral.api.answers import ProblemError
 from bilateral.core.text.log_lines import SeldomFilter
 
 HEAD_BYTES: Final = 64 * 1024

@@ -21,7 +21,7 @@ from bilateral.buyers.tables import buyer_anchor, buyer_state, buyer_tree
 from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import BuyerState, BuyerTier, policy_hash
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import rows_of

@@ -19,7 +19,7 @@ from bilateral.core.signatures import Domain, recover_signer, signer_errors
 
 if TYPE_CHECKING:
     from bilateral.client import Client
-    from bilateral.client.inputs import TransactionSigner
+    from bilateral.client.state import TransactionSigner
 
 DAY_SECONDS: Final = 86_400  # seconds; Unix time has no leap seconds
 

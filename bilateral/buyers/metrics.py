@@ -13,7 +13,7 @@ from bilateral.buyers import tables as messages
 from bilateral.buyers.score import half_up
 from bilateral.core.payments.contracts import CANONICAL
 from bilateral.index.log.columns import python_integer
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts
 from bilateral.index.payments import tables
 from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.tables import payment

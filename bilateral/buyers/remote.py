@@ -16,7 +16,7 @@ from eth_utils.hexadecimal import encode_hex
 from bilateral.buyers import messages
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.buyers.messages import content_hash, domain_of, text_hash
-from bilateral.client.inputs import TransactionSigner
+from bilateral.client.state import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed

@@ -28,8 +28,8 @@ from bilateral.client.results import Agent, FeedbackEntry
 from bilateral.client.state import ClientState
 from bilateral.core import errors
 from bilateral.core.contracts import Registry
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.contracts.logs import RawLog
-from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.events import MetadataSet, Transfer
 from bilateral.core.events.decoder import topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed

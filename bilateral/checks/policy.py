@@ -22,9 +22,9 @@ from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.identifiers.agents import AGENT_FORMS
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import Blind
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.core.values.decision import LEAST_EVIDENCE, TRIAL
+from bilateral.core.values.summaries import Blind
 
 
 class PolicyName(StrEnum):

@@ -22,7 +22,7 @@ from bilateral.index.files import tables as schema
 from bilateral.index.files.queries import foreign_agent
 from bilateral.index.files.tables import State, agent_file
 from bilateral.index.log.database import snapshot
-from bilateral.index.log.locks import hold_cursor, number_observations
+from bilateral.index.log.dialects import hold_cursor, number_observations
 from bilateral.index.log.tables import chain
 from bilateral.node.running import StepRunner
 from bilateral.node.steps import Rpc

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import KeyUnavailableError
-from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, make_group
 from bilateral.cli.secrets import KEY_VARIABLE
 
 app = make_group("account")

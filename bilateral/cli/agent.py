@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
-from bilateral.cli.options import Agent, command, make_group, parse_time
+from bilateral.cli.options import Agent, argument, command, flag, make_group, option, optional, parse_time
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.text import printable, quoted
@@ -17,7 +16,7 @@ from bilateral.core.text import printable, quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.client.inputs import TransactionSigner
+    from bilateral.client.state import TransactionSigner
     from bilateral.documents import RegistrationFile
 
 app = make_group("agent")

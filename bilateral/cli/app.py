@@ -10,8 +10,7 @@ from typer.main import get_command as make_command
 from typer.main import get_group as make_commands
 
 from bilateral.cli.errors import ExitCode, InterruptionError, Stopped, TerminationError, UsageProblemError
-from bilateral.cli.help import COMMANDS, GROUPS, ExampleCommand, ExampleGroup, example_text
-from bilateral.cli.options import make_group, show_help
+from bilateral.cli.options import COMMANDS, GROUPS, ExampleCommand, ExampleGroup, example_text, make_group, show_help
 from bilateral.cli.output import Output
 from bilateral.cli.secrets import refuse_keys
 from bilateral.core.errors import BilateralError

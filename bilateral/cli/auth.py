@@ -6,9 +6,20 @@ from typing import Annotated, Any
 
 from bilateral.cli.agent import hexadecimal
 from bilateral.cli.columns import columns, tag_at
-from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, parse_time
+from bilateral.cli.options import (
+    Agent,
+    FileHash,
+    FileUri,
+    Tag1,
+    Tag2,
+    argument,
+    command,
+    make_group,
+    option,
+    optional,
+    parse_time,
+)
 from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, NodeError
 
 app = make_group("auth")

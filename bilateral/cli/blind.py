@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from bilateral.cli.columns import columns, field_at
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, flag, make_group, option, optional
 from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

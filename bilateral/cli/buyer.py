@@ -10,10 +10,9 @@ import typer
 
 from bilateral.cli import buyer_service, private_tiers
 from bilateral.cli.buyer_service import Gate, PlaceOptions
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, flag, make_group, option, optional
 from bilateral.cli.terms import bytes_of, fields_of, json_of, list_of, object_of, term_of
 from bilateral.core.errors import InvalidArgumentError
 

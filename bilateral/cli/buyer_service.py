@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command
+from bilateral.cli.options import argument, command, flag, option, optional
 from bilateral.cli.terms import bytes_of, fields_of, json_of
 from bilateral.core.errors import InvalidArgumentError, MissingExtraError
 

@@ -14,10 +14,9 @@ from pydantic import Field
 from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.cli.columns import Reader, columns
 from bilateral.cli.errors import ExitCode, UsageProblemError, option_with_variable
-from bilateral.cli.help import ExampleGroup, argument, flag, option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import ExampleGroup, argument, command, flag, make_group, option, optional
 from bilateral.cli.solana import SOLANA_NODE_VARIABLE
 from bilateral.core.text import quoted
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import flag, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command
+from bilateral.cli.options import command, flag, option, optional
 from bilateral.core.errors import require_modules
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import typer
 
 from bilateral.cli.blind import OfferOptions, read_envelopes, vault_at
 from bilateral.cli.columns import columns, quoted_tag, tag_at
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import (
     Agent,
@@ -20,8 +19,12 @@ from bilateral.cli.options import (
     Reviewers,
     Tag1,
     Tag2,
+    argument,
     command,
+    flag,
     make_group,
+    option,
+    optional,
     parse_time,
 )
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
@@ -312,7 +315,7 @@ def respond(
     file_hash: FileHash = None,
 ) -> None:
     """Respond to a feedback entry."""
-    from bilateral.client.inputs import ResponseLink, hash_bytes  # noqa: PLC0415  # slow to import
+    from bilateral.client.state import ResponseLink, hash_bytes  # noqa: PLC0415  # slow to import
 
     if (text is None) == (not uri):
         raise InvalidArgumentError("pass the response with either --text or --uri")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, option_with_variable
-from bilateral.cli.help import flag, option, optional
+from bilateral.cli.options import flag, option, optional
 from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import safe_handler
 

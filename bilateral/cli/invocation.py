@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bilateral.cli.output import Output
     from bilateral.cli.settings import Settings
     from bilateral.client import Client, Handle
-    from bilateral.client.inputs import TransactionSigner
+    from bilateral.client.state import TransactionSigner
     from bilateral.core.contracts import Deployment
     from bilateral.documents import Loader, Store
 

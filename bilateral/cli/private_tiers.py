@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bilateral.cli.buyer_service import Service
-from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command
+from bilateral.cli.options import argument, command, option, optional
 from bilateral.cli.terms import bytes_of, object_of
 from bilateral.core.errors import InvalidArgumentError, require_modules
 

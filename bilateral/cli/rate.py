@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from bilateral.cli.blind import Vault, vault_at
 from bilateral.cli.columns import columns
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, flag, make_group, option, optional
 from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def _expected(invocation: Invocation, options: RatingOptions | RatingsOptions) -
 
 
 def _seal(invocation: Invocation, rating: RatingOptions, interaction: str, sealing: SealingOptions) -> None:
-    from bilateral.client.inputs import hash_bytes  # noqa: PLC0415  # slow to import
+    from bilateral.client.state import hash_bytes  # noqa: PLC0415  # slow to import
 
     account = sealing.client_account
     if account is None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import typer
 
 from bilateral.cli.columns import field_at
-from bilateral.cli.help import option, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command
+from bilateral.cli.options import command, option, optional
 from bilateral.index.search.gate_texts import AgentQuestion, GateFilters
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import Final
 
 import typer
 
-from bilateral.cli.help import flag, optional
 from bilateral.cli.index_options import ChainOptions, Database, SettingsFile, log_steps
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command
+from bilateral.cli.options import command, flag, optional
 from bilateral.core.errors import require_modules
 from bilateral.core.text.log_lines import log_safely
 

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from bilateral.cli import secrets
-from bilateral.cli.help import flag, option, optional
 
 
 def _complete_account(incomplete: str) -> list[str]:
@@ -14,9 +16,11 @@ def _complete_account(incomplete: str) -> list[str]:
     return [alias for alias in aliases() if alias.startswith(incomplete)]
 
 
-_node, _key, _sending, _documents = (
-    partial(optional, rich_help_panel=panel) for panel in ("Node", "Key", "Sending", "Documents")
-)
+def _option(panel: str, metavar: str | None, about: str, *flags: str, default: Any = None, **settings: Any) -> Any:
+    return typer.Option(default, *flags, metavar=metavar, help=about, rich_help_panel=panel, **settings)
+
+
+_node, _key, _sending, _documents = (partial(_option, panel) for panel in ("Node", "Key", "Sending", "Documents"))
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class PassphraseOptions:
 class SendingOptions:
     """The limits of a transaction, and the wait for it."""
 
-    dry_run: bool = flag("--dry-run", "Check and simulate without signing or sending.", rich_help_panel="Sending")
+    dry_run: bool = _sending(None, "Check and simulate without signing or sending.", "--dry-run", default=False)
     max_fee_per_gas: str | None = _sending(
         "GWEI",
         "The highest fee per gas to sign; 500 by default, with a lower limit for the tip.",
@@ -83,8 +87,8 @@ class SendingOptions:
         "The highest total cost to sign, in the chain's currency; unlimited by default.",
         envvar="BILATERAL_MAX_COST",
     )
-    wait: bool = option(None, "Wait until the transaction is in a block.", default=True, rich_help_panel="Sending")
-    timeout: float = option("SECONDS", "The longest time to wait.", default=120.0, min=0, rich_help_panel="Sending")
+    wait: bool = _sending(None, "Wait until the transaction is in a block.", default=True)
+    timeout: float = _sending("SECONDS", "The longest time to wait.", default=120.0, min=0)
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,11 @@ class StoreOptions:
         f"Pin them at a service (IPFS Pinning Service API), with the token in {secrets.PINNING_VARIABLE}.",
         envvar="BILATERAL_PINNING_API",
     )
-    pinata: bool = flag(
-        "--pinata",
+    pinata: bool = _documents(
+        None,
         f"Store documents in IPFS through Pinata, with the JWT in {secrets.PINATA_VARIABLE}.",
-        rich_help_panel="Documents",
+        "--pinata",
+        default=False,
     )
     put_url: str | None = _documents(
         "URL", "Upload the document to this URL by HTTP PUT, for example a presigned URL.", envvar="BILATERAL_PUT_URL"

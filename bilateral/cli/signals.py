@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from bilateral.cli.help import argument, optional
 from bilateral.cli.invocation import NOT_SENT, Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, make_group, optional
 from bilateral.core.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

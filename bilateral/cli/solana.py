@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bilateral.cli.errors import KeyUnavailableError
-from bilateral.cli.help import argument, option
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, make_group, option
 from bilateral.solana.addresses import DEVNET, MAINNET, TESTNET
 
 if TYPE_CHECKING:

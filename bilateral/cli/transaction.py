@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-from bilateral.cli.help import argument
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, make_group
 
 app = make_group("transaction")
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import ReviewOptions, command, make_group
+from bilateral.cli.options import ReviewOptions, argument, command, make_group, option, optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

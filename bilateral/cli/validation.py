@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from bilateral.cli.columns import columns, tag_at
-from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
+from bilateral.cli.options import Agent, FileHash, FileUri, argument, command, make_group, option, optional
 from bilateral.core.errors import InvalidArgumentError
 
 app = make_group("validation")

@@ -8,10 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from bilateral.cli.help import argument, flag, optional
 from bilateral.cli.index_options import Database, require_extra
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, flag, make_group, optional
 from bilateral.core.text import printable
 
 if TYPE_CHECKING:

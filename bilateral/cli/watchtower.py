@@ -15,7 +15,6 @@ import typer
 
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import (
     SIGNAL_EXIT,
     Database,
@@ -27,7 +26,7 @@ from bilateral.cli.index_options import (
     settings_of,
 )
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, flag, make_group, option, optional
 from bilateral.cli.secrets import KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE
 from bilateral.cli.watchtower_publishing import StoreUrl, add_commands, opened
 from bilateral.core.identifiers import AgentId

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from bilateral.cli.columns import columns
-from bilateral.cli.help import argument, flag, option, optional
 from bilateral.cli.index_options import Database, open_index, require_extra
 from bilateral.cli.invocation import NOT_SENT, Invocation
-from bilateral.cli.options import Agent, command
+from bilateral.cli.options import Agent, argument, command, flag, option, optional
 from bilateral.cli.service import require_api
 from bilateral.core.errors import BilateralError, InvalidArgumentError, require_modules
 from bilateral.core.identifiers import AgentId, GlobalAgentId

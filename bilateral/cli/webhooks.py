@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from bilateral.cli.columns import columns
-from bilateral.cli.help import argument, option, optional
 from bilateral.cli.index_options import Database, MonitorOptions, open_index
 from bilateral.cli.invocation import Invocation
-from bilateral.cli.options import command, make_group
+from bilateral.cli.options import argument, command, make_group, option, optional
 from bilateral.cli.service import require_api
 from bilateral.cli.watch import ChangeOptions
 from bilateral.core.errors import InvalidArgumentError

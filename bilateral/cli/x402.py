@@ -11,10 +11,9 @@ import typer
 
 from bilateral.cli.columns import columns
 from bilateral.cli.errors import ExitCode, KeyUnavailableError
-from bilateral.cli.help import argument, option, optional
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
-from bilateral.cli.options import Agent, command, make_group, parse_time
+from bilateral.cli.options import Agent, argument, command, make_group, option, optional, parse_time
 from bilateral.cli.solana import CHAINS, SOLANA_NODE_VARIABLE
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.text import printable, quoted

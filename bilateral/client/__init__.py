@@ -2,15 +2,6 @@
 
 from bilateral.client.aio.client import AsyncClient, AsyncClients, AsyncWriteBatch
 from bilateral.client.aio.runner import AsyncHandle, AsyncSignalBatch
-from bilateral.client.inputs import (
-    AgentLike,
-    FeedbackAuthorization,
-    ResponseLink,
-    Signal,
-    SignedFeedback,
-    TransactionSigner,
-    week_of,
-)
 from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
 from bilateral.client.operations.directory import AgentProven, DirectoryEntry, PrimaryAgentChosen, Rater
 from bilateral.client.operations.inspection import DeploymentReport, RegistryReport
@@ -40,6 +31,15 @@ from bilateral.client.results import (
     RoleHolder,
     SettledPayment,
     SettledRecord,
+)
+from bilateral.client.state import (
+    AgentLike,
+    FeedbackAuthorization,
+    ResponseLink,
+    Signal,
+    SignedFeedback,
+    TransactionSigner,
+    week_of,
 )
 from bilateral.client.sync.client import Client, Clients, WriteBatch
 from bilateral.client.sync.runner import Handle, SignalBatch

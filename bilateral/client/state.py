@@ -1,17 +1,243 @@
-"""The state that the operations of one client share, and the transaction of a write."""
+"""Arguments of the client, such as agents in any form and signed messages; its state, and the transaction it sends."""
 
+from __future__ import annotations
+
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeAlias, TypeVar
 
-from bilateral.client.inputs import TransactionSigner
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.errors import NotSentError
+from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, NotSentError
 from bilateral.core.events import Event
+from bilateral.core.identifiers import AgentId, FeedbackId, GlobalAgentId, checksummed
+from bilateral.core.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.core.signatures.messages import Signable
+from bilateral.core.text.encoding import decode_object
+from bilateral.core.values import FeedbackValue, HumanValue
+from bilateral.core.values.arguments import checked, checked_class, is_whole
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.node.logs import RangeLimit
+
+if TYPE_CHECKING:
+    from eth_account.messages import SignableMessage
+
+
+AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
+"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or the parsed forms of these in
+`bilateral.core.identifiers`."""
+
+
+_HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")
+
+
+class TransactionSigner(Protocol):
+    """Signs for an account: an eth-account `LocalAccount`, or anything else that does the same."""
+
+    @property
+    def address(self) -> str:
+        """The account's address."""
+
+    def sign_transaction(self, transaction: Any, /) -> Any:
+        """Sign a transaction in the form of web3.py. The result has `raw_transaction` and `hash`, both bytes."""
+
+    def sign_message(self, message: SignableMessage, /) -> Any:
+        """Sign a message. The result has `signature`, 65 bytes."""
+
+
+@checked_class
+@dataclass(frozen=True)
+class SignedFeedback:
+    """Feedback that its client signed, for any account to send (`giveFeedbackBySig`).
+
+    Attributes:
+        feedback: The signed message.
+        signature: The client's signature.
+    """
+
+    feedback: Feedback
+    signature: bytes
+
+    def to_json(self) -> str:
+        """Return the signed feedback as text, for another account to send."""
+        plain = asdict(self.feedback) | {"feedback_hash": "0x" + self.feedback.feedback_hash.hex()}
+        return json.dumps(plain | {"signature": "0x" + self.signature.hex()})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Parse the output of `to_json`.
+
+        Raises:
+            InvalidArgumentError: It is not that.
+        """
+        try:
+            value = decode_object(text if isinstance(text, bytes) else text.encode())
+            values = {field.name: value[field.name] for field in fields(Feedback)}
+            values["feedback_hash"] = bytes.fromhex(values["feedback_hash"].removeprefix("0x"))
+            signature = bytes.fromhex(value["signature"].removeprefix("0x"))
+        except (ValueError, KeyError, TypeError, AttributeError, MalformedDocumentError) as error:
+            raise InvalidArgumentError(f"this is not a signed feedback: {error!r}") from None
+        numbers = ("agent_id", "feedback_index", "value", "value_decimals", "deadline")
+        if not all(isinstance(values[name], int if name in numbers else (str, bytes)) for name in values):
+            raise InvalidArgumentError("this is not a signed feedback: a field has the wrong type")
+        return cls(Feedback(**values), signature)
+
+
+@checked_class
+@dataclass(frozen=True)
+class FeedbackAuthorization:
+    """An authorisation by an agent's owner for a client to rate the agent (FeedbackAuth).
+
+    Attributes:
+        auth: The signed message.
+        signature: The owner's signature.
+    """
+
+    auth: FeedbackAuth
+    signature: bytes
+
+    @property
+    def encoded(self) -> bytes:
+        """`feedbackAuth` in the registry's encoding, to hand to the client."""
+        return encode_feedback_auth(self.auth, self.signature)
+
+    def __str__(self) -> str:
+        return "0x" + self.encoded.hex()
+
+
+@checked_class
+@dataclass(frozen=True)
+class ResponseLink:
+    """The location of a response to feedback.
+
+    Attributes:
+        uri: Its URI, not empty.
+        hash: The keccak-256 hash of its content; zeros if the URI commits to it.
+    """
+
+    uri: str
+    hash: bytes = bytes(32)
+
+
+@checked_class
+@dataclass(frozen=True)
+class Signal:
+    """One measurement of a watchtower (best practices, "Watchtower Monitoring").
+
+    Attributes:
+        agent_id: The agent that was measured.
+        tag: `reachable`, `ownerVerified`, `uptime`, `successRate`, `responseTime`, `blocktimeFreshness` or `revenues`.
+        value: The measured value, in the unit of the tag.
+        endpoint: The endpoint that was probed; may be empty.
+        feedback_uri: The URI of a file with the evidence; may be empty.
+        feedback_hash: The keccak-256 hash of that file; None if there is none.
+    """
+
+    agent_id: AgentLike
+    tag: str
+    value: HumanValue | FeedbackValue
+    endpoint: str = ""
+    feedback_uri: str = ""
+    feedback_hash: bytes | str | None = None
+
+
+@checked
+def week_of(time: datetime) -> str:
+    """Return the ISO week of a time, such as `2026-W47`: a period for weekly signals."""
+    year, week, _ = time.isocalendar()
+    return f"{year}-W{week:02}"
+
+
+def feedback_id(
+    chain_id: int, feedback: FeedbackId | AgentId, client_address: str | None, feedback_index: int | None
+) -> FeedbackId:
+    """Return the feedback given as a `FeedbackId`, or as an agent, a client and an index from 0."""
+    if isinstance(feedback, FeedbackId):
+        if client_address is not None or feedback_index is not None:
+            raise InvalidArgumentError("pass either a feedback id or agent, client and index, not both")
+        return FeedbackId(feedback.agent.on(chain_id), feedback.client, feedback.on_chain_index)
+    if client_address is None or feedback_index is None:
+        raise InvalidArgumentError("pass a feedback id, or agent, client and index")
+    return FeedbackId.from_index(feedback, client_address, feedback_index)
+
+
+def hash_bytes(value: bytes | str | None, name: str) -> bytes:
+    """Return a hash given as 32 bytes, or as 0x and 64 hexadecimal digits; zeros for None."""
+    if value is None:
+        return bytes(32)
+    if isinstance(value, str) and _HASH.fullmatch(value):
+        return bytes.fromhex(value.removeprefix("0x"))
+    if isinstance(value, (bytes, bytearray)) and len(value) == 32:  # noqa: PLR2004  # a hash
+        return bytes(value)
+    raise InvalidArgumentError(f"{name} must be 32 bytes, or 0x and 64 hexadecimal digits")
+
+
+def checked_uint(value: int, bits: int, name: str) -> int:
+    """Check that a number fits its Solidity type. A `bool` is not a number."""
+    if not is_whole(value) or not 0 <= value < 1 << bits:
+        raise InvalidArgumentError(f"{name} is a whole number from 0 to 2^{bits} - 1")
+    return value
+
+
+def distinct(items: Sequence[str]) -> tuple[str, ...]:
+    """Return the items without repetition, in order."""
+    return tuple(dict.fromkeys(items))
+
+
+class SignatureNeededError(Exception):
+    """An account must sign a message before the operation can continue.
+
+    Attributes:
+        typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
+        message: The bytes, as `personal_sign` takes them (EIP-191); None for a typed message.
+    """
+
+    def __init__(self, account: str, typed_data: dict[str, Any] | None, message: bytes | None = None) -> None:
+        super().__init__(f"{account} has to sign")
+        self.account = account
+        self.typed_data = typed_data
+        self.message = message
+
+
+@dataclass(frozen=True)
+class _Signed:
+    signature: bytes
+
+
+class RemoteSigner:
+    """A stand-in for an account whose key is not available. The client that uses it must be in dry-run mode.
+
+    It returns a signature that was made in advance. Without one, it raises an error with the message to sign, which
+    becomes the cause of a `SignerFailedError`.
+
+    Args:
+        address: The account.
+        signature: The account's signature of the one message it will be asked to sign; None without one.
+    """
+
+    def __init__(self, address: str, signature: bytes | None = None) -> None:
+        self.address = checksummed(address)
+        self._signature = signature
+
+    def sign_message(self, message: SignableMessage, /) -> _Signed:
+        """Return the signature that was made in advance."""
+        if self._signature is None:
+            if isinstance(message, Signable):
+                raise SignatureNeededError(self.address, message.typed_data)
+            raise SignatureNeededError(self.address, None, bytes(message.body))
+        return _Signed(self._signature)
+
+    def sign_transaction(self, transaction: Any, /) -> NoReturn:
+        """Refuse, because the wallet signs and sends transactions itself."""
+        del transaction
+        raise TypeError(
+            "this client cannot send transactions, because its signer is remote: create it with dry_run=True"
+        )
+
 
 T = TypeVar("T")
 

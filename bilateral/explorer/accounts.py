@@ -23,10 +23,8 @@ from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_fe
 from bilateral.index.ratings.feedback import Feedback, FeedbackFilter, feedback_by
 from bilateral.index.ratings.queries import Direction, Rating, RatingSummary, ratings_of, summaries
 from bilateral.index.ratings.validations import Validation, validations_by
-from bilateral.index.reading.registries import AgentKey, Registries, agent_key
-from bilateral.index.reading.values import Exact
-from bilateral.index.standing.queries import Doubt, doubts_of
-from bilateral.index.standing.trusted import Suspect, suspect
+from bilateral.index.reading.registries import AgentKey, Exact, Registries, agent_key
+from bilateral.index.standing.queries import Doubt, Suspect, doubts_of, suspect
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 

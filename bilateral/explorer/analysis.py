@@ -13,8 +13,7 @@ from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.reading.registries import Registries, read_registries
 from bilateral.index.standing import findings as standing_findings
 from bilateral.index.standing.findings import Finding, clusters, findings
-from bilateral.index.standing.queries import Doubt, doubts_of
-from bilateral.index.standing.trusted import Suspect, cluster_accounts
+from bilateral.index.standing.queries import Doubt, Suspect, cluster_accounts, doubts_of
 
 
 @dataclass(frozen=True, slots=True)

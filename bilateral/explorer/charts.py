@@ -1,19 +1,41 @@
-"""Charts as SVG, made on the server: they need no script, and take their colours from the style sheet.
+"""Charts of the pages as SVG, and the environment of all templates.
 
 Blue is the agent as a server, orange as a client.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from hashlib import sha256
 from math import sqrt
 from typing import Any, Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bilateral.explorer.agent_figures import Neighbour, Point
-from bilateral.explorer.drawing import drawn
+from bilateral.explorer.networks import agent_path
 from bilateral.explorer.text import day, figure, plain, rounded, timestamp
 from bilateral.index.measurements.queries import MeasuredDay
+
+
+@cache
+def environment() -> Environment:
+    """Return what compiles the templates of this package. Every text in them is escaped."""
+    shared = Environment(
+        loader=PackageLoader("bilateral.explorer"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shared.globals |= {"agent_path": agent_path, "figure": figure, "plain": plain}
+    return shared
+
+
+def drawn(macro: str, *values: Any, **options: Any) -> Markup:
+    """Return what a macro of the template of charts makes of computed figures."""
+    return Markup(getattr(environment().get_template("charts.svg.j2").module, macro)(*values, **options).strip())  # noqa: S704
+
 
 _WIDTH: Final = 470  # half of a page, in pixels
 _ROW: Final = 23  # pixels: a line of text and the space below

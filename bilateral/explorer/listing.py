@@ -11,7 +11,7 @@ from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.explorer.records import Evidence, evidence_of, progress_of
 from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress

@@ -17,8 +17,7 @@ from bilateral.index.files.queries import names_of
 from bilateral.index.operating.chains import ChainProgress
 from bilateral.index.ratings.neighbourhood import MAX_NODES, Link, neighbourhood, newest_links
 from bilateral.index.reading.registries import AgentKey, Registries
-from bilateral.index.standing.queries import Doubt, doubts_of
-from bilateral.index.standing.trusted import flagged_accounts
+from bilateral.index.standing.queries import Doubt, doubts_of, flagged_accounts
 from bilateral.index.standing.words import MARKS
 
 ROWS: Final = 50

@@ -9,8 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bilateral.core.values.standing import Side, Standing, Status
 from bilateral.explorer.assets import asset
-from bilateral.explorer.charts import cells
-from bilateral.explorer.drawing import drawn
+from bilateral.explorer.charts import cells, drawn
 from bilateral.explorer.text import plain, rounded
 from bilateral.index.profiles.queries import Agent
 

@@ -17,8 +17,8 @@ from bilateral.explorer import charts, text
 from bilateral.explorer.accounts import AccountPage
 from bilateral.explorer.agent_figures import Activity, neighbours
 from bilateral.explorer.assets import asset
+from bilateral.explorer.charts import environment
 from bilateral.explorer.comparing import Compared, ComparePage
-from bilateral.explorer.drawing import environment
 from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.network import ROWS, NetworkPage
 from bilateral.explorer.networks import (

@@ -21,8 +21,7 @@ from bilateral.index.agents.queries import Change, changes_of
 from bilateral.index.files.queries import ForeignIdentity, OtherIdentity, foreign_identities, names_of, other_identities
 from bilateral.index.measurements.queries import AliveCount, MeasuredEndpoint, count_alive, endpoints_of
 from bilateral.index.operating.chains import ChainProgress, chains
-from bilateral.index.payments.metered import MeteredSales, metered_sales
-from bilateral.index.payments.queries import Payment, payment_states, payments_of
+from bilateral.index.payments.queries import MeteredSales, Payment, metered_sales, payment_states, payments_of
 from bilateral.index.profiles.queries import Agent
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -43,8 +42,7 @@ from bilateral.index.reading.registries import AgentKey, Registries, read_regist
 from bilateral.index.search.filters import Side
 from bilateral.index.search.leaders import Board, Leader, leaderboard
 from bilateral.index.standing.findings import TrustScore, trust_scores
-from bilateral.index.standing.queries import Doubt, doubts_of, standings_of
-from bilateral.index.standing.trusted import flagged_accounts
+from bilateral.index.standing.queries import Doubt, doubts_of, flagged_accounts, standings_of
 from bilateral.index.standing.words import LEAST_RATING
 
 _ROWS: Final = 12  # of each list; its link leads to the rest

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final, NoReturn
 
-from bilateral.core.contracts.reverts import ContractRevertError, decode_revert
+from bilateral.core.contracts.codec import ContractRevertError, decode_revert
 from bilateral.core.errors import MalformedNodeAnswerError, NodeError
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from bilateral.client import Client, Signal
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AccountId, AgentId, ChainId, GlobalAgentId
 from bilateral.core.values import value_for_tag

@@ -17,7 +17,7 @@ from mcp import Client
 
 from bilateral.core.contracts import Deployment
 from bilateral.documents import Loader
-from bilateral.index.files.references import ReferenceScan
+from bilateral.index.files.worker import ReferenceScan
 from bilateral.index.log.database import open_database
 from bilateral.index.operating.settings import ChainSettings
 from bilateral.index.operating.worker import Worker

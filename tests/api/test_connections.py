@@ -13,9 +13,9 @@ import pytest
 from fastapi import Response
 
 from bilateral.api import guard, protocol
+from bilateral.api.answers import ProblemError
 from bilateral.api.app import create_app
 from bilateral.api.guard import StoredBodies
-from bilateral.api.problems import ProblemError
 from bilateral.api.protocol import BoundedProtocol
 from tests.api.world import served
 from tests.waiting import wait_until

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert
 
+from bilateral.api.answers import ProblemError
 from bilateral.api.file_store import PENDING, OperatorStore
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service
 from bilateral.api.settings import ApiSettings
 from bilateral.core.errors import InvalidArgumentError

@@ -10,8 +10,8 @@ import sys
 import httpx
 import pytest
 
+from bilateral.api.answers import problem_of
 from bilateral.api.app import create_app
-from bilateral.api.problems import problem_of
 from bilateral.core.errors import BilateralError
 from bilateral.core.text.log_lines import SafeFormatter, SeldomFilter, safe_handler
 from bilateral.index.errors import DatabaseUnavailableError

@@ -15,7 +15,7 @@ from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
 from bilateral.api import feed
-from bilateral.api.mcp import listening
+from bilateral.api.mcp import server
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log.database import connect_engine
@@ -103,7 +103,7 @@ def test_wrong_resources_are_refused(url, uris, message):
 
 def test_an_address_may_have_a_few_subscriptions_and_each_ends_after_its_length(url, monkeypatch):
     monkeypatch.setattr(feed, "MOST_OF_ADDRESS", 1)
-    monkeypatch.setattr(listening, "STREAM_SECONDS", 2.0)
+    monkeypatch.setattr(server, "STREAM_SECONDS", 2.0)
 
     async def use():
         async with Client(url) as client:

@@ -8,8 +8,8 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from bilateral.api.answers import ProblemError
 from bilateral.api.load import AT_ONCE, MOST_UNDER_WAY, NodeWork
-from bilateral.api.problems import ProblemError
 
 
 def test_work_up_to_the_limit_runs_and_one_more_is_refused():

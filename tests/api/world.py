@@ -24,8 +24,8 @@ from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy
 from tests.sdk.servers import GatewayServer, HttpServer

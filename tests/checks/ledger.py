@@ -11,7 +11,7 @@ from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import BlockLogs, LogEntry
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
-from bilateral.index.files.references import ReferenceScan
+from bilateral.index.files.worker import ReferenceScan
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.projections import READERS
 from simulation.events import ADDRESSES, encoded

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from bilateral.api.settings import ApiSettings
 from bilateral.checks import Policy
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.ratings.feedback import FeedbackFilter, feedback_of
 from bilateral.index.ratings.queries import Direction, rating_at, ratings_of

@@ -15,7 +15,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.cli.app import load
-from bilateral.cli.help import GROUPS
+from bilateral.cli.options import GROUPS
 from tests.commands import run_here
 from tests.helpers import uses_chain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.cli.help import GROUPS
+from bilateral.cli.options import GROUPS
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
 from bilateral.core import errors
 from bilateral.core.contracts import deployments
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import BilateralError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()

@@ -13,7 +13,7 @@ import pytest
 
 from bilateral import cli
 from bilateral.cli.app import load
-from bilateral.cli.help import COMMANDS as COMMANDS_OF_ROOT
+from bilateral.cli.options import COMMANDS as COMMANDS_OF_ROOT
 from bilateral.client import Client
 from scripts._build import ROOT
 from tests.cli.conftest import GROUP_COMMANDS

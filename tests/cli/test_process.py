@@ -32,7 +32,7 @@ def test_help_is_enough_to_begin(run):
 def test_the_help_loads_neither_the_client_nor_cryptography(command):
     code = "import sys, bilateral.cli as cli; sys.argv[1:] = ['--help']\ntry: cli.main()\nexcept SystemExit: pass\n"
     code += "assert 'pydantic' not in sys.modules\n"  # Typer imports it for a command
-    code += "from bilateral.cli import app, help\nfor name in help.GROUPS | help.COMMANDS: app.load(name)\n"
+    code += "from bilateral.cli import app, options\nfor name in options.GROUPS | options.COMMANDS: app.load(name)\n"
     code += "heavy = {'web3', 'eth_account', 'eth_utils', 'sqlalchemy', 'httpx', 'bilateral.client'}\n"
     code += "print(sorted(heavy & sys.modules.keys()), file=sys.stderr)"
     python = Path(command).parent / "python"

@@ -16,7 +16,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.documents import Loader
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
-from bilateral.index.files.references import ReferenceScan
+from bilateral.index.files.worker import ReferenceScan
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import open_database

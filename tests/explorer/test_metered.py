@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.log.database import open_database, snapshot
-from bilateral.index.payments.metered import metered_sales
+from bilateral.index.payments.queries import metered_sales
 from bilateral.index.payments.tables import payment
 from bilateral.index.reading.registries import AgentKey
 from tests.api.world import served

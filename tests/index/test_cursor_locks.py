@@ -15,7 +15,7 @@ from bilateral.index.files.tables import Kind, State
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.database import snapshot
-from bilateral.index.log.locks import own_cursor
+from bilateral.index.log.dialects import own_cursor
 from bilateral.index.payments.projection import note_late_payments
 from bilateral.index.payments.tables import FORGOTTEN, late_payment
 from bilateral.index.payments.terms import PaymentTerms

@@ -14,13 +14,11 @@ import pytest
 
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.index.files.queue import FileQueue
-from bilateral.index.files.references import ReferenceScan
-from bilateral.index.files.worker import FileSettings
+from bilateral.index.files.worker import FileSettings, ReferenceScan
 from bilateral.index.log.database import open_database
 from bilateral.index.log.registries import registries_of
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
-from bilateral.index.operating.worker import Worker
+from bilateral.index.operating.worker import Worker, follow_chains
 from scripts._anvil import running_anvil
 from simulation.event_chain import OPTIONS, EventChain
 from simulation.events import ADDRESSES, Generator
@@ -159,7 +157,7 @@ def test_writers_of_a_process_share_the_events_of_a_transaction(
             super().__init__(*arguments, enough=enough, **options)
 
     limits = []
-    monkeypatch.setattr("bilateral.index.operating.process.Worker", Recording)
+    monkeypatch.setattr("bilateral.index.operating.worker.Worker", Recording)
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1_099)
     chain = ChainSettings((settled_chain.url,), (deployment,))
     settings = IndexSettings((chain,) * chains, files=FileSettings(workers=file_threads), analyses=False)

@@ -32,7 +32,7 @@ except BilateralError as error:
     print(error.reason, error)
 ```
 
-If a registry reverts, the error is a `ContractRevertError` of `bilateral.core.contracts.reverts`, whose `reason` names
+If a registry reverts, the error is a `ContractRevertError` of `bilateral.core.contracts.codec`, whose `reason` names
 the registry's own error. `make error-page` writes this page, and a test compares it with the code.
 """
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.core.contracts import Registry, selectors
-from bilateral.core.contracts.reverts import _ADVICE, _TEXTS, decode_revert
+from bilateral.core.contracts.codec import _ADVICE, _TEXTS, decode_revert
 from tests.sdk.strategies import EVM_ADDRESS
 
 ROOT = Path(__file__).parents[2]

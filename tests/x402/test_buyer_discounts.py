@@ -20,8 +20,8 @@ from bilateral.core.signatures import Domain
 from bilateral.dev.servers import serving
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.reading.registries import AgentKey
 from bilateral.x402.server.discounts import BuyerPricing, payer_of, service_lookup

@@ -22,8 +22,8 @@ from bilateral.core.values.failures import FailureReason
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import open_database
 from bilateral.index.log.tables import EVENT_TABLES
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.reading.readers import Reader
 from bilateral.index.standing.analysis import Refresher
 from bilateral.index.standing.tables import standing

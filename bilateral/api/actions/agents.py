@@ -9,8 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from bilateral.api.actions.base import Action, Address, AgentText, Line, Prose, Signature, Uri
 from bilateral.api.file_store import KeptFile
 from bilateral.client import Client, Handle
-from bilateral.client.inputs import RemoteSigner, SignatureNeededError
 from bilateral.client.operations.agents import RegistrationChanges, changed_file, seconds, wallet_deadline
+from bilateral.client.state import RemoteSigner, SignatureNeededError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile

@@ -12,12 +12,12 @@ from bilateral.api.actions import feedback
 from bilateral.api.actions.agents import EditRegistration, RegisterAgent, SetAgentWallet, SetPrimaryAgent
 from bilateral.api.actions.base import Action, BlockMark, Cost, Prepared, SignatureRequest
 from bilateral.api.actions.sponsored import PublishReview, SponsoredFeedback
+from bilateral.api.answers import ProblemError
 from bilateral.api.file_store import OperatorStore
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service
 from bilateral.client import Client, Handle
-from bilateral.client.inputs import RemoteSigner, SignatureNeededError
 from bilateral.client.operations.fees import most
+from bilateral.client.state import RemoteSigner, SignatureNeededError
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.deployments import REGISTRY_ATTRIBUTES
 from bilateral.core.errors import NODE_FAILURES, BilateralError, SignerFailedError, UnexpectedAnswerError

@@ -12,8 +12,8 @@ from bilateral.api.actions.base import Action, AgentText, Hash, Line, Points, Pr
 from bilateral.api.aggregator import FEEDBACK_PATH
 from bilateral.buyers.requests import ReviewBody
 from bilateral.client import Client
-from bilateral.client.inputs import RemoteSigner, SignatureNeededError
 from bilateral.client.operations.registries import agent_of, chain_of
+from bilateral.client.state import RemoteSigner, SignatureNeededError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import GlobalAgentId, checksummed
 from bilateral.core.signatures import Domain, Feedback

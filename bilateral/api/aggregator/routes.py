@@ -15,11 +15,10 @@ from anyio import to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from bilateral.api.aggregator import FEEDBACK_PATH
-from bilateral.api.answers import JSON, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.answers import JSON, Problem, ProblemError, adapter, answer, answer_page, existing, list_of, one_of
 from bilateral.api.load import NodeWork
 from bilateral.api.metrics import AggregatorCounters, AggregatorFigures
 from bilateral.api.parameters import ListQuery
-from bilateral.api.problems import Problem, ProblemError, existing
 from bilateral.api.service import service_of
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed

@@ -16,8 +16,7 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 from sqlalchemy import Connection
 
-from bilateral.api.answers import adapter
-from bilateral.api.problems import ProblemError, indexed, problem_of
+from bilateral.api.answers import ProblemError, adapter, indexed, problem_of
 from bilateral.checks import Check
 from bilateral.core.errors import BilateralError
 from bilateral.core.identifiers import checksummed

@@ -5,9 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from bilateral.api.answers import answer, list_of, one_of
+from bilateral.api.answers import answer, existing, list_of, one_of
 from bilateral.api.parameters import AddressPath, ChainId, ListQuery, Revoked
-from bilateral.api.problems import existing
 from bilateral.api.service import service_of
 from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.identifiers import FeedbackId, checksummed

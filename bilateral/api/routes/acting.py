@@ -7,9 +7,8 @@ from fastapi import APIRouter, Body, Request, Response
 from bilateral.api.actions.base import PATH, Action, Prepared
 from bilateral.api.actions.preparing import AnyAction, prepare
 from bilateral.api.actions.sponsored import PublishReview
-from bilateral.api.answers import JSON, adapter, one_of
+from bilateral.api.answers import JSON, adapter, existing, one_of
 from bilateral.api.pages import page
-from bilateral.api.problems import existing
 from bilateral.api.service import service_of
 from bilateral.explorer.acting import ActPage, Offers, act_page
 

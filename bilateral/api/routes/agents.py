@@ -7,10 +7,9 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api import parameters
-from bilateral.api.answers import adapter, answer, list_of, one_of
+from bilateral.api.answers import adapter, answer, existing, list_of, one_of
 from bilateral.api.layers import Shortcut
 from bilateral.api.parameters import AgentPath, ListQuery, require_storable
-from bilateral.api.problems import existing
 from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.index.measurements.queries import Measurements, measurements_of

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from sqlalchemy import Connection
 
-from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.answers import Format, answer, answer_page, existing, indexed, list_of, one_of
 from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat, require_storable
-from bilateral.api.problems import existing, indexed
 from bilateral.api.service import Service, service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.core.values.standing import Standing
@@ -16,8 +15,14 @@ from bilateral.index.profiles.queries import agent as read_agent
 from bilateral.index.reading.pages import Page
 from bilateral.index.standing import findings as standing_findings
 from bilateral.index.standing.findings import Finding, TrustScore, findings
-from bilateral.index.standing.queries import stored_standing
-from bilateral.index.standing.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
+from bilateral.index.standing.queries import (
+    Suspect,
+    TrustedClients,
+    cluster_accounts,
+    stored_standing,
+    suspect,
+    trusted_clients,
+)
 
 router = APIRouter(prefix="/v1", tags=["trust analysis"], default_response_class=Response)
 

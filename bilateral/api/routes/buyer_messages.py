@@ -11,9 +11,8 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import Counter
 
-from bilateral.api.answers import JSON
+from bilateral.api.answers import JSON, ProblemError
 from bilateral.api.buyers import BuyerPath, described_body, json_body
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.acceptance import Accepted, BuyerMessages
 from bilateral.buyers.errors import BuyerRefusalError

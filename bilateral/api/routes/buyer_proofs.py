@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection, Engine
 
 from bilateral.api import buyers
-from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.problems import ProblemError
+from bilateral.api.answers import JSON, ProblemError, one_of, tagged
 from bilateral.api.routes.buyers import signer_of
 from bilateral.api.service import Service, service_of
 from bilateral.buyers.anchoring import read_proof

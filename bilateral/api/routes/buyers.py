@@ -17,10 +17,9 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from bilateral.api import buyers
-from bilateral.api.answers import JSON, one_of, tagged
+from bilateral.api.answers import JSON, ProblemError, one_of, tagged
 from bilateral.api.buyers import buyer_registries, provider_of, read_buyer
 from bilateral.api.layers import Shortcut
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.buyers.acceptance import messages_about
 from bilateral.buyers.discounts import BuyerIncentives, discounted

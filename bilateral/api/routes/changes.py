@@ -12,10 +12,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
-from bilateral.api.answers import JSON, JSON_LINES, adapter, json_lines, one_of
+from bilateral.api.answers import JSON, JSON_LINES, ProblemError, adapter, json_lines, one_of
 from bilateral.api.feed import Feed
 from bilateral.api.guard import network_of
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.core.errors import BilateralError, InvalidArgumentError
 from bilateral.index.changes.answers import FeedChange

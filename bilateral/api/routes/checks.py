@@ -15,7 +15,7 @@ from bilateral.checks import Check, Policy
 from bilateral.checks.policy import Newcomers, PolicyName, policy_of
 from bilateral.checks.questions import OfClient, OfServer, Snapshot, Text
 from bilateral.core.errors import InvalidArgumentError
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 
 router = APIRouter(prefix="/v1/checks", tags=["checks"], default_response_class=Response)
 

@@ -9,8 +9,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Response
 from graphql import GraphQLError
 
+from bilateral.api.answers import ProblemError
 from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
-from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, StarvedError
 

@@ -11,10 +11,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from bilateral.api.answers import CSV, JSON, attachment, csv_lines
+from bilateral.api.answers import CSV, JSON, ProblemError, attachment, csv_lines, existing
 from bilateral.api.file_store import PATH, PENDING
 from bilateral.api.pages import agent_of
-from bilateral.api.problems import ProblemError, existing
 from bilateral.api.service import service_of
 from bilateral.explorer.listing import rating_rows
 

@@ -12,9 +12,8 @@ from typing import Final
 import msgspec
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from bilateral.api.answers import JSON, tagged
+from bilateral.api.answers import JSON, existing, missing, tagged
 from bilateral.api.pages import SECURITY, compressed
-from bilateral.api.problems import existing, missing
 from bilateral.core.errors import InvalidArgumentError
 
 router = APIRouter(prefix="/docs", include_in_schema=False, default_response_class=Response)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from bilateral.api.answers import ProblemError, existing
 from bilateral.api.pages import agent_of, indexed_chain, page, page_answer
 from bilateral.api.parameters import require_storable
-from bilateral.api.problems import ProblemError, existing
 from bilateral.api.service import Service, service_of
 from bilateral.core.errors import BilateralError
 from bilateral.explorer import analysis, rendering

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bilateral.api.answers import tagged
+from bilateral.api.answers import existing, tagged
 from bilateral.api.pages import agent_of, compressed, html, page, page_answer
-from bilateral.api.problems import existing
 from bilateral.api.service import service_of
 from bilateral.core.identifiers import checksummed
 from bilateral.explorer import rendering

@@ -25,7 +25,7 @@ from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.client import Client
 from bilateral.core.contracts import Registry
 from bilateral.core.contracts.buyer_terms import policy_hash
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 
 _LOG: Final = logging.getLogger(__name__)

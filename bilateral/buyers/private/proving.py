@@ -16,7 +16,7 @@ from bilateral.buyers.private.prover import Prover
 from bilateral.buyers.private.tiers import TierProof, epoch_of, signal_of, use_message
 from bilateral.buyers.remote import PROVIDER, answer_of, base_of, read_limited, signature_of
 from bilateral.client import Client
-from bilateral.client.inputs import TransactionSigner
+from bilateral.client.state import TransactionSigner
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.identifiers import checksummed

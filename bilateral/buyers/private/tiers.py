@@ -22,7 +22,7 @@ from bilateral.buyers.credentials import DAY_SECONDS
 from bilateral.buyers.errors import TierProofRefusedError
 from bilateral.client import Client
 from bilateral.core.contracts.buyer_terms import BuyerTier
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.identifiers import checksummed
 
 DEPTH: Final = 20

@@ -13,11 +13,10 @@ from sqlalchemy import Connection, bindparam, exists, false, select, union_all
 from bilateral.checks import facts
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.from_index import as_of_block as chains
-from bilateral.checks.from_index.endpoints import measurements_of
 from bilateral.checks.from_index.entries import feedback_by, first_feedback, newest_about
 from bilateral.checks.from_index.files import registered_domain, registration_of
 from bilateral.checks.from_index.raters import Question, counted_ratings
-from bilateral.checks.from_index.ratings import analysed, validations
+from bilateral.checks.from_index.ratings import analysed, measurements_of, validations
 from bilateral.checks.from_index.subjects import Asker, Subject, asker_of, find_account, find_agent
 from bilateral.checks.judge import Check, check
 from bilateral.checks.policy import Policy, is_account
@@ -28,8 +27,8 @@ from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.core.values.failures import FailureCount
 from bilateral.core.values.standing import Side
+from bilateral.index.log.dialects import newest_first
 from bilateral.index.log.tables import EVENT_TABLES
-from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, spread
 

@@ -10,7 +10,7 @@ from bilateral.checks.errors import BlockNotHeldError, FindingsNotHeldError, Oth
 from bilateral.checks.verdicts import DAY, AsOf, BuyerRecord, EventEvidence, Finding, FoundFindings
 from bilateral.core.events import Event
 from bilateral.index.log import tables as schema
-from bilateral.index.log.unindexed import unindexed
+from bilateral.index.log.dialects import unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 from bilateral.index.reading.registries import canonical_first
 from bilateral.index.standing import tables

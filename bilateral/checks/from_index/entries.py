@@ -16,10 +16,9 @@ from bilateral.core import events
 from bilateral.core.values.bounds import scale_of_tag, share_of_scale
 from bilateral.core.values.standing import Side
 from bilateral.index.files import tables as files
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts, newest_first
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.log.text import key_text, padded_text
-from bilateral.index.log.unindexed import newest_first
 from bilateral.index.ratings.sealed import is_sealed_feedback, is_sealed_rating
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread

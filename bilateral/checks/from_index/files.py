@@ -16,8 +16,7 @@ from bilateral.index.files import tables as schema
 from bilateral.index.files.queries import foreign_agent
 from bilateral.index.files.reading import domain_uri, file_id_of, registration_uri, secure_host
 from bilateral.index.files.tables import Kind
-from bilateral.index.log.lists import in_parts
-from bilateral.index.log.unindexed import newest_first, unindexed
+from bilateral.index.log.dialects import in_parts, newest_first, unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 
 _MOST_CLAIMS: Final = 500

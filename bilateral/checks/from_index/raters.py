@@ -24,9 +24,7 @@ from bilateral.core.values.standing import Side
 from bilateral.core.values.summaries import SEALED_SIDES
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
-from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.lists import AT_ONCE, in_parts
-from bilateral.index.log.unindexed import newest_first
+from bilateral.index.log.dialects import AT_ONCE, dialect_of, in_parts, newest_first
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread

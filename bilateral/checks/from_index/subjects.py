@@ -27,7 +27,7 @@ from bilateral.core.errors import MalformedIdentifierError
 from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, Transfer
 from bilateral.core.events.agents import AgentStates
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 

@@ -14,11 +14,10 @@ from bilateral.client.aio.feedback import AsyncFeedbackMethods
 from bilateral.client.aio.ratings import AsyncRatingMethods, AsyncValidationMethods
 from bilateral.client.aio.runner import AsyncHandle, AsyncRunner, AsyncSignalBatch
 from bilateral.client.aio.signed import AsyncSignedMethods
-from bilateral.client.inputs import AgentLike, Signal
 from bilateral.client.operations import directory, replacements, signals, transactions
 from bilateral.client.operations.directory import Rater
 from bilateral.client.operations.registries import chain_of
-from bilateral.client.state import Sent
+from bilateral.client.state import AgentLike, Sent, Signal
 from bilateral.core.contracts import Deployment
 from bilateral.core.errors import UnknownChainError
 from bilateral.core.values.arguments import checked

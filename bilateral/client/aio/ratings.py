@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bilateral.client.aio.runner import AsyncHandle, AsyncRunner
-from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import ratings, validation
 from bilateral.client.operations.ratings import Rating, RatingKind
-from bilateral.client.state import TIMEOUT
+from bilateral.client.state import TIMEOUT, AgentLike
 from bilateral.core.values.arguments import checked_class
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import (
@@ -16,10 +15,10 @@ from bilateral.client.results import (
     MetadataChanged,
     Registered,
 )
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, Sent, TransactionSigner
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, MissingSignerError
 from bilateral.core.events import Event, MetadataSet, Transfer, URIUpdated
 from bilateral.core.events.agents import WALLET_KEY

@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback, checked_uint
 from bilateral.client.operations import agents, documents, feedback, registries, transactions
 from bilateral.client.operations.feedback import Draft
 from bilateral.client.results import FeedbackEntry
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, FeedbackAuthorization, Sent, SignedFeedback, checked_uint
 from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.events import Event, NewAuthorizedFeedback, SignaturesVoided

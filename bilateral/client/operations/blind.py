@@ -8,10 +8,9 @@ from functools import partial
 from typing import Final
 
 from bilateral.client.blind_vault import BlindVault
-from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import documents, feedback, registries, transactions
 from bilateral.client.operations.feedback import Draft
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, Sent
 from bilateral.core.contracts import Registry, has_private_mempool
 from bilateral.core.errors import InvalidArgumentError, SealUnsettledError
 from bilateral.core.events import ClientRated, Event, RatingsOpened, RatingsSealed

@@ -8,9 +8,8 @@ from eth_utils.hexadecimal import encode_hex
 from pydantic.alias_generators import to_camel
 
 from bilateral.client import results
-from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import confirmations, registries, transactions
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import ClientState, Sent, checked_uint, hash_bytes
 from bilateral.core import errors
 from bilateral.core import events as kinds
 from bilateral.core.contracts import Registry, buyer_terms

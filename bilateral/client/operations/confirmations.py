@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 from bilateral.client.operations import registries
 from bilateral.client.state import ClientState, NonceMemory, Sent
 from bilateral.core import errors
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.contracts.logs import RawLog
-from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.events import Event
 from bilateral.node import answers
 from bilateral.node.steps import Operation, Pause, Rpc

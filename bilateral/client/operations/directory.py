@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.agents import load
 from bilateral.client.results import Agent, Registered
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, Sent
 from bilateral.core import events as registry_events
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from bilateral.client.inputs import hash_bytes
-from bilateral.client.state import ClientState
+from bilateral.client.state import ClientState, hash_bytes
 from bilateral.core.errors import DocumentError, DocumentTimeoutError, HashMismatchError, InvalidArgumentError
 from bilateral.documents import DataUriStore, StoredDocument
 from bilateral.documents.hashing import NO_HASH, document_hash

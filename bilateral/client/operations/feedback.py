@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from bilateral.client.inputs import AgentLike, ResponseLink, feedback_id, hash_bytes
 from bilateral.client.operations import documents, registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, ResponseLink, Sent, feedback_id, hash_bytes
 from bilateral.core.contracts import Deployment, Registry
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import Event, FeedbackRevoked, NewFeedback, ResponseAppended

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from bilateral.client.inputs import AgentLike, checked_uint
 from bilateral.client.operations import registries, transactions
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, Sent, checked_uint
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError, UnexpectedAnswerError
 from bilateral.core.events import ClientRated, Event, ValidatorRated
 from bilateral.core.identifiers import AgentId, checksummed

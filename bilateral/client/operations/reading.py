@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, get_args
 
-from bilateral.client.inputs import AgentLike, distinct
 from bilateral.client.operations import documents, feedback, registries
 from bilateral.client.results import FeedbackEntry, FeedbackResponse, ReputationSummary
-from bilateral.client.state import ClientState
+from bilateral.client.state import AgentLike, ClientState, distinct
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError, UnexpectedAnswerError
 from bilateral.core.events import NewFeedback, ResponseAppended

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from eth_abi.abi import encode
 from eth_abi.exceptions import EncodingError
 
-from bilateral.client.inputs import AgentLike, TransactionSigner
-from bilateral.client.state import ClientState
+from bilateral.client.state import AgentLike, ClientState, TransactionSigner
 from bilateral.core import errors
 from bilateral.core.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
-from bilateral.core.contracts.codec import decode_result, encode_call
+from bilateral.core.contracts.codec import ContractRevertError, decode_result, encode_call
 from bilateral.core.contracts.logs import RawLog
 from bilateral.core.contracts.origin import Origin
-from bilateral.core.contracts.reverts import ContractRevertError
 from bilateral.core.events import Event, Undecodable, UndecodedLog
 from bilateral.core.events.decoder import decode_log, topic_of
 from bilateral.core.identifiers import AgentId, GlobalAgentId, checksummed

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from bilateral.client.inputs import Signal
 from bilateral.client.operations import confirmations, feedback, fees, reading, registries, transactions
 from bilateral.client.results import FeedbackEntry
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import ClientState, Sent, Signal
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
 from bilateral.core.events import NewFeedback

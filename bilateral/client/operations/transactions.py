@@ -7,9 +7,8 @@ from typing import Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import confirmations, documents, fees, registries
-from bilateral.client.state import ClientState, NonceMemory, Sent
+from bilateral.client.state import ClientState, NonceMemory, Sent, TransactionSigner
 from bilateral.core import errors
 from bilateral.core.contracts import Registry
 from bilateral.core.events import Event

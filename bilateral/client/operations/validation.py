@@ -6,11 +6,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from bilateral.client.inputs import AgentLike, checked_uint, distinct, hash_bytes
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.documents import Unstored
 from bilateral.client.operations.feedback import Link
-from bilateral.client.state import ClientState, Sent
+from bilateral.client.state import AgentLike, ClientState, Sent, checked_uint, distinct, hash_bytes
 from bilateral.core.contracts import Registry
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import Event, ValidationRequest, ValidationResponse

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.operations import agents, directory
 from bilateral.client.operations.directory import AgentProven, DirectoryEntry, PrimaryAgentChosen
 from bilateral.client.results import (
@@ -18,6 +17,7 @@ from bilateral.client.results import (
     MetadataChanged,
     Registered,
 )
+from bilateral.client.state import AgentLike, TransactionSigner
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values.arguments import checked_class
 from bilateral.documents import RegistrationFile

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bilateral.client.blind_vault import BlindVault
-from bilateral.client.inputs import AgentLike
 from bilateral.client.operations import blind, feedback
 from bilateral.client.operations.blind import BlindStatus, OpenedRatings, SealedRatings
-from bilateral.client.state import TIMEOUT
+from bilateral.client.state import TIMEOUT, AgentLike
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.signatures.blind_messages import FeedbackOpening, RatingOpening, SignedEnvelope
 from bilateral.core.signatures.blind_ratings import MAX_CLIENT_LIFETIME, MAX_SERVER_LIFETIME, Pair

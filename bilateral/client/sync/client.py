@@ -8,11 +8,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from bilateral.client.inputs import AgentLike, Signal
 from bilateral.client.operations import directory, replacements, signals, transactions
 from bilateral.client.operations.directory import Rater
 from bilateral.client.operations.registries import chain_of
-from bilateral.client.state import Sent
+from bilateral.client.state import AgentLike, Sent, Signal
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.blind import BlindMethods
 from bilateral.client.sync.buyers import BuyerMethods

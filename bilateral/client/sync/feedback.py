@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.operations import feedback, reading
 from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
+from bilateral.client.state import AgentLike, ResponseLink
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.identifiers import FeedbackId
 from bilateral.core.values import FeedbackValue, HumanValue

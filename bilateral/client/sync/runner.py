@@ -6,13 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bilateral.client.inputs import Signal, TransactionSigner
 from bilateral.client.operations import confirmations as confirming
 from bilateral.client.operations import inspection, registries, replacements
 from bilateral.client.operations.inspection import DeploymentReport
 from bilateral.client.operations.signals import Published
 from bilateral.client.results import FeedbackEntry
-from bilateral.client.state import TIMEOUT, ClientState, Sent, SentTransaction
+from bilateral.client.state import TIMEOUT, ClientState, Sent, SentTransaction, Signal, TransactionSigner
 from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.origin import Origin
 from bilateral.core.errors import InvalidArgumentError

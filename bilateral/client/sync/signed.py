@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.operations import authorized, feedback, registries
 from bilateral.client.operations.authorized import AuthorizedFeedbackEntry, AuthorizedSummary, VoidedSignatures
 from bilateral.client.results import FeedbackEntry
+from bilateral.client.state import AgentLike, FeedbackAuthorization, SignedFeedback
 from bilateral.client.sync.runner import Handle, Runner
 from bilateral.core.values import FeedbackValue, HumanValue
 from bilateral.core.values.arguments import checked_class

@@ -1,4 +1,4 @@
-"""ABI encoding of calls to the registries, and decoding of their answers.
+"""Calls of the registries: their calldata, their results, and their reverts with a reason for programs and advice.
 
 Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. They must not stop a reader, so strings are
 decoded as bytes first and become `ChainText`.
@@ -7,17 +7,20 @@ decoded as bytes first and become `ChainText`.
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_utils.abi import abi_to_signature
+from eth_utils.address import is_address, to_checksum_address
 from eth_utils.crypto import keccak
 
-from bilateral.core.contracts import Registry, abi
-from bilateral.core.errors import UnexpectedAnswerError
+from bilateral.core.contracts import Registry, abi, selectors
+from bilateral.core.contracts.abi import snake_case
+from bilateral.core.errors import BilateralError, UnexpectedAnswerError
 from bilateral.core.identifiers import checksummed
-from bilateral.core.text import ChainText
+from bilateral.core.text import ChainText, printable
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _STRING = re.compile(r"\bstring\b")
@@ -94,3 +97,229 @@ def _value(part: Mapping[str, Any], value: Any) -> Any:
     if kind == "string":
         return ChainText(value)
     return checksummed(value) if kind == "address" else value
+
+
+_REASON_TEXT: Final = bytes.fromhex("08c379a0")  # Error(string)
+_PANIC: Final = bytes.fromhex("4e487b71")  # Panic(uint256)
+_WORD: Final = 32  # bytes of a word of the contract ABI
+
+_TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "Not authorized": ("not_authorized", "Send it from the agent's owner, or an account that it approved."),
+        "reserved key": ("reserved_key", "Set the agent's wallet with set_agent_wallet, which proves it."),
+        "bad wallet": ("bad_wallet", "Name a wallet other than the zero address."),
+        "expired": ("expired", "Sign again with a later deadline."),
+        "deadline too far": ("deadline_too_far", "Give a deadline at most five minutes ahead of the chain's time."),
+        "invalid wallet sig": ("invalid_wallet_signature", "Have the new wallet sign, for the current owner."),
+        "bad identity": ("bad_identity", "Name the address of an identity registry."),
+        "bad validator": ("bad_validator", "Name a validator other than the zero address."),
+        "exists": ("request_exists", "Use another request hash; this one is taken."),
+        "unknown": ("unknown_request", "Check the request hash: this chain has no request with it."),
+        "not validator": ("not_validator", "Send it from the validator that the request names."),
+        "resp>100": ("response_too_high", "A response is 0 to 100."),
+        "too many decimals": ("too_many_decimals", "Give at most 18 decimals."),
+        "value too large": ("value_too_large", "Give a value from -1e38 to 1e38."),
+        "Self-feedback not allowed": ("self_feedback", "Rate from an account that is not the owner or an operator."),
+        "index must be > 0": ("index_zero", "Count feedback from 1."),
+        "index out of bounds": ("index_out_of_bounds", "Check the index: the client has given less feedback."),
+        "Already revoked": ("already_revoked", "Leave it: the feedback is already revoked, and that is final."),
+        "Empty URI": ("empty_uri", "Give the response's URI."),
+        "clientAddresses required": ("clients_required", "Name the clients whose feedback counts."),
+    }
+)  # fmt: skip
+"""The revert texts of ERC-8004, each with its reason for programs and its advice."""
+
+_ADVICE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # identity
+        "AgentNotFound": "Look the agent up again: no agent has this id, domain or address.",
+        "UnauthorizedRegistration": "Send it from the address of the new agent.",
+        "UnauthorizedUpdate": "Send it from the agent's owner.",
+        "InvalidDomain": "Name a domain.",
+        "InvalidAddress": "Name an address other than zero.",
+        "DomainAlreadyRegistered": "Choose another domain; another agent holds this one.",
+        "AddressAlreadyRegistered": "Use an address that neither owns an agent nor has a primary agent.",
+        "NotOwnerOrWallet": "Choose an agent whose owner or wallet the account is.",
+        "EtherNotAccepted": "Send no ether with it.",
+        "ERC721NonexistentToken": "Check the id: no agent has it.",
+        "ERC721IncorrectOwner": "Name the agent's current owner as the sender.",
+        "ERC721InsufficientApproval": "Send it from the agent's owner, or from an account that the owner approved.",
+        "ERC721InvalidApprover": "Send it from the agent's owner, or from an operator of the owner.",
+        "ERC721InvalidOperator": "Name an operator other than zero.",
+        "ERC721InvalidOwner": "Name an owner other than zero.",
+        "ERC721InvalidReceiver": "Name a receiver other than zero that accepts tokens (ERC-721).",
+        "ERC721InvalidSender": "Name a sender other than zero.",
+        "AccountBalanceOverflow": "Use another account: this one owns as many agents as the registry can count.",
+        "BalanceQueryForZeroAddress": "Ask for an account other than zero.",
+        "NotOwnerNorApproved": "Send it from the agent's owner, or from an account that the owner approved.",
+        "TokenAlreadyExists": "Leave it: the agent already exists.",
+        "TokenDoesNotExist": "Check the id: no agent has it.",
+        "TransferFromIncorrectOwner": "Name the agent's current owner as the sender.",
+        "TransferToNonERC721ReceiverImplementer": "Name a receiver that accepts tokens (ERC-721).",
+        "TransferToZeroAddress": "Name a receiver other than zero.",
+        # companion
+        "NotAnIdentityRegistry": "Name an identity registry: an ERC-721 contract with getAgentWallet.",
+        "NoAnswer": "Try again later: the identity registry below the companion failed to answer.",
+        "NotInCompanion": "Use an IdentityRegistry of this project for domains, and to register agents by domain.",
+        "NobodySpeaksAsAgentZero": "Choose another agent: id 0 means no agent there.",
+        # feedback
+        "InvalidSignature": "Have the named account itself sign, for this registry on this chain.",
+        "SignatureExpired": "Sign again with a later deadline.",
+        "SignatureVoided": "Sign again, with a deadline after the client's voided deadline.",
+        "DeadlineAlreadyVoided": "Void a later deadline; this one is void already.",
+        "UnexpectedFeedbackIndex": "Sign again for the client's next feedback, or send the earlier ones first.",
+        "TooMuchFeedback": "Use another client: the registry can hold no more feedback of this one about the agent.",
+        "TagsExhausted": "Use a tag that was used before; the registry has no room for new ones.",
+        # ratings
+        "RaterNotRegistered": "Send it from an account with a primary agent: an agent's owner or wallet.",
+        "UnexpectedRater": "Send it from an account whose primary agent is the named server, or set the primary agent.",
+        "UnexpectedOwner": "Check the agent: its owner is not the expected one. Name the present owner to rate it.",
+        "SubjectNotRegistered": "Rate an agent that exists.",
+        "RatingTooHigh": "Rate within 0 to 100.",
+        "CannotRateSelf": "Rate another agent.",
+        "AlreadyRated": "Ratings are final: read the existing one.",
+        "EmptyBatch": "Name at least one agent.",
+        "UnequalBatch": "Give exactly one rating for each agent.",
+        "RatingRefused": "Take that rating out of the batch.",
+        "EnvelopeExpired": "Ask the side whose deadline has passed for a new envelope.",
+        "UnexpectedClient": "Name the account whose primary agent is the client.",
+        "UnknownPair": "Give the pair exactly as it was sealed. If its feedback is open, open the rating alone.",
+        "SealMismatch": "Open with the salt and the rating that were sealed.",
+        "UnauthorizedFeedback": "Send it from the server's owner or wallet.",
+        "FeedbackAlreadyAuthorized": "Leave it: the client is already authorised.",
+        "SelfFeedbackNotAllowed": "Rate from an account that is not the owner or an operator.",
+        # authorised feedback
+        "ScoreTooHigh": "Score within 0 to 100.",
+        "FeedbackAuthTooShort": "Pass the authorisation whole: five words of 32 bytes and the signature.",
+        "ClientAddressOutOfRange": "Encode the authorisation again: its client is not an address.",
+        "IndexLimitOutOfRange": "Encode the authorisation again: its index limit is not a uint64.",
+        "AgentNotAuthorized": "Ask the agent's owner for an authorisation for this agent.",
+        "ClientNotAuthorized": "Send it from the client that the authorisation is for.",
+        "ChainNotAuthorized": "Ask the agent's owner for an authorisation for this chain.",
+        "FeedbackAuthExpired": "Ask the agent's owner for a new authorisation.",
+        "IndexLimitReached": "Ask the agent's owner for an authorisation with a higher index limit.",
+        "SignatureLengthInvalid": "Give a signature of 65 bytes: the owner has no code.",
+        "SignatureMalleable": "Use a signer that keeps s in the lower half of the curve's order.",
+        "SignatureUnrecoverable": "Have the authorisation signed again: no signer can be recovered.",
+        "SignerNotOwner": "Have the agent's current owner sign it, for this registry on this chain.",
+        "SignatureRefused": "Have it signed as the contract that owns the agent requires (ERC-1271).",
+        "PositionOutOfBounds": "Count positions from 0: the agent has less feedback.",
+        # buyers
+        "TokenNotListed": "Pay in a token that the registry lists: see get_payment_tokens.",
+        "PaymentFellShort": "Pay in another token: this one kept a part of the payment.",
+        "NotRoleHolder": "Send it from the holder of the role: see get_role_holder.",
+        "NotNominated": "Have the holder of the role nominate the account first.",
+        "RoleWithoutHolder": "Name an account other than zero for each role.",
+        "PaymentTooHigh": "Give an amount below 2^56 millionths of a dollar.",
+        "PaymentTimeOutOfRange": "Give the time of the payment's block, after 0 and not in the future.",
+        "PaymentAlreadyRecorded": "Leave it: the payment, or its whole transaction, is recorded already.",
+        "ScoreOutOfRange": "Score within 0 to 100.",
+        "FeedbackOnSelf": "Name a seller other than the buyer.",
+        "ReviewSumTooHigh": "Give a sum of at most 100 for each review.",
+        "RecordIsFull": "Leave it: the record holds the votes of no more sellers.",
+        "UnexpectedEpoch": "Anchor the next epoch: see get_next_epoch.",
+        "EmptyRoot": "Give a root other than zero.",
+        "UnknownEpoch": "Name an epoch that has a root: see get_next_epoch.",
+        "TokenCountOutOfRange": "List one to four tokens.",
+        "TokenListedTwice": "List each token once.",
+        "UnsuitableDecimals": "List tokens of dollars with six decimals.",
+        # private tiers
+        "NotABuyerRegistry": "Name a BuyerReputationRegistry.",
+        "NotAVerifier": "Name the deployed TierProofVerifier.",
+        "NotTheAttestor": "Send it from the attestor: see get_role_holder.",
+        "EpochOver": "Post roots for today alone, and prove by those of today or yesterday (UTC).",
+        "RootOutOfRange": "Give roots above 0 and below the order of the scalar field, and 1 for an empty tier.",
+        "RootsAlreadyPosted": "Leave it: the roots of the day are posted, and nobody can replace them.",
+        "UnknownRoot": "Prove by a policy, a day and a tier that have a root: see get_tier_roots.",
+        "ProofMalformed": "Give numbers below the orders of their fields.",
+        "ProofRefused": "Make the proof again, for this tree, place and holder.",
+        # validation
+        "SafeCastOverflowedUintDowncast": "Give a smaller number: the registry cannot store this one.",
+    }
+)
+"""The advice for each custom error of the registries, by name."""
+
+
+class ContractRevertError(BilateralError):
+    """A registry reverted.
+
+    Attributes:
+        error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
+        arguments: The error's arguments by name; addresses are checksummed.
+        reason: The error in lower case with underscores.
+        advice: The next step for the caller; empty if unknown.
+        data: The complete data of the revert.
+        __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
+        transaction: The hash of the mined transaction that reverted; None if a simulation reverted and nothing was
+            sent.
+    """
+
+    reason = "reverted"
+    transaction: str | None = None
+
+    def __init__(self, error: str, arguments: Mapping[str, Any], reason: str, advice: str, data: bytes) -> None:
+        values = ", ".join(f"{name}={_formatted(value)}" for name, value in arguments.items())
+        label = f"{error}({values})" if arguments else _formatted(error) or "no reason given"
+        super().__init__(f"the registry refuses: {label}" + (f". {advice}" if advice else ""))
+        self.error = error
+        self.arguments = MappingProxyType(dict(arguments))
+        self.reason = reason  # type: ignore[misc]  # of this revert; other classes have one reason
+        self.advice = advice
+        self.data = data
+
+
+def decode_revert(data: bytes) -> ContractRevertError:
+    """Create an exception from the data of a revert.
+
+    Args:
+        data: The data as a node returns it.
+
+    Returns:
+        The exception, to be raised. Any data yields one, because a contract may revert with any bytes.
+    """
+    selector, payload = data[:4], data[4:]
+    try:
+        if selector == _REASON_TEXT:
+            text = decode(["string"], payload, strict=False)[0]
+            reason, advice = _TEXTS.get(text, ("reverted", ""))
+            return ContractRevertError(text, {}, reason, advice, data)
+        if selector == _PANIC and len(payload) == _WORD:
+            return ContractRevertError("Panic", {"code": decode(["uint256"], payload)[0]}, "panic", "", data)
+        entry = _errors().get(selector)
+        if entry is not None:
+            types = [str(part["type"]) for part in entry["inputs"]]
+            values = map(_checksummed, types, decode(types, payload))
+            arguments = dict(zip((part["name"] for part in entry["inputs"]), values, strict=True))
+            inner = _inner(entry["name"], arguments)
+            advice = f"Take that rating out of the batch: {inner}" if inner else _ADVICE.get(entry["name"], "")
+            refusal = ContractRevertError(entry["name"], arguments, snake_case(entry["name"]), advice, data)
+            refusal.__cause__ = inner
+            return refusal
+    except (DecodingError, OverflowError, UnicodeDecodeError):
+        pass  # the data only begin like a known error
+    return ContractRevertError("", {"data": data} if data else {}, "reverted", "", data)
+
+
+@cache
+def _errors() -> Mapping[bytes, Mapping[str, Any]]:
+    return {selector: entry for registry in Registry for selector, entry in selectors(registry, "error").items()}
+
+
+def _inner(error: str, arguments: Mapping[str, Any]) -> ContractRevertError | None:
+    """Return the revert of the rating that made a batch revert; None for any other error."""
+    is_of_batch = error == "RatingRefused" and arguments["reason"][:4] != _selector(error)
+    return decode_revert(arguments["reason"]) if is_of_batch else None
+
+
+def _selector(error: str) -> bytes:
+    return next(selector for selector, entry in _errors().items() if entry["name"] == error)
+
+
+def _checksummed(kind: str, value: Any) -> Any:
+    return to_checksum_address(value) if kind == "address" and is_address(value) else value
+
+
+def _formatted(value: Any) -> str:
+    """Format an argument for a message. It may be untrusted."""
+    text = f"0x{value.hex()}" if isinstance(value, bytes) else printable(str(value))
+    return text if len(text) <= 140 else f"{text[:140]}…"  # noqa: PLR2004  # a line or two

@@ -1,4 +1,4 @@
-"""The lower confidence bound of a rating: one definition for the index, searches, checks and the explorer.
+"""Bounds of ratings, and values in millionths: integers whose sums are exact and fit into 64 bits.
 
 Trust analysis takes the quantile from here. Its `lower` is another figure, with a definition in `docs/trust.md`.
 
@@ -48,3 +48,16 @@ def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> fl
     bound = max(0.0, (centre - spread) / (1 + squared / counterparts))
     lowest, highest = scale
     return lowest + bound * (highest - lowest)
+
+
+UNITS: Final = 10**6
+"""The value 1, in millionths."""
+
+MAX_UNITS: Final = 10**18
+"""The limit of a single value on either side of zero: 10^12."""
+
+
+def units_of(value: int, decimals: int) -> int:
+    """Return a value in millionths, truncated to an integer."""
+    unit: int = 10**decimals
+    return min(max(value * UNITS // unit, -MAX_UNITS), MAX_UNITS)

@@ -1,4 +1,4 @@
-"""Summaries of feedback, computed locally with the arithmetic of the registry's `getSummary`.
+"""Summaries of feedback as the registry computes them, and the filter that selects blind ratings.
 
 Use them for feedback that is already loaded. Summarising another selection then needs no request to the node.
 """
@@ -6,9 +6,18 @@ Use them for feedback that is already loaded. Summarising another selection then
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from typing import Final
 
 from bilateral.core.values import MAX_DECIMALS, FeedbackValue
+
+
+class Blind(StrEnum):
+    """A filter of ratings. Without it, open and blind ratings are included alike."""
+
+    ONLY = "only"
+    """Only ratings that were sealed before either side saw the other's."""
+
 
 SEALED_SIDES: Final = {"server": "b-server", "client": "b-client"}
 """The sides under which sealed ratings have their own summaries. They also count in the plain sides' summaries."""

@@ -12,7 +12,7 @@ from bilateral.core.events.agents import ADDRESS_BYTES, NOBODY, WALLET_KEY, addr
 from bilateral.core.identifiers import global_agent_id
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
-from bilateral.index.log.unindexed import newest_first
+from bilateral.index.log.dialects import newest_first
 from bilateral.index.reading.registries import AgentKey
 
 

@@ -9,8 +9,7 @@ from bilateral.core import events
 from bilateral.core.events.agents import ADDRESS_BYTES, NOBODY, address_of_bytes
 from bilateral.core.identifiers import global_agent_id
 from bilateral.index.changes.tables import EVENT_KINDS, MOST_TEXT, ChangeKind
-from bilateral.index.reading.registries import Registries
-from bilateral.index.reading.values import exact, hexadecimal, short_text
+from bilateral.index.reading.registries import Registries, exact, hexadecimal, short_text
 
 Detail = str | int | bool | None
 """A value of a change. Integers that may exceed 53 bits are text."""

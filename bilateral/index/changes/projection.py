@@ -16,9 +16,8 @@ from sqlalchemy import Connection, func, insert, select, update
 from bilateral.core.events.agents import WALLET_KEY
 from bilateral.index.changes import tables as schema
 from bilateral.index.log.batches import stored_batches
+from bilateral.index.log.dialects import in_parts, number_steps
 from bilateral.index.log.journal import packed
-from bilateral.index.log.lists import in_parts
-from bilateral.index.log.locks import number_steps
 from bilateral.index.log.projection import Append, Projection, Removal
 from bilateral.index.log.rows import Row, rows_of
 

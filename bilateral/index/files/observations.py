@@ -14,11 +14,9 @@ from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
 from bilateral.index.files import tables as schema
 from bilateral.index.files.tables import State
-from bilateral.index.log.lists import in_parts
-from bilateral.index.log.locks import hold_cursors, number_observations
+from bilateral.index.log.dialects import hold_cursors, in_parts, number_observations, unindexed
 from bilateral.index.log.tables import chain
-from bilateral.index.log.unindexed import unindexed
-from bilateral.index.reading.values import hexadecimal
+from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
 """The agents of one file that learn of its change. A stranger may name one file for any number of agents."""

@@ -19,9 +19,8 @@ from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.files.reading import file_id_of, registration_uri, secure_host
 from bilateral.index.files.tables import READ_FILES, Kind, State, agent_file
-from bilateral.index.log.lists import in_parts
-from bilateral.index.reading.registries import AgentKey, Registries, numbers_by_chain
-from bilateral.index.reading.values import Wide
+from bilateral.index.log.dialects import in_parts
+from bilateral.index.reading.registries import AgentKey, Registries, Wide, numbers_by_chain
 
 _LENGTH: Final = 320
 """The characters of a name that are read."""

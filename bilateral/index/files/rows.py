@@ -16,8 +16,7 @@ from bilateral.core.events import NewAuthorizedFeedback, NewFeedback, Transfer, 
 from bilateral.core.events.agents import NOBODY
 from bilateral.core.identifiers import AccountId, checksummed
 from bilateral.core.values import MAX_DECIMALS
-from bilateral.core.values.bounds import scale_of_tag, share_of_scale
-from bilateral.core.values.units import units_of
+from bilateral.core.values.bounds import scale_of_tag, share_of_scale, units_of
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as schema
 from bilateral.index.files.loading import Failed, Loaded, Outcome, host_of_file

@@ -1,15 +1,85 @@
-"""Statements and habits that SQLite and PostgreSQL do not share, in a class for each."""
+"""Statements, habits and locks that SQLite and PostgreSQL do not share.
+
+Files and payments are read by other workers than those that move the cursor. Their notes say the last indexed block.
+Without a lock the cursor could move between the reading of that block and the commit of the note. An answer at the new
+block would then lack what the note says was known before it.
+
+A worker that moves the cursor owns the lock from its last statements to its commit. A worker that makes a note holds it
+from its last statements to its commit, together with others. Neither waits for anything else meanwhile, so no two wait
+for each other in a circle. SQLite has one writer at a time, and needs no lock.
+
+An answer gives the number of the newest observation that it used. Observations of other files with smaller numbers must
+be stored by then, so that the answer can be given again. A lock makes the observations of all workers commit in the
+order of their numbers. Steps of the change feed have such a lock, too: always the last that a transaction takes.
+"""
 
 import math
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Final
+from itertools import islice
+from typing import Any, ClassVar, Final, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_, text
+from sqlalchemy import ColumnElement, Connection, Engine, Table, TableClause, and_, func, or_, text
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from bilateral.index.log.columns import sqlite_integer
+
+T = TypeVar("T")
+
+AT_ONCE: Final = 500
+"""Values of one statement's list, so that no statement grows with what a question finds."""
+
+
+def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """Yield some values in parts, each for the list of one statement."""
+    rest = iter(values)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
+    """The value of a column: with a plus before it on SQLite, which changes nothing but the plan; itself elsewhere."""
+
+    name = "unindexed"
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        super().__init__(column)
+        self.type = column.type
+
+
+class by_rater(TableClause):  # noqa: N801  # a form of SQL
+    """A table of events that SQLite reads by the index of raters. Otherwise it would read the events of the chain."""
+
+    inherit_cache = True
+
+
+def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
+    """Return an order of events by an index without blocks, as SQLite would choose one with blocks, of all events."""
+    return unindexed(columns.block_number).desc(), columns.log_index.desc()
+
+
+@compiles(unindexed)
+def _compile(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    (column,) = element.clauses
+    return compiler.process(column, **options)
+
+
+@compiles(unindexed, "sqlite")
+def _compile_for_sqlite(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    return f"+{_compile(element, compiler, **options)}"
+
+
+@compiles(by_rater, "sqlite")
+def _compile_with_index(element: by_rater, compiler: SQLCompiler, **options: Any) -> str:
+    text: str = compiler.visit_table(element, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy has no types here
+    index = "by_client" if "client_address" in element.c else "by_server"
+    return f"{text} INDEXED BY {element.name}_{index}" if options.get("asfrom") else text
 
 
 class Dialect:
@@ -121,3 +191,51 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, An
 @cache
 def _insert_new(engine: str, table: Table) -> Any:
     return _INSERTS[engine](table).on_conflict_do_nothing()
+
+
+_FIRST: Final = 8004 << 48
+"""The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""
+
+_OBSERVATIONS: Final = _FIRST - 1
+"""The lock of the numbers of observations."""
+
+_STEPS: Final = _FIRST - 2
+"""The lock of the numbers of the change feed's steps."""
+
+_CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may share one, and wait
+
+
+def own_cursor(connection: Connection, chain_id: int) -> None:
+    """Wait for notes that others store about a chain's cursor. New ones wait for the end of the transaction."""
+    dialect_of(connection).lock(connection, _lock_of(chain_id))
+
+
+def number_observations(connection: Connection) -> None:
+    """Wait for the numbers that others give to observations. The next ones wait for the end of the transaction."""
+    dialect_of(connection).lock(connection, _OBSERVATIONS)
+
+
+def number_steps(connection: Connection) -> None:
+    """Lock the numbering of the change feed until the end of the transaction."""
+    dialect_of(connection).lock(connection, _STEPS)
+
+
+def hold_cursors(connection: Connection) -> None:
+    """Keep the cursors of all chains where they are until the end of the transaction."""
+    if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
+        locks = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
+        connection.execute(locks, {"first": _FIRST, "chains": _CHAINS}).all()
+
+
+def hold_cursor(connection: Connection, chain_id: int) -> None:
+    """Keep the cursor of one chain where it is until the end of the transaction. See `hold_cursors`."""
+    dialect_of(connection).lock(connection, _lock_of(chain_id), is_shared=True)
+
+
+def wait_for_locks(connection: Connection) -> None:
+    """Wait without a limit for the locks of a transaction: other workers of the index hold some for minutes."""
+    dialect_of(connection).set_local(connection, "lock_timeout", "0")
+
+
+def _lock_of(chain_id: int) -> int:
+    return _FIRST + chain_id % _CHAINS

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, inspect, text
 
 from bilateral.index.errors import NewerSchemaError, OlderSchemaError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.locks import wait_for_locks
+from bilateral.index.log.dialects import dialect_of, wait_for_locks
 
 _UNRELEASED: Final = re.compile(r"0\d{3}|[1-4]")
 """The versions of the tables before the first release. Those of releases have a dot."""

@@ -17,8 +17,8 @@ from bilateral.index.errors import CursorMovedError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.background_writes import EventWrites, pays_in_thread
 from bilateral.index.log.batches import Batch, Block
+from bilateral.index.log.dialects import own_cursor, wait_for_locks
 from bilateral.index.log.journal import Journal, forget, undo
-from bilateral.index.log.locks import own_cursor, wait_for_locks
 from bilateral.index.log.places import create_partitions, require_place
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of

@@ -14,10 +14,8 @@ from sqlalchemy import Connection, func, select
 
 from bilateral.index.agents.tables import agent
 from bilateral.index.files.tables import READ_FILES, State, agent_file, file, registration_file
-from bilateral.index.log.dialects import insert_into
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts, insert_into, unindexed
 from bilateral.index.log.tables import chain
-from bilateral.index.log.unindexed import unindexed
 from bilateral.index.measurements.tables import (
     endpoint_change,
     endpoint_day,

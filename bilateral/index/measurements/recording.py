@@ -10,9 +10,7 @@ from sqlalchemy import Connection, Engine, Table, func, select, update
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.files.tables import READ_FILES, agent_file, registration_file
-from bilateral.index.log.dialects import insert_into, insert_new
-from bilateral.index.log.lists import in_parts
-from bilateral.index.log.locks import hold_cursors, number_observations
+from bilateral.index.log.dialects import hold_cursors, in_parts, insert_into, insert_new, number_observations
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.queries import renew_alive
 from bilateral.index.measurements.tables import (

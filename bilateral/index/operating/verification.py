@@ -24,7 +24,7 @@ from bilateral.index.errors import EndpointLiesError
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import counted, stored_events
 from bilateral.index.log.database import snapshot
-from bilateral.index.log.locks import wait_for_locks
+from bilateral.index.log.dialects import wait_for_locks
 from bilateral.index.log.rows import Row, key_columns
 from bilateral.index.projections import DERIVED_TABLES, PROJECTIONS
 from bilateral.node.answers import revert_of

@@ -12,7 +12,7 @@ from bilateral.core.events import AgentRegistered, AgentUpdated, MetadataSet, Tr
 from bilateral.core.events.agents import WALLET_KEY, AgentStates
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts
 from bilateral.index.log.rows import Rows, picker
 from bilateral.index.payments.tables import agent_account
 

@@ -28,7 +28,7 @@ from bilateral.core.payments.contracts import (
 from bilateral.core.payments.signed import WORD
 from bilateral.index.chain.logs import bytes_of, hash_of
 from bilateral.index.log.columns import HASH
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import channel, channel_fund
 from bilateral.index.payments.transfers import TokenTransfer, TransferSource

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from sqlalchemy import Connection, delete, select, update
 
 from bilateral.index.log import tables as schema
-from bilateral.index.log.locks import hold_cursor
+from bilateral.index.log.dialects import hold_cursor
 from bilateral.index.log.projection import Projection, Removal
 from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_payment, payment_cursor

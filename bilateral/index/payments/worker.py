@@ -19,16 +19,15 @@ from bilateral.index.chain.checks import ENDPOINT_FAILURES
 from bilateral.index.chain.pool import Pool
 from bilateral.index.errors import ChainChangedError, CursorMovedError
 from bilateral.index.log import tables as schema
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts
 from bilateral.index.log.rows import rows_of
 from bilateral.index.log.store import JOURNAL_BLOCKS
 from bilateral.index.payments.accounts import Wallets, accounts_until, first_blocks, store_accounts
 from bilateral.index.payments.channels import ChannelLogs, read_channel_logs, store_channels
-from bilateral.index.payments.permits import PermitReader
 from bilateral.index.payments.projection import note_forgotten_payments, note_late_payments
 from bilateral.index.payments.tables import CHAIN_TABLES, agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.payments.transfers import TokenTransfer, TransferSource, unsure_senders, with_nonces
+from bilateral.index.payments.transfers import PermitReader, TokenTransfer, TransferSource, unsure_senders, with_nonces
 
 _MOST_BLOCKS: Final = 10_000
 """Blocks of one step: its rows are in memory."""

@@ -12,8 +12,7 @@ from bilateral.index.ratings.feedback import Feedback, feedback_of
 from bilateral.index.ratings.queries import _KEY, MAX_ENTRIES, RatingSummary, _is, _parameters, summaries
 from bilateral.index.reading.json import EntityDialect, expressions_of
 from bilateral.index.reading.prepared import Prepared
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Wide
+from bilateral.index.reading.registries import AgentKey, Wide
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.text import padded_text
 from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, newest_page
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import hexadecimal, short_text
+from bilateral.index.reading.registries import AgentKey, hexadecimal, short_text
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
 _PLACE: Final = (_TABLE.c.block_number, _TABLE.c.log_index)

@@ -10,14 +10,13 @@ import sqlalchemy as sa
 from sqlalchemy import column
 
 from bilateral.core.events import NewFeedback, ResponseAppended
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.reading.prepared import Prepared
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Exact, Wide, exact, hexadecimal
+from bilateral.index.reading.registries import AgentKey, Exact, Wide, exact, hexadecimal
 
 VIEW: Final = sa.table(
     "feedback",

@@ -14,9 +14,8 @@ from bilateral.core.values.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import python_integer
-from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.dialects import dialect_of, unindexed
 from bilateral.index.log.text import key_text, padded_text
-from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings import tables as rating_tables
 from bilateral.index.ratings.queries import Direction, RatingSummary, ratings_of
 from bilateral.index.ratings.tables import is_plain

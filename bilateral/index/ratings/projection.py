@@ -15,9 +15,8 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, Table, delete
 
 from bilateral.core import events as kinds
-from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.core.values.bounds import lower_bound, scale_of_tag, share_of_scale, units_of
 from bilateral.core.values.summaries import SEALED_SIDES
-from bilateral.core.values.units import units_of
 from bilateral.index.log import tables as schema
 from bilateral.index.log.batches import EventRows, stored_batches
 from bilateral.index.log.journal import Writes

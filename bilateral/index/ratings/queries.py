@@ -11,19 +11,18 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.log.unindexed import newest_first
+from bilateral.index.log.dialects import newest_first
 from bilateral.index.ratings.authorized import AuthorizedFeedback, authorized_of_row, authorized_selection
 from bilateral.index.ratings.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.ratings.sealed import follows_feedback, is_sealed_rating
 from bilateral.index.ratings.tables import event_columns, is_plain, summary
 from bilateral.index.reading.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Wide, hexadecimal
+from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
 """The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""

@@ -11,12 +11,11 @@ from sqlalchemy import Connection, Select, bindparam, exists, literal, null, sel
 from bilateral.core.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
-from bilateral.index.log.unindexed import newest_first
+from bilateral.index.log.dialects import newest_first
 from bilateral.index.ratings.feedback import Feedback
 from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.prepared import CHAIN, Prepared
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Exact, exact
+from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ import sqlalchemy as sa
 from bilateral.core.events import NewFeedback, RatingsOpened, RatingsSealed
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
-from bilateral.index.log.unindexed import unindexed
+from bilateral.index.log.dialects import unindexed
 from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, newest_page
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Wide
+from bilateral.index.reading.registries import AgentKey, Wide
 
 ANSWER_SECONDS: Final = 86_400
 """A rating so soon after the client's feedback on its server may answer that feedback."""

@@ -10,8 +10,7 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.columns import ADDRESS, HASH, WideInteger
 from bilateral.index.ratings.tables import event_columns, place_values
 from bilateral.index.reading.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
-from bilateral.index.reading.registries import AgentKey
-from bilateral.index.reading.values import Wide, hexadecimal
+from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 _MOST_ANSWERS: Final = 100  # a request has one validator, which may answer as often as it likes
 

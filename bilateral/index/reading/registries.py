@@ -1,10 +1,12 @@
-"""The indexed registries, and the ids of agents in all published forms."""
+"""The indexed registries, the ids of agents in all published forms, and the types of numbers in answers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from decimal import Decimal
+from typing import Annotated, Any, Final
 
+from pydantic import Field, PlainSerializer
 from sqlalchemy import ColumnElement, Connection, select
 
 from bilateral.core.contracts import Deployment, Registry
@@ -13,6 +15,36 @@ from bilateral.core.identifiers import AccountId, AgentId, GlobalAgentId, global
 from bilateral.core.identifiers.agents import AGENT_FORMS
 from bilateral.index.errors import ChainNotIndexedError, NotIndexedError
 from bilateral.index.log import tables as schema
+
+_DIGITS = Annotated[str, Field(pattern=r"^-?\d+$")]
+_DECIMALS = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
+
+Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json")]
+"""An integer of up to 256 bits. In JSON it is text: many programs read larger numbers than 2^53 wrongly."""
+
+
+def hexadecimal(raw: bytes | None) -> str | None:
+    """Return bytes as `0x…`; None for None, and for 32 zeros, by which the registries say "no hash"."""
+    return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
+
+
+def exact(value: int, decimals: int) -> Decimal:
+    """Return a fixed-point number, with all of its digits."""
+    return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
+
+
+Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), return_type=_DECIMALS, when_used="json")]
+"""An exact number. In JSON it is text in plain decimals."""
+
+
+def short_text(raw: bytes) -> str:
+    """Return a text that a registry stores in 32 bytes; its hexadecimal digits if it is not UTF-8."""
+    text = raw.rstrip(b"\0")
+    try:
+        return text.decode() if b"\0" not in text else f"0x{raw.hex()}"
+    except UnicodeDecodeError:
+        return f"0x{raw.hex()}"
+
 
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
 """The kinds of registries that take open feedback."""

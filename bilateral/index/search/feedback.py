@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tup
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.events import RatingsOpened, ResponseAppended
 from bilateral.core.values import MAX_DECIMALS, MAX_VALUE
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.agents.tables import agent, primary_agent
 from bilateral.index.files.tables import feedback_file, payment_claim
 from bilateral.index.log import tables as schema

@@ -18,8 +18,7 @@ from typing import Final
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AgentId, checksummed
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import Blind
-from bilateral.core.values.summaries import SEALED_SIDES
+from bilateral.core.values.summaries import SEALED_SIDES, Blind
 from bilateral.index.log.text import key_text
 from bilateral.index.measurements.values import Alive
 

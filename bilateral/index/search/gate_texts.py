@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.errors.invalid_fields import first_problem
 from bilateral.core.text import quoted
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.measurements.values import Alive
 from bilateral.index.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Capability, Gate, Order, Payment, Side
 

@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from bilateral.core.contracts import Registry
 from bilateral.core.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.core.values import STANDARD_TAGS
-from bilateral.core.values.bounds import QUANTILE, SHARES, scale_of_tag
-from bilateral.core.values.units import UNITS
+from bilateral.core.values.bounds import QUANTILE, SHARES, UNITS, scale_of_tag
 from bilateral.index.agents.tables import agent
 from bilateral.index.files.tables import payment_claim
+from bilateral.index.log.dialects import by_rater, unindexed
 from bilateral.index.log.tables import EVENT_TABLES, registry
-from bilateral.index.log.unindexed import by_rater, unindexed
 from bilateral.index.ratings.sealed import is_sealed_feedback
 from bilateral.index.ratings.tables import counterpart, summary
 from bilateral.index.search.filters import OF_GATE, Gate, Order, Payment, Side

@@ -13,12 +13,12 @@ from bilateral.core.text import quoted
 from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.agents.tables import agent
 from bilateral.index.files import tables as files
+from bilateral.index.log.dialects import unindexed
 from bilateral.index.log.tables import chain, registry
 from bilateral.index.log.text import key_text
-from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
-from bilateral.index.reading.values import Wide as WideValue
+from bilateral.index.reading.registries import Wide as WideValue
 from bilateral.index.search.filters import Side, storable
 from bilateral.index.search.gates import figures, has_better
 from bilateral.index.search.results import is_listed, rows_about

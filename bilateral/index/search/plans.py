@@ -22,9 +22,8 @@ from bilateral.core.values.bounds import scale_of_tag
 from bilateral.index.agents.tables import agent, agent_activity, agent_metadata
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import State, agent_file
-from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.dialects import dialect_of, unindexed
 from bilateral.index.log.tables import chain, registry
-from bilateral.index.log.unindexed import unindexed
 from bilateral.index.measurements.queries import agents_with, is_alive
 from bilateral.index.measurements.values import Alive
 from bilateral.index.ratings.tables import summary

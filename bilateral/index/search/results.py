@@ -22,8 +22,7 @@ from bilateral.index.payments.tables import payment
 from bilateral.index.ratings.queries import RatingSummary
 from bilateral.index.ratings.tables import summary
 from bilateral.index.reading.prepared import Prepared, listed, one_of
-from bilateral.index.reading.registries import Registries
-from bilateral.index.reading.values import Wide
+from bilateral.index.reading.registries import Registries, Wide
 from bilateral.index.search.filters import AgentSearch, Gate, Order, words_of
 from bilateral.index.search.gates import figures, is_of_summaries, passes, rating_columns, ratings, source
 from bilateral.index.search.tables import KEY, WITH_FILES

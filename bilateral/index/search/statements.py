@@ -13,9 +13,8 @@ import sqlalchemy as sa
 from bilateral.index.agents.tables import agent, agent_activity
 from bilateral.index.files import tables as files
 from bilateral.index.files.tables import agent_file
-from bilateral.index.log.dialects import dialect_of
+from bilateral.index.log.dialects import dialect_of, unindexed
 from bilateral.index.log.tables import registry
-from bilateral.index.log.unindexed import unindexed
 from bilateral.index.ratings.tables import summary
 from bilateral.index.search.filters import Order, Side
 from bilateral.index.search.plans import TIMES, Plan

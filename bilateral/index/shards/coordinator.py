@@ -15,8 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.changes.tables import TABLES as FEED_TABLES
 from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError, ShardError
 from bilateral.index.log.database import open_database, parsed_url, unavailable
-from bilateral.index.log.dialects import dialect_of
-from bilateral.index.log.locks import wait_for_locks
+from bilateral.index.log.dialects import dialect_of, wait_for_locks
 from bilateral.index.log.places import PARTS, PLAIN, SERVED, Placed, has_schema, holds
 from bilateral.index.log.tables import registry
 from bilateral.index.operating.settings import Shard

@@ -18,7 +18,7 @@ from bilateral.index.errors import MisplacedChainError
 from bilateral.index.files import tables as files
 from bilateral.index.log import tables as schema
 from bilateral.index.log.database import connect_engine, is_transient, open_database, snapshot
-from bilateral.index.log.locks import number_steps, wait_for_locks
+from bilateral.index.log.dialects import number_steps, wait_for_locks
 from bilateral.index.log.places import PARTS, SERVED, Placed, has_schema
 from bilateral.index.log.revisions import stored_revision, upgrade_within
 from bilateral.index.log.tables import registry

@@ -23,10 +23,9 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.errors import DatabaseUnavailableError, MisplacedChainError, ShardError
 from bilateral.index.log.database import open_database, unavailable
 from bilateral.index.log.places import PARTS, has_schema
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings, Shard
 from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_statuses
-from bilateral.index.operating.worker import chain_id_of
+from bilateral.index.operating.worker import chain_id_of, follow_chains
 from bilateral.index.shards import coordinator
 from bilateral.index.shards.coordinator import of_shard
 from bilateral.index.shards.served import require_claim

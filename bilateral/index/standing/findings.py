@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Table, func, select, union_all
 
-from bilateral.index.reading.values import hexadecimal
+from bilateral.index.reading.registries import hexadecimal
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import Part, of_registry
 

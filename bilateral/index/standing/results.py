@@ -14,7 +14,7 @@ from bilateral.core.values.standing import Status
 from bilateral.index.changes.projection import Note
 from bilateral.index.changes.tables import ChangeKind
 from bilateral.index.log import tables as events
-from bilateral.index.log.lists import in_parts
+from bilateral.index.log.dialects import in_parts
 from bilateral.index.standing import tables as schema
 from bilateral.index.standing.opinions import Place
 from bilateral.index.standing.queries import note

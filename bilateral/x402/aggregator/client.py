@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import httpx
 
 from bilateral.client import AsyncClient, Client, FeedbackEntry, SignedFeedback, TransactionSigner
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.core.text import printable, quoted
 from bilateral.core.text.encoding import decode_object

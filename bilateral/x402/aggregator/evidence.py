@@ -10,7 +10,7 @@ from typing import Any, Final
 from bilateral.client.operations import registries
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
 from bilateral.core.identifiers import AccountId, GlobalAgentId, checksummed
 from bilateral.core.identifiers.caip import ZERO_ADDRESS

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, func, select
 
 from bilateral.client import Client
 from bilateral.client.operations import fees, registries
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import BilateralError, FeeLimitError, InsufficientFundsError
 from bilateral.core.identifiers import ChainId
 from bilateral.documents import Limits, Loader, Network

@@ -22,7 +22,7 @@ from bilateral.client.operations import confirmations, feedback, fees, registrie
 from bilateral.client.state import ClientState, Sent
 from bilateral.core import errors
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.identifiers import AgentId
 from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.index.log.database import named_database_errors

@@ -17,7 +17,7 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.schemas import SchemeNotFoundError
 from x402.schemas.config import ResourceConfig
 
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.payments.contracts import PERMIT2

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bilateral.checks import LiveCheck, Policy, Verdict, check_live_server
 from bilateral.client import Client
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import MalformedNodeAnswerError
 from bilateral.core.text import ChainText, printable
 from bilateral.documents import Loader

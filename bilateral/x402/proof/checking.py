@@ -23,7 +23,7 @@ from x402.mechanisms.evm.utils import get_asset_info
 from bilateral.client.operations.registries import call, simulate
 from bilateral.client.state import ClientState
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import DocumentError, MalformedIdentifierError
 from bilateral.core.identifiers import AccountId, ChainId, GlobalAgentId, checksummed
 from bilateral.core.payments import PaymentKind, kind_of_terms

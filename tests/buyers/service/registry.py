@@ -15,8 +15,8 @@ from bilateral.core.contracts import Deployment
 from bilateral.core.contracts.buyer_terms import SignedPayment
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.terms import PaymentTerms
 from scripts._payments import payment_message
 from tests.sdk.client.helpers import abi_of, deploy

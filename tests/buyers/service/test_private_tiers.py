@@ -39,7 +39,7 @@ from bilateral.buyers.private.tiers import (
 )
 from bilateral.buyers.tables import tier_list, tier_member
 from bilateral.core.contracts.buyer_terms import BuyerTier, policy_hash
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.x402.server.discounts import BuyerPricing, ProofDiscounts, proof_headers
 from tests.buyers.service.registry import BUYER, CHAIN, FACILITATOR, SELLER, SERVICE
 from tests.buyers.service.test_registry import engine, market, node, service, settings  # noqa: F401

@@ -16,8 +16,8 @@ from bilateral.core.contracts import Registry
 from bilateral.core.signatures import Domain
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.tables import payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.reading.registries import AgentKey

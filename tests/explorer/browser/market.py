@@ -20,8 +20,8 @@ from bilateral.core.contracts import Deployment
 from bilateral.dev.contracts import LocalChain
 from bilateral.documents import RegistrationFile
 from bilateral.index.log.database import open_database
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from scripts._anvil import running_anvil

@@ -11,8 +11,8 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.files.worker import FileSettings
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.standing.funding import FundingCollector
 from bilateral.index.standing.tables import AnalysisKey
 from scripts._anvil import running_anvil

@@ -16,7 +16,7 @@ from bilateral.index.log.database import open_database, snapshot
 from bilateral.index.reading.registries import agent_key, read_registries
 from bilateral.index.standing.analysis import analyse
 from bilateral.index.standing.inputs import read_tables
-from bilateral.index.standing.trusted import trusted_clients
+from bilateral.index.standing.queries import trusted_clients
 from bilateral.trust.engine import Engine
 from bilateral.trust.features.reviews import Reviews
 from bilateral.trust.features.signs import MOST

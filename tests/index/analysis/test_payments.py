@@ -15,8 +15,8 @@ from bilateral.core.payments import PaymentKind
 from bilateral.core.payments.contracts import EXACT_PROXY, NONCE_INVALIDATED, PERMIT2
 from bilateral.index.files.worker import FileSettings
 from bilateral.index.log.database import snapshot
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.tables import channel, channel_fund, payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.standing import tables as schema

@@ -17,9 +17,9 @@ from bilateral.core.contracts import Registry
 from bilateral.index.files import tables as schema
 from bilateral.index.files.projection import collect
 from bilateral.index.files.reading import domain_uri, file_id_of
-from bilateral.index.files.references import FILE_EVENTS, ReferenceScan
 from bilateral.index.files.rows import is_outdated
 from bilateral.index.files.tables import Kind
+from bilateral.index.files.worker import FILE_EVENTS, ReferenceScan
 from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.operating.status import chain_statuses
 from bilateral.index.projections import READERS

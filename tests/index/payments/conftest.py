@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from bilateral.index.files.worker import FileSettings
-from bilateral.index.operating.process import follow_chains
 from bilateral.index.operating.settings import ChainSettings, IndexSettings
+from bilateral.index.operating.worker import follow_chains
 from bilateral.index.payments.terms import PaymentTerms
 from tests.index.payments.world import DEPLOYMENT, SELLER, TOKEN, Payments
 from tests.permit2 import PaymentChain

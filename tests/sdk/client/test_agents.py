@@ -11,7 +11,7 @@ from web3 import HTTPProvider, Web3
 
 from bilateral.client import AgentTransferred, AgentUriSet, AgentWalletChanged, MetadataChanged, Registered
 from bilateral.core.contracts import Deployment
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedDocumentError,

@@ -16,7 +16,7 @@ from eth_utils import keccak
 
 from bilateral.client.blind_vault import BlindVault
 from bilateral.client.operations.blind import pair_of
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     AlreadySealedError,
     EnvelopeMismatchError,

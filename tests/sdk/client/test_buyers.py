@@ -26,7 +26,7 @@ from bilateral.core.contracts.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     InvalidArgumentError,
     MissingReceiptError,

@@ -6,7 +6,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import DirectoryEntry, PrimaryAgentChosen, Registered
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 
 

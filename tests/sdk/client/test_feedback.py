@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import FeedbackResponse, FeedbackRevocation, ResponseLink
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedIdentifierError,

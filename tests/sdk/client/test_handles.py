@@ -7,7 +7,7 @@ from eth_account import Account
 
 from bilateral.client.operations import confirmations
 from bilateral.core.contracts import Registry
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     InsufficientFundsError,
     NotSentError,

@@ -10,7 +10,7 @@ from eth_account import Account
 
 from bilateral.client import Rating, RatingKind
 from bilateral.core.contracts import Registry, selectors
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import AgentUnsettledError, InvalidArgumentError
 from tests.sdk.client.helpers import nonce_of, plain, transact
 

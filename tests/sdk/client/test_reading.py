@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from eth_abi import encode
 
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, NodeError, UnexpectedAnswerError, UnrepresentableValueError
 from bilateral.core.identifiers import checksummed
 from bilateral.core.values import FeedbackValue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MalformedDocumentError, UnreachableDocumentError
 from bilateral.core.text.encoding import encode_object
 from bilateral.documents import DataUriStore, RegistrationFile

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from bilateral.client import AuthorizedSummary, SignedFeedback
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     IndexMismatchError,
     InvalidArgumentError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilateral.client import Client
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import BilateralError, InsufficientFundsError, MissingSignerError
 from bilateral.documents import RegistrationFile, StoredDocument, prepare_feedback_file
 

@@ -9,7 +9,7 @@ from web3 import AsyncHTTPProvider, HTTPProvider
 
 from bilateral.client import Client
 from bilateral.core.contracts import Deployment
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     InvalidArgumentError,
     MalformedNodeAnswerError,

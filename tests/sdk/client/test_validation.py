@@ -10,7 +10,7 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from bilateral.client import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses

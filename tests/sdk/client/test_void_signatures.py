@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bilateral.client import VoidedSignatures
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import InvalidArgumentError, MissingSignerError
 
 SECOND = timedelta(seconds=1)

@@ -10,7 +10,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import Client, Rater, Signal, week_of
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import (
     BatchInterruptedError,
     InvalidArgumentError,

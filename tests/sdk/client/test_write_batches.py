@@ -8,7 +8,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import AsyncClient, Client
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import BatchInterruptedError, InsufficientFundsError, NotSentError
 from bilateral.documents import FolderStore
 from tests.sdk.client.helpers import nonce_of

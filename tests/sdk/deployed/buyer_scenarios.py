@@ -20,7 +20,7 @@ from bilateral.core.contracts.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from tests.sdk.client.helpers import signed_payment
 from tests.sdk.deployed.catalogue import (
     new_address,

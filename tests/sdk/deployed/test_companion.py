@@ -9,7 +9,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.core.contracts import REGISTRY_ATTRIBUTES, Deployment
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import MissingFunctionError, UnexpectedAnswerError, WrongIdentityRegistryError
 from tests.sdk.client.helpers import deploy
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID

@@ -9,7 +9,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import SignedFeedback
-from bilateral.core.contracts.reverts import ContractRevertError
+from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.errors import MissingFunctionError, MissingRegistryError
 from bilateral.core.signatures import Feedback
 from tests.sdk.client.unreliable import refuses

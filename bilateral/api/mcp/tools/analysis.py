@@ -6,14 +6,14 @@ from mcp.server import MCPServer
 from pydantic import Field
 from sqlalchemy import Connection
 
+from bilateral.api.answers import indexed
 from bilateral.api.mcp.lookups import READS, AgentText, Untrusted, key_of, words_of_strangers
-from bilateral.api.problems import indexed
 from bilateral.api.routes.analysis import ExplainedAccount
 from bilateral.api.routes.analysis import explain_account as explanation
 from bilateral.core.identifiers import checksummed
 from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import read_registries
-from bilateral.index.standing.trusted import TrustedClients, trusted_clients
+from bilateral.index.standing.queries import TrustedClients, trusted_clients
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

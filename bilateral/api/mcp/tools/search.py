@@ -6,7 +6,7 @@ from mcp.server import MCPServer
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, Untrusted, asks, brief, words_of_strangers
-from bilateral.core.values.blind import Blind
+from bilateral.core.values.summaries import Blind
 from bilateral.index.reading.readers import Reader
 from bilateral.index.search.filters import MAX_GATES, Order
 from bilateral.index.search.gate_texts import AgentFilters, GateFilters
