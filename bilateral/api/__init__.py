@@ -1,1 +1,1 @@
-"""The service over HTTP: REST, GraphQL and MCP, and its own figures. `create_app` makes it."""
+"""The service over HTTP: REST, GraphQL, MCP and its own metrics. `create_app` builds it."""

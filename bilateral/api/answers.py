@@ -36,13 +36,13 @@ MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
 
 FAILED: Final = "the service failed: try again later"
-"""The sentence about a fault of the service. Its details are for the operator alone."""
+"""The message for an internal error. Only the operator sees its details."""
 
 _RETRY_SECONDS: Final = 1
-"""A busy reader is free again within its time limit, which is of this order."""
+"""A busy reader is free again within its time limit, which is about this long."""
 
 _MOST_ERRORS: Final = 20
-"""The errors of one request that its answer lists. A body of 1 MiB can have some ten thousand."""
+"""The errors of one request that the response lists. A body of 1 MiB can contain some ten thousand."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 _DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
@@ -60,7 +60,7 @@ _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     OtherHistoryError: HTTPStatus.CONFLICT,
     HistoryTooLongError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
-"""The status of the package's errors, by their class or its nearest base. Others are faults of the service."""
+"""The status of the package's errors, by class or nearest base class. Others are internal errors."""
 
 _CODES: Final = {
     HTTPStatus.NOT_FOUND: "not_found",
@@ -72,14 +72,14 @@ _CODES: Final = {
 
 @dataclass(frozen=True)
 class Problem:
-    """The answer to a request that failed (RFC 9457). Some problems have further members.
+    """The response to a failed request (RFC 9457). Some problems have additional members.
 
     Attributes:
         type: The kind of problem, `urn:bilateral:problem:` and the code.
         title: The kind of problem in words.
         status: The HTTP status.
-        detail: The value that is wrong, and the way on.
-        code: The kind of problem, for programs; stable from release to release.
+        detail: The value that is wrong, and what to do.
+        code: The kind of problem, for programs; stable across releases.
     """
 
     type: str
@@ -90,14 +90,14 @@ class Problem:
 
 
 class ProblemError(Exception):
-    """A request fails. Routes raise it, and the service answers with its problem.
+    """A request failed. Routes raise this, and the service answers with its problem.
 
     Attributes:
         status: The HTTP status.
-        code: The kind of problem: lower case with underscores, stable from release to release.
-        detail: The sentence for people.
-        headers: Further headers of the answer.
-        members: Further members of the problem.
+        code: The kind of problem: lower case with underscores, stable across releases.
+        detail: The message for people.
+        headers: Additional headers of the response.
+        members: Additional members of the problem.
     """
 
     def __init__(
@@ -120,26 +120,26 @@ class ProblemError(Exception):
 
 
 def missing(kind: str, name: object) -> ProblemError:
-    """Return the problem of a thing that the index does not have."""
+    """Return the problem for something that is not in the index."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", str(NotIndexedError(kind, name)))
 
 
 def existing(value: T | None, kind: str, name: object) -> T:
-    """Return a value unless it is missing, which is a problem with a code of its kind."""
+    """Return a value; raise a problem with a code for its kind if it is missing."""
     if value is None:
         raise missing(kind, name)
     return value
 
 
 def indexed(value: T | None, kind: str, name: object) -> T:
-    """Return a value unless it or its contents are missing, which is an error."""
+    """Return a value; raise an error if it or its contents are missing."""
     if not value:
         raise NotIndexedError(kind, name)
     return value
 
 
 def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> ProblemError:
-    """Return the problem that an error of the package is for a caller of the service. Log what callers do not learn."""
+    """Return the problem that reports an error of the package to callers. Log what they are not told."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, BuyerRefusalError):
@@ -159,7 +159,7 @@ def problem_of(error: BilateralError | BuyerRefusalError | ProblemError) -> Prob
 
 
 def add_handlers(app: FastAPI, page: Callable[[Request, ProblemError], Awaitable[Response | None]] | None) -> None:
-    """Make an application answer every error with a problem, to browsers as a page."""
+    """Make an application answer every error with a problem, shown to browsers as a page."""
 
     async def on_error(request: Request, error: Exception) -> Response:
         problem = _problem_of_any(error)
@@ -197,10 +197,10 @@ CSV: Final = "text/csv; charset=utf-8"
 _SIGNS: Final = (
     "=+@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-"
 )
-"""The characters with which a formula begins. The last one is a hyphen, for use in a class of characters."""
+"""The characters that start a formula. The hyphen comes last, for use in a character class."""
 
 _RARE_ENDS: Final = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""The characters, beside carriage return and line feed, at which some programs end a line."""
+"""The characters besides carriage return and line feed that some programs treat as line ends."""
 
 _RARE_END: Final = re.compile(f"[{_RARE_ENDS}]")
 
@@ -209,25 +209,25 @@ _NOT_OF_NAMES: Final = re.compile("[^A-Za-z0-9]+")
 _ESCAPED_ENDS: Final = tuple(
     (character.encode(), f"\\u{ord(character):04x}".encode()) for character in "\x85\u2028\u2029"
 )
-"""Those that JSON leaves as they are, and how it may escape them."""
+"""Those that JSON does not escape, and their optional escapes."""
 
 _BLANKS: Final = " \N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}"
 _DROPPED: Final = f'"{_BLANKS}{_RARE_ENDS}'
-"""The characters that some programs drop before the text of a cell."""
+"""The characters that some programs strip from the start of a cell."""
 
 _BEGINNING: Final = re.compile(
     f"(?:^[{_BLANKS}]*+(?:[{_RARE_ENDS}][{_DROPPED}]*+)?|(?<=[;\t\r\n{_RARE_ENDS}])[{_DROPPED}]*+)[{_SIGNS}]?"
 )
-"""The beginning of a cell. A spreadsheet computes it if it ends with a sign.
+"""The beginning of a cell. If it ends with a formula character, a spreadsheet evaluates the cell.
 
-Some programs begin a cell behind a semicolon, a tab or a line end, too. They drop quotation marks and blanks before its
-text. A match takes these with it, whether or not a sign follows. To look at each of them again would take minutes for a
-text of a stranger that has nothing else.
+Some programs also start a cell after a semicolon, a tab or a line end, and strip quotation marks and blanks before its
+text. A match consumes these whether or not a formula character follows. Backtracking over each of them would take
+minutes for a hostile text that contains nothing else.
 """
 
 
 Described = dict[int | str, dict[str, Any]]
-"""Answers by status, as FastAPI takes them for the OpenAPI document."""
+"""Responses by status, in FastAPI's form for the OpenAPI document."""
 
 
 class Format(StrEnum):
@@ -239,12 +239,12 @@ class Format(StrEnum):
 
 
 def one_of(kind: Any, *problems: int) -> Described:
-    """Describe the answers of a route in the OpenAPI document."""
+    """Describe the responses of a route in the OpenAPI document."""
     return {200: {"model": kind}, 304: {"description": "Not modified"}, **_problems(*problems)}
 
 
 def list_of(kind: Any, *problems: int, page: Any = None) -> Described:
-    """Describe the answers of a route that returns a list in each format."""
+    """Describe the responses of a route that returns a list in each format."""
     text = {"schema": {"type": "string"}}
     described = {"model": page or Page[kind], "content": {JSON_LINES: text, "text/csv": text}}
     return {200: described, 304: {"description": "Not modified"}, **_problems(*problems)}
@@ -258,12 +258,12 @@ PROBLEM: Final[Mapping[str, Any]] = {
     "description": "A problem (RFC 9457).",
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
-"""The answer to a request that failed, in the OpenAPI document."""
+"""The response to a failed request, in the OpenAPI document."""
 
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return the encoder of a type. It does not check its values again."""
+    """Return the encoder of a type. It does not validate values again."""
     return TypeAdapter(kind)
 
 
@@ -273,7 +273,7 @@ def answer(request: Request, kind: Any, value: Any) -> Response:
 
 
 def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Format = Format.JSON) -> Response:
-    """Answer with a page of a list. A `Link` header names the next page in each format."""
+    """Answer with a page of a list. A `Link` header points to the next page in each format."""
     if list_format is Format.JSON:
         response = answer(request, Page[kind] if type(page) is Page else type(page), page)
     elif list_format is Format.JSON_LINES:
@@ -289,7 +289,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], list_format: Forma
 
 
 def tagged(request: Request, body: bytes, media_type: str = JSON) -> Response:
-    """Answer with a body and its ETag; without the body if the client has it."""
+    """Answer with a body and its ETag, omitting the body if the client already has it."""
     client_tags = ",".join(request.headers.getlist("if-none-match"))
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
@@ -299,7 +299,7 @@ def tagged(request: Request, body: bytes, media_type: str = JSON) -> Response:
 
 
 def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
-    """Return entries as JSON Lines. No text in them ends a line, for whatever program."""
+    """Return entries as JSON Lines. No text in them contains what any program treats as a line end."""
     encode = adapter(kind).dump_json
     written = b"".join(encode(item) + b"\n" for item in items)
     for end, escaped in _ESCAPED_ENDS:
@@ -308,12 +308,12 @@ def json_lines(kind: Any, items: Iterable[Any]) -> bytes:
 
 
 def attachment(name: str) -> str:
-    """Return the header that gives a CSV file its name."""
+    """Return the header that names a CSV file."""
     return f'attachment; filename="{_NOT_OF_NAMES.sub("-", name).strip("-")[:120]}.csv"'
 
 
 def csv_lines(kind: Any, items: Iterable[Any], *, has_header: bool = True) -> bytes:
-    """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute."""
+    """Return entries as CSV (RFC 4180). Texts that a spreadsheet would evaluate start with an apostrophe."""
     names = [field.name for field in fields(kind)]
     written = io.StringIO()
     writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)

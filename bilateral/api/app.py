@@ -33,11 +33,11 @@ _DESCRIPTION: Final = (
 
 
 def create_app(settings: ApiSettings) -> FastAPI:
-    """Make the application.
+    """Create the application.
 
-    Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts`, and a
+    Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts` and a
     `lifespan`: a function of the application that returns an asynchronous context manager, entered while the
-    application runs. The aggregator is a part if the settings name one. Routes whose part of the index is not
+    application runs. The aggregator is included if the settings configure one. Routes whose part of the index is not
     installed answer 501.
     """
     aggregator = [] if settings.aggregator is None else ["bilateral.api.aggregator.routes"]
@@ -88,18 +88,18 @@ def create_app(settings: ApiSettings) -> FastAPI:
 
 
 async def _on_fault(_: Request, __: Exception) -> Response:
-    """Answer a request in which the service itself failed, without a word about the reason."""
+    """Answer a request that failed because of a fault of the service, without revealing the reason."""
     return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED).response()
 
 
 class DeclaredTypes:
-    """Has browsers take every answer for what its media type says: a stranger's text in JSON never runs as a page."""
+    """Stops browsers from sniffing media types, so that untrusted text in JSON never runs as a page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and mark its answer."""
+        """Pass a request on, and add the header to its response."""
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -110,7 +110,7 @@ class DeclaredTypes:
 
 
 class HeadAsGet:
-    """Answers HEAD as GET. The server leaves the body away."""
+    """Answers HEAD like GET. The server omits the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -122,11 +122,11 @@ class HeadAsGet:
 
 
 _OWN = frozenset({"HTTPValidationError", "ValidationError"})
-"""The schemas of errors that FastAPI would answer with. The service answers with problems."""
+"""The schemas of FastAPI's own errors. This service answers with problems instead."""
 
 
 def describe(app: FastAPI) -> None:
-    """Make an application's OpenAPI document say what its error handlers and layers do."""
+    """Describe an application's error handlers and layers in its OpenAPI document."""
     original = app.openapi
 
     def document() -> dict[str, Any]:
@@ -147,10 +147,10 @@ def describe(app: FastAPI) -> None:
 
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between two looks for the database, which a follower makes within a few."""
+"""The seconds between two checks for the database, which a follower creates within a few."""
 
 _RETRY_SECONDS: Final = 5
-"""The seconds after which a client should come again: a follower makes its tables in less."""
+"""The seconds after which a client should retry: a follower creates its tables in less."""
 
 _DETAIL: Final = "the index has no tables of this version yet: try again later"
 _NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[],"missing":[]}}'.encode()
@@ -158,7 +158,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def make_app(settings: ApiSettings) -> ASGIApp:
-    """Make the application, or one that waits for its database."""
+    """Create the application, or one that waits for its database."""
     try:
         return create_app(settings)
     except (DatabaseUnavailableError, OlderSchemaError) as problem:
@@ -166,10 +166,10 @@ def make_app(settings: ApiSettings) -> ASGIApp:
 
 
 class AwaitingDatabase:
-    """Answers 503 to all but the monitors' `/healthz`, and becomes the application once there is a database.
+    """Answers 503 to everything but `/healthz` until there is a database, then becomes the application.
 
     Args:
-        problem: The error of the first try to open it.
+        problem: The error of the first attempt to open it.
     """
 
     def __init__(self, settings: ApiSettings, problem: BilateralError) -> None:
@@ -188,7 +188,7 @@ class AwaitingDatabase:
             await _answer_until_then(scope["path"])(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Look for the database from the start of the process to its end."""
+        """Check for the database from the start of the process to its end."""
         await receive()
         ended = asyncio.Event()
         work = asyncio.create_task(self._become(ended))
@@ -199,7 +199,7 @@ class AwaitingDatabase:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _become(self, ended: asyncio.Event) -> None:
-        """Wait for the database, and then run the application. Its start and end belong to one task."""
+        """Wait for the database, then run the application. Start-up and shutdown run in one task."""
         while not ended.is_set():
             try:
                 await to_thread.run_sync(_require_database, self._settings.database)
@@ -214,7 +214,7 @@ class AwaitingDatabase:
                 await ended.wait()
 
     def _tell(self, problem: BilateralError) -> None:
-        """Log the reason, once. It names hosts and paths, so it is for the operator alone."""
+        """Log the reason once. It contains hosts and paths, so only the operator may see it."""
         if str(problem) != self._told:
             self._told = str(problem)
             _LOGGER.warning("the service waits for its database: %s", problem)
@@ -232,7 +232,7 @@ async def _wait(ended: asyncio.Event) -> None:
 
 
 def _answer_until_then(path: str) -> Response:
-    """Return the answer to a path until the database is there."""
+    """Return the response to a path until the database is there."""
     if path == "/healthz":
         return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
     headers = {"Retry-After": str(_RETRY_SECONDS)}

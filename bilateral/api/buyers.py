@@ -1,4 +1,4 @@
-"""The parts that the routes of buyers share: their settings, what reads a buyer, and refusals as problems."""
+"""What the routes of buyers share: their settings, how they read a buyer, and refusals as problems."""
 
 import time
 from collections.abc import Callable
@@ -35,14 +35,14 @@ _MOST_DEPTH: Final = 16  # messages have a few levels, and a recursion of Python
 def read_buyer(
     connection: Connection, text: str, chain_id: int | None, policy: str, *, now: int | None = None
 ) -> Standing:
-    """Read a buyer as callers name it."""
+    """Read the buyer that a caller specifies."""
     chain, buyer, block = locate_buyer(connection, text, chain_id)
     as_of = int(time.time()) if now is None else now
     return records.read_standing(connection, chain, buyer, policy_of(policy), as_of, block)
 
 
 def locate_buyer(connection: Connection, text: str, chain_id: int | None) -> tuple[int, str, int]:
-    """Find out which buyer a caller names."""
+    """Resolve the buyer that a caller specifies."""
     of_id, buyer = parse_buyer(text)
     if None not in (of_id, chain_id) and of_id != chain_id:
         detail = f"the buyer is of chain {of_id}, and chainId is {chain_id}"
@@ -74,7 +74,7 @@ def provider_of(request: Request) -> str:
 
 
 def end_of_day(now: int) -> datetime:
-    """Return the last second of the day in UTC."""
+    """Return the last second of the UTC day."""
     day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0)
     return day + timedelta(days=1) - timedelta(seconds=1)
 
@@ -92,7 +92,7 @@ def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, 
 
 
 def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
-    """Return how a route that reads its own body is described in the OpenAPI document."""
+    """Return the OpenAPI description of a route that reads its own body."""
     problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
     schema = body.model_json_schema()
     for definition in schema.pop("$defs", {}).items():
@@ -115,14 +115,14 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
 async def answer_to_buyer(
     request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
 ) -> Response:
-    """Answer what a buyer posts, in a thread that may wait for a node. Nobody may keep the answer."""
+    """Answer a buyer's POST in a thread that may wait for a node. The response must not be cached."""
     value = await json_body(request)
     content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that is the body of a request."""
+    """Return the JSON object in the body of a request."""
     try:
         value = msgspec.json.decode(await request.body())
         _require_depth(value)
@@ -144,12 +144,12 @@ def _require_depth(value: Any, depth: int = 0) -> None:
 
 
 _MOST_BUYERS: Final = 100
-"""Buyers of one request: each is read by statements of its own."""
+"""The maximum number of buyers per request: each is read by its own statements."""
 
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """A message that is signed by EIP-712."""
+    """A message signed according to EIP-712."""
 
     domain: dict[str, Any]
     primaryType: str
@@ -161,7 +161,7 @@ class SignedMessage:
 
 @dataclass(frozen=True)
 class Profile(BuyerProfile):
-    """A profile with what the registries of buyers on the chain say: settled and attested payments apart."""
+    """A profile with the records of the chain's registries of buyers: settled and attested payments separately."""
 
     registryRecords: tuple[RegistryRecords, ...] = ()
 
@@ -188,7 +188,7 @@ class DiscountTerms:
 
 @dataclass(frozen=True)
 class ServiceDiscount:
-    """The discount of one buyer for one service, by the policy that was published with the service."""
+    """The discount of one buyer for one service, under the policy published with the service."""
 
     percentage: records.Number
     reason: str
@@ -199,7 +199,8 @@ class ServiceDiscount:
 class DiscountAnswer:
     """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are ours.
 
-    `discount` is the largest one, and `appliesTo` names the services that have it. `services` has that of each.
+    `discount` is the largest one, and `appliesTo` lists the services that offer it. `services` has the discount of
+    each.
     """
 
     buyerId: str

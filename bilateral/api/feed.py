@@ -1,4 +1,4 @@
-"""Waits for new steps of the change feed, for long polls and streams."""
+"""Waits for new steps of the change feed, on behalf of long polls and streams."""
 
 import asyncio
 import time
@@ -12,16 +12,16 @@ from bilateral.api.answers import ProblemError
 from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5
-"""The seconds between two looks for a new step. All that wait in a process share one look."""
+"""The seconds between two polls for a new step. All waiters of a process share one poll."""
 
 MOST_WAITING: Final = 500
-"""The long polls and streams of a process. They hold no connection to the database while they wait."""
+"""The maximum number of long polls and streams per process. They hold no database connection while they wait."""
 
 MOST_OF_ADDRESS: Final = 10
-"""Those of one address: the pages of a browser, and some programs beside it."""
+"""The maximum per address: the pages of a browser and a few programs."""
 
 _READS: Final = 20
-"""The reads of one answer that nothing passes. The caller continues from its cursor."""
+"""The reads without a match after which a response ends. The caller continues from its cursor."""
 
 
 class Reading(Protocol):
@@ -35,7 +35,7 @@ class Reading(Protocol):
 
 
 class Feed:
-    """The change feed, as the routes read it."""
+    """The change feed as read by the routes."""
 
     def __init__(self, service: Reading) -> None:
         self._service = service
@@ -64,7 +64,7 @@ class Feed:
                 del self._waiting[address]
 
     async def last(self) -> int:
-        """Return the number of the feed's last step, as it was a moment ago."""
+        """Return the number of the feed's last step, possibly a moment old."""
         async with self._lock:
             # A little less than the pause between two looks: otherwise jitter lets every other look see nothing new.
             if time.monotonic() - self._read_at > LOOK_SECONDS * 0.8:
@@ -73,7 +73,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that pass a filter; none at the end, or if many that do not pass come first."""
+        """Return the next changes that match a filter; none at the end, or if many others come first."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:
@@ -82,7 +82,7 @@ class Feed:
         return page
 
     async def wait(self, since: str, chosen: FeedFilter, limit: int, seconds: float) -> FeedPage:
-        """Return the next changes that pass a filter. Wait for them if there are none."""
+        """Return the next changes that match a filter, waiting for them if there are none."""
         deadline = time.monotonic() + seconds
         while True:
             page = await self.read(since, chosen, limit)

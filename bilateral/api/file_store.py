@@ -1,8 +1,8 @@
-"""The store of the operator: registration files of visitors, which the service publishes below `/files`.
+"""The operator's store: registration files of visitors, published under `/files`.
 
-An account signs a file before it is stored, and has a few of them an hour. Files wait in a folder of their own until an
-indexed agent names them. Their number is bounded: the oldest make room. Files that agents named do not count: each has
-cost its owner a transaction.
+An account signs a file before it is stored, and may store a few per hour. Files wait in a separate folder until an
+indexed agent refers to them. Their number is bounded: the oldest are evicted. Files that agents referred to do not
+count, because each has cost its owner a transaction.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from bilateral.documents import FolderStore, StoredDocument, document_hash
 from bilateral.index.agents.tables import agent
 
 PATH: Final = "/files"
-"""The path below which the service publishes the files."""
+"""The path under which the service publishes the files."""
 
 PENDING: Final = "pending"
-"""The folder, within that of the store, of files that no agent named yet."""
+"""The subfolder of files that no agent has referred to yet."""
 
 MOST: Final = 10_000
-"""Files that no agent named yet. The longest has some 100 kB: that is a gigabyte."""
+"""The maximum number of files that no agent has referred to. With at most about 100 kB each, that is a gigabyte."""
 
 OF_ACCOUNT: Final = 10
-"""The files of one account within an hour. Each process counts alone."""
+"""The files that one account may store within an hour. Each process counts separately."""
 
 _UNCLAIMED_SECONDS: Final = 1_200
-"""The age from which a file that no agent names makes room: to sign and to mine takes minutes."""
+"""The age from which a file that no agent refers to may be evicted: signing and mining take minutes."""
 
 _AT_ONCE: Final = 400
-"""URIs of one statement, so that no statement grows with the store."""
+"""URIs per statement, so that statements do not grow with the store."""
 
 
 @dataclass(frozen=True)
 class KeptFile(TypedMessage):
-    """A registration file that an account asks the service to keep.
+    """A registration file that an account asks the service to store.
 
     Attributes:
-        account: The account, which signs.
+        account: The account that signs.
         file: The file, byte for byte.
-        deadline: The last second in which the service accepts the signature, in Unix time.
+        deadline: The last second, in Unix time, at which the service accepts the signature.
     """
 
     domain_name: ClassVar[str] = "BilateralFiles"
@@ -64,10 +64,10 @@ class OperatorStore:
     """Stores registration files in the folder of the settings `store` and `store_url`.
 
     Attributes:
-        service: The service, whose index says which files agents name.
+        service: The service, whose index shows which files agents refer to.
         account: The account that signed the file to store.
         url: The URL at which the files are published.
-        most: The largest number of files that no agent names.
+        most: The maximum number of files that no agent refers to.
     """
 
     service: Service
@@ -78,7 +78,7 @@ class OperatorStore:
 
     @classmethod
     def of(cls, service: Service, account: str) -> OperatorStore:
-        """Return the store of the settings."""
+        """Return the store that the settings configure."""
         settings = service.settings
         if settings.store is None or settings.store_url is None:
             detail = "this service keeps no files: leave `keep` out, and the chain keeps the file"

@@ -1,4 +1,4 @@
-"""Limits on requests, before anything reads them: URL, headers, bodies, and requests a minute."""
+"""Limits on requests before anything reads them: URL, headers, bodies, and requests per minute."""
 
 import asyncio
 import re
@@ -19,23 +19,23 @@ from bilateral.api.settings import ApiSettings
 from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
 
 _BODY_SECONDS: Final = 15.0
-"""The time that a client has to send its body: 1 MiB at 70 kB a second."""
+"""The time limit for sending a body: 1 MiB at 70 kB per second."""
 
 MAX_STORED: Final = 256 * 1024 * 1024
-"""The bytes of all bodies that a process holds at once, of requests that arrive, wait or are answered."""
+"""The maximum bytes of bodies held by a process at once: of requests that arrive, wait or are being answered."""
 
 MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
-"""Those of the requests of one address: sixteen addresses fill a process."""
+"""The same per address: sixteen addresses fill a process."""
 
 _MOST_BRACKETS: Final = 20_000
 _MOST_QUOTES: Final = 100_000
-"""The marks of a body. Each takes time to be looked at: the largest query of published SDKs has 10,000 texts."""
+"""The maximum of opening brackets and of quotation marks in a body: SDK queries have up to 10,000 strings."""
 
 _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that the rate limit leaves out: monitors ask them."""
+"""Paths exempt from the rate limit, because monitors request them."""
 
 _IPV6_PREFIX: Final = 64
-"""The bits of an IPv6 address that count as one address: a provider gives that many to one customer."""
+"""The prefix length of IPv6 addresses that count as one: providers assign such a network to each customer."""
 
 
 _SCHEMES: Final = ("http", "https")
@@ -57,14 +57,14 @@ class StoredBodies:
         self._of[address] += size
 
     def give_back(self, address: str, size: int) -> None:
-        """Count bytes no more."""
+        """Release bytes."""
         self._of[address] -= size
         if not self._of[address]:
             del self._of[address]
 
 
 class Guard:
-    """Refuses requests that exceed the limits. The application gets bodies whole."""
+    """Refuses requests that exceed the limits. The application receives complete bodies."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
@@ -97,7 +97,7 @@ class Guard:
                 body.give_back()
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse a URL or headers that are too large, and a request that names no host or several (RFC 9112, 3.2)."""
+        """Refuse a URL or headers that are too large, and a request with no `Host` or several (RFC 9112, 3.2)."""
         hosts = sum(name == b"host" for name, _ in scope["headers"])
         if hosts > 1 or (not hosts and scope["http_version"] != "1.0"):
             detail = f"the request has {hosts} Host headers: send one"
@@ -126,7 +126,7 @@ class Guard:
         )
 
     def _body_limit(self, scope: Scope) -> int | None:
-        """Return the largest body of a request; None if it has no body. An aggregator takes those of paid requests."""
+        """Return the maximum body size of a request; None without a body. Aggregators accept bodies of paid calls."""
         is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
         limit = max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
         declared = None
@@ -141,12 +141,12 @@ class Guard:
 
 
 class _Body:
-    """The body of a request, which is read whole.
+    """The body of a request, read completely.
 
     Args:
         held: Counts the bytes of all bodies.
-        address: The address that sends it.
-        limit: Its largest size.
+        address: The address it comes from.
+        limit: Its maximum size.
     """
 
     def __init__(self, stored: StoredBodies, address: str, limit: int) -> None:
@@ -182,7 +182,7 @@ class _Body:
         self._parts.append(part)
 
     def replay(self, receive: Receive) -> Receive:
-        """Return what gives the body, and then the rest of the connection's messages."""
+        """Return a `receive` function that yields the body, then the connection's remaining messages."""
         body: bytes | None = self._whole
         self._whole = b""
 
@@ -197,12 +197,12 @@ class _Body:
         return replay
 
     def give_back(self) -> None:
-        """Count its bytes no more."""
+        """Release its bytes."""
         self._stored.give_back(self._address, self._size)
 
 
 def _require_parsable(body: bytes) -> None:
-    """Refuse a body that costs a JSON parser too much. Parsers recurse: deep ones could end the process."""
+    """Refuse a body that is too expensive to parse as JSON. Parsers recurse: deep nesting could crash the process."""
     brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
     if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
         detail = f"the body has {brackets} brackets and {quotes} quotation marks: ask for less at once"
@@ -256,7 +256,7 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return what counts as one client: its IPv4 address, or the network of its IPv6 address."""
+    """Return the key of a client: its IPv4 address, or the network of its IPv6 address."""
     address = client_address(scope, proxies)
     if ":" not in address:
         return address
@@ -277,6 +277,6 @@ def _is_within(text: str, networks: tuple[object, ...]) -> bool:
 
 
 def _plain(text: str) -> IPv4Address | IPv6Address:
-    """Return an address, as that of IPv4 if IPv6 carries one: so a socket of both shows its clients."""
+    """Return an address, unwrapping IPv4-mapped IPv6, which dual-stack sockets report."""
     address = ip_address(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address

@@ -1,4 +1,4 @@
-"""Pages of other origins may read, and may not write (CORS)."""
+"""CORS: pages of other origins may read but not write."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from bilateral.index.operating.chains import chains
 from bilateral.index.reading.copies import VISIT, Copies, Visit
 
 READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
-"""The paths, with all below them, at which POST only reads."""
+"""The paths, including everything below them, where POST only reads."""
 
 _HEADERS: Final = (
     *("Content-Type", "If-None-Match", "Accept"),
@@ -38,7 +38,7 @@ class CrossOriginReads:
         self._posts = CORSMiddleware(app, allow_methods=("GET", "HEAD", "POST"), **common)  # type: ignore[arg-type]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a preflight, and mark the answers to reads."""
+        """Answer preflight requests, and add the headers to responses to reads."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif _may_post(scope["path"]):
@@ -56,18 +56,18 @@ def _may_post(path: str) -> bool:
 HEADER: Final = "Index-State"
 """The name of the header. Its value is a list of RFC 9651: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
 
-An answer of a replica has `;behind=3` too: the blocks of the primary that the replica lacked.
+A replica's response also has `;behind=3`: the number of blocks it lacked compared with the primary.
 """
 
 _READ_AFTER: Final = 1.0
-"""The seconds after which the progress is read again: a second is the least that the header tells."""
+"""The seconds after which the progress is read again: the header's resolution is one second."""
 
 _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""Paths whose answers do not come from the index, or state its lag in the body."""
+"""Paths whose responses do not come from the index, or report its lag in the body."""
 
 
 class IndexState:
-    """Adds the header to each answer. The header is of the state before the answer, so it never looks too new."""
+    """Adds the header to each response. It describes the state before the response, so it never looks too fresh."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class IndexState:
         self._until = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and mark its answer."""
+        """Pass a request on, and add the header to its response."""
         if scope["type"] != "http" or scope["path"].startswith(_LEFT_OUT):
             await self._app(scope, receive, send)
             return
@@ -91,7 +91,7 @@ class IndexState:
         await self._app(scope, receive, mark)
 
     async def _value_of(self, scope: Scope) -> Callable[[], bytes]:
-        """Return what makes the value for a request, once it is answered."""
+        """Return a function that computes the header's value once the request is answered."""
         if (copies := self._service.copies) is not None:
             return _value_of_copies(copies, network_of(scope, self._proxies))
         if time.monotonic() > self._until:
@@ -100,7 +100,7 @@ class IndexState:
         return lambda: value
 
     async def _read(self) -> None:
-        """Read the progress of the chains. A database that does not answer has no state to tell."""
+        """Read the progress of the chains; none if the database does not answer."""
         self._until = time.monotonic() + _READ_AFTER  # others use the last one meanwhile
         try:
             progresses = await self._service.read_reachable(chains)
@@ -140,12 +140,12 @@ def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A frequent kind of GET request. Its route stays in the application: it describes the path, and takes the rest.
+    """A fast path for a frequent kind of GET request. Its route stays: it documents the path and handles the rest.
 
     Attributes:
-        path: The path of the route, for the figures of the service.
-        pattern: The paths, without a query.
-        answer: Gives the JSON of a request, by its path and its query; None to leave it to the route.
+        path: The path of the route, for the metrics.
+        pattern: A pattern of the paths, without a query.
+        answer: Returns the JSON for a path and a query; None to leave the request to the route.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Limits of the load on databases and nodes: values read once a moment, acts of accounts, and threads for nodes."""
+"""Limits the load on databases and nodes: cached values, quotas of accounts, and threads for nodes."""
 
 import time
 from collections.abc import Callable
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """A value that is read again once it is some seconds old. A read that fails is not kept.
+    """A value that is read again once it is some seconds old. Failed reads are not cached.
 
     Args:
         read: Reads the value.
-        clock: Tells the time in seconds.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Recent(Generic[T]):
 
 
 class HourlyLimit:
-    """Limits what accounts do within an hour. Threads may share it; each process counts alone."""
+    """Limits the actions of accounts per hour. Thread-safe; each process counts separately."""
 
     _HOUR: Final = 3_600.0  # seconds
     _ACCOUNTS: Final = 10_000
@@ -50,7 +50,7 @@ class HourlyLimit:
         self._times: dict[str, list[float]] = {}
 
     def add(self, account: str, limit: int) -> bool:
-        """Count an act, unless its account has reached the limit, or too many accounts act. Return False then."""
+        """Count an action; return False if its account has reached the limit, or too many accounts act."""
         with self._lock:
             oldest = time.monotonic() - self._HOUR
             if len(self._times) >= self._ACCOUNTS:
@@ -65,17 +65,17 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""Requests that may ask a node at once. Twice as many as questions to nodes: half of them are checked without one."""
+"""Requests that may use a node at once. Twice as many as node queries, because half are checked without a node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""Requests that run or wait. Each takes seconds if a node is slow, so that more would only time out."""
+"""Requests that run or wait. Each takes seconds if a node is slow, so more would only time out."""
 
 _RETRY_SECONDS: Final = 5
-"""The longest time that a node may take for one question."""
+"""The timeout of one request to a node."""
 
 
 class NodeWork:
-    """Runs the work of one room of the service that may ask a node. More work than the limit is refused."""
+    """Runs one part of the service's work that may use a node. Work above the limit is refused."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(AT_ONCE)

@@ -1,4 +1,4 @@
-"""Figures of the service for Prometheus, of one process or of several together."""
+"""Metrics of the service for Prometheus, from one process or several combined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.service import Aggregator
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable with the folder in which several processes share their figures."""
+"""The environment variable with the folder in which several processes share their metrics."""
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -41,19 +41,19 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] =
     ("standings_missing", "1 before the first analysis.", lambda chain: float(chain.standings.is_missing)),
     ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
 )
-"""The figures of a chain: name, description and value."""
+"""The metrics of a chain: name, description and value."""
 
 
 class Metrics:
-    """The figures of one application.
+    """The metrics of one application.
 
     Args:
-        reader: The database, whose progress is shown too.
-        copies: The database and its replicas, which are shown too; None without replicas.
+        reader: The database, whose progress is also exported.
+        copies: The database and its replicas, which are also exported; None without replicas.
 
     Attributes:
-        registry: The registry for further figures that each process counts.
-        shared: The registry for further figures of the database, which all processes read alike.
+        registry: The registry for additional metrics counted by each process.
+        shared: The registry for additional metrics read from the database, the same in all processes.
     """
 
     def __init__(self, reader: Reader, copies: Copies | None = None) -> None:
@@ -76,7 +76,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all figures in the format of Prometheus."""
+        """Return all metrics in Prometheus's text format."""
         counted = self.registry
         if os.environ.get(MULTIPROCESS_FOLDER):
             counted = CollectorRegistry()
@@ -85,10 +85,10 @@ class Metrics:
 
 
 class _LazyCollector(Collector):
-    """Figures that are read when somebody asks."""
+    """Metrics that are read on each scrape."""
 
     def describe(self) -> Iterable[Any]:
-        """Return nothing: the database is not asked when the figures are registered."""
+        """Return nothing, so that registering the metrics does not query the database."""
         return ()
 
 
@@ -110,7 +110,7 @@ class _Progress(_LazyCollector):
 
 
 class _Servers(_LazyCollector):
-    """The servers of the database, as they were looked at last."""
+    """The servers of the database, as last checked."""
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
@@ -161,10 +161,10 @@ _COUNTERS: Final = {
 
 
 class AggregatorCounters:
-    """Counters of events. Each process counts its own, and Prometheus' library adds them up.
+    """Counters of events. Each process counts its own, and Prometheus's library adds them up.
 
     Args:
-        registry: The registry of the figures that each process counts.
+        registry: The registry of the metrics counted by each process.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -1,4 +1,4 @@
-"""Answers with web pages. The content of each is also JSON, by `.json` at the end of the path or by `Accept`."""
+"""Responses with web pages. Each is also available as JSON, with `.json` after the path or with `Accept`."""
 
 import gzip
 import inspect
@@ -28,7 +28,7 @@ _MOST_DIGITS: Final = 78
 """The decimal digits of a number of 256 bits."""
 
 _OF_PROGRAMS: Final = ("/v1", "/api", "/graphql", "/mcp", "/assets", "/healthz", "/readyz", "/metrics", "/openapi.json")
-"""The paths whose problems are JSON for browsers, too."""
+"""The paths whose problems are JSON even for browsers."""
 
 SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,
@@ -42,7 +42,7 @@ SECURITY: Final = {
 
 
 class _Number(IntegerConvertor):
-    """A number in a path. Python refuses to read one of some thousand digits, which would be a fault of the service."""
+    """A number in a path. Python refuses to parse one of several thousand digits, which would be an internal error."""
 
     regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
 
@@ -53,9 +53,9 @@ register_url_convertor("number", _Number())
 def page_answer(
     request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
 ) -> Response:
-    """Answer with a page as HTML or JSON. A problem is a page, too, for clients that asked for HTML.
+    """Answer with a page as HTML or JSON. A problem is also a page for clients that request HTML.
 
-    While a server does not answer, HTML names its chains and has the rows of all others. JSON never lacks rows.
+    While a server does not answer, HTML lists its chains and shows the rows of all others. JSON is never incomplete.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -71,7 +71,7 @@ def page_answer(
 def page(
     router: APIRouter, path: str, render: str | Callable[[rendering.Frame, Any], str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Response]]:
-    """Make a function that reads the content of a page two routes: of the page, and of its JSON at `.json`."""
+    """Turn a function that reads a page's content into two routes: the page, and its JSON at `.json`."""
     html_of = rendering.template(render) if isinstance(render, str) else render
 
     def decorate(read: Callable[..., Any]) -> Callable[..., Response]:
@@ -105,7 +105,7 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
-    """Answer with a problem as a page, if a browser asked for one: at a path that exists, or at one that does not."""
+    """Answer with a problem, as a page if a browser requested one, whether or not the path exists."""
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
     if (
@@ -146,7 +146,7 @@ def html(request: Request, body: str) -> Response:
 
 
 def indexed_chain(service: Service, network: str) -> int:
-    """Return the indexed chain of a name or number in a path."""
+    """Return the indexed chain for a name or number in a path."""
     chain_id, registries = chain_of(network), service.registries()
     if chain_id is None or chain_id not in registries.by_chain:
         raise ChainNotIndexedError(network if chain_id is None else chain_id, registries.chains)
@@ -159,20 +159,20 @@ def agent_of(service: Service, network: str, agent_id: int) -> AgentKey:
 
 
 def _wants_json(request: Request) -> bool:
-    """Check if a request asks for JSON: by its path, or by accepting JSON and no HTML."""
+    """Check whether a request wants JSON: by its path, or by accepting JSON and not HTML."""
     accepted = request.headers.get("accept", "")
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
 
 
 _LEVEL: Final = 5
-"""A page of 78 kB takes 1 ms, and a higher level saves one byte in a hundred."""
+"""A page of 78 kB takes 1 ms; a higher level would save only 1 %."""
 
 _LEAST: Final = 1_000
-"""The bytes from which compression saves a packet."""
+"""The minimum size in bytes at which compression saves a packet."""
 
 
 def compressed(request: Request, response: Response) -> Response:
-    """Compress the body of a response if the client takes gzip. Its tag becomes a weak one (RFC 9110, 8.8.3.3)."""
+    """Compress the body of a response if the client accepts gzip. Its ETag becomes weak (RFC 9110, 8.8.3.3)."""
     varied = response.headers.get("Vary")
     response.headers["Vary"] = f"{varied}, Accept-Encoding" if varied else "Accept-Encoding"
     if len(response.body) < _LEAST or not _takes_gzip(request.headers.get("accept-encoding", "")):

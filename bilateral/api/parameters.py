@@ -1,4 +1,4 @@
-"""Parameters that many routes have."""
+"""Parameters shared by many routes."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _SINGLE: Final = ("/v1/", "/api/")
 """The paths that refuse repeated parameters."""
 
 _STRICT: Final = "/v1/"
-"""The paths of the service's own interface. Pages, and paths of other interfaces, take further parameters."""
+"""The paths of the service's own interface. Pages and paths of other interfaces accept additional parameters."""
 
 AgentPath = Annotated[
     str,
@@ -36,10 +36,10 @@ AgentPath = Annotated[
 """An agent in the path, by any published form of its id. `Service.agent_key` parses it."""
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The largest number of entries.")]
-"""The largest number of entries of a list. `DEFAULT_LIMIT` is its default."""
+"""The maximum number of entries in a list. `DEFAULT_LIMIT` is its default."""
 
 Cursor = Annotated[str | None, Query(max_length=1_200, description="The cursor `next` of the former page.")]
-"""The place in a list."""
+"""The position in a list."""
 
 ListFormat = Annotated[Format, Query(alias="format", description="The format of the list.")]
 """The format of a list. `Format.JSON` is its default."""
@@ -65,17 +65,17 @@ SealedOnly = Annotated[
     Blind | None,
     Query(alias="blind", description="`only`: ratings that were sealed before either side saw the other's."),
 ]
-"""A filter by the way in which ratings were given."""
+"""A filter by how ratings were given."""
 
 Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
-"""A tag of feedback. Its text is a stranger's, and may be empty."""
+"""A tag of feedback: untrusted text that may be empty."""
 
 
 Revoked = Annotated[bool, Query(description="True to show revoked feedback too.")]
 
 
 class ListQuery(BaseModel):
-    """The page and form of a list, behind the parameters of the list itself."""
+    """The page and format of a list, after the parameters of the list itself."""
 
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None
@@ -83,7 +83,7 @@ class ListQuery(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Move the fields of every list behind those of the subclass, which is their order in documents and errors."""
+        """Move the fields common to all lists after the subclass's, for their order in documents and errors."""
         for name in ListQuery.model_fields:
             cls.model_fields[name] = cls.model_fields.pop(name)
         cls.model_rebuild(force=True)
@@ -97,16 +97,16 @@ class ListQuery(BaseModel):
 
 
 class RatingFilters(BaseModel):
-    """The ratings by servers that REST and tools of models list."""
+    """The ratings by servers that REST and MCP tools list."""
 
     direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED
     side: Annotated[RatedSide | None, Query(description="The side as which the rated one acted.")] = None
 
 
 async def refuse_wrong_parameters(request: Request) -> None:
-    """Refuse a parameter that the route does not have, and one that is given twice and has one value.
+    """Refuse unknown parameters, and repeated ones that take a single value.
 
-    Without a misspelt filter, a search would find everything. Of two values, the caller may have meant either.
+    If a misspelt filter were ignored, a search would find everything. Of two values, the caller may have meant either.
     """
     route = request.scope["route"]
     if not request.query_params or not isinstance(route, APIRoute):
@@ -126,7 +126,7 @@ async def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _fields(route: APIRoute) -> tuple[dict[str, FieldInfo], bool]:
-    """Return the parameters of a route by name, and True if a model refuses further ones."""
+    """Return the parameters of a route by name, and True if a model refuses others."""
     fields: dict[str, FieldInfo] = {}
     is_refused = False
     for parameter in route.dependant.query_params:

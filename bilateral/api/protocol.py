@@ -1,4 +1,4 @@
-"""HTTP on a connection, with limits that hold before a request is complete."""
+"""HTTP on a connection, with limits that apply before a request is complete."""
 
 import asyncio
 import logging
@@ -13,23 +13,23 @@ from bilateral.api.answers import ProblemError
 from bilateral.core.text.log_lines import SeldomFilter
 
 HEAD_BYTES: Final = 64 * 1024
-"""The bytes of a request's first line and headers from which on the connection is closed."""
+"""The size of a request's first line and headers, in bytes, above which the connection is closed."""
 
 HEAD_SECONDS: Final = 20.0
-"""The time that a client has to send them, so that slow ones do not hold all connections."""
+"""The time limit for sending them, so that slow clients do not occupy all connections."""
 
 
 READ_SECONDS: Final = 20.0
-"""The time in which a client has to take `READ_BYTES` of its answer, or the rest of it."""
+"""The time limit for a client to read `READ_BYTES` of its response, or the rest of it."""
 
 READ_BYTES: Final = 64 * 1024  # what a transport of asyncio holds before it asks a writer to wait
 
 MAX_CONNECTIONS: Final = 800
-"""The connections of a process. Most systems give a process 1,024 open files."""
+"""The maximum number of connections per process. Most systems allow a process 1,024 open files."""
 
 
 class _SeldomWarnings(SeldomFilter):
-    """Passes errors, and other records seldom: every request can warn."""
+    """Passes errors, and rate-limits other records, since any request can cause a warning."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Check that a record may be logged."""
@@ -40,9 +40,9 @@ logging.getLogger("uvicorn.error").addFilter(_SeldomWarnings())
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose client is too slow, in sending or in reading, or sends what is not HTTP.
+    """Closes connections whose client sends or reads too slowly, or does not send HTTP.
 
-    Of too many connections, it closes that which has waited for a request longest.
+    If there are too many connections, it closes the one that has been idle longest.
     """
 
     _size = 0
@@ -67,34 +67,34 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def waits_since(self) -> float:
-        """The time since when the connection has no request under way; infinity while it has one."""
+        """The time since which the connection is idle; infinity while a request is in progress."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         return float("inf") if is_answering else self._waits_since
 
     def give_up(self) -> None:
-        """Close the connection, and forget what its client did not read."""
+        """Close the connection, and discard unread output."""
         self.connections.discard(self)
         self.transport.abort()
 
     def pause_writing(self) -> None:
-        """Begin to look whether the client reads."""
+        """Start checking whether the client reads."""
         super().pause_writing()
         self._watch_reader()
 
     def resume_writing(self) -> None:
-        """Stop looking: the client has read nearly everything."""
+        """Stop checking: the client has read nearly everything."""
         super().resume_writing()
         self._stop_watching()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, and look whether the client reads the rest of the answer."""
+        """Wait for the next request, and check whether the client reads the rest of the response."""
         self._waits_since = time.monotonic()
         super().on_response_complete()
         self._stop_watching()  # the timer of the former answer would take this one for its unread rest
         self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes of requests."""
+        """Receive bytes of requests."""
         if not self._is_complete and self._timer is None:
             self._wait()
         self._size = 0 if self._is_complete else self._size + len(data)
@@ -108,13 +108,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", msg))
 
     def on_headers_complete(self) -> None:
-        """Take the end of the headers."""
+        """Handle the end of the headers."""
         self._is_complete, self._size = True, 0
         self._stop_waiting()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Take the end of a request."""
+        """Handle the end of a request."""
         self._is_complete = False
         super().on_message_complete()
 
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _watch_reader(self) -> None:
-        """Look after a while how much the client has read, if there is something to read."""
+        """Check later how much the client has read, if anything is left to read."""
         unread = self.transport.get_write_buffer_size()
         if unread and self._reader_timer is None:
             self._reader_timer = self.loop.call_later(READ_SECONDS, self._look_at_reader, unread)
@@ -158,6 +158,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def _longest_waiting(connections: Iterable[Any]) -> BoundedProtocol:
-    """Return the connection that has been without a request under way for the longest time."""
+    """Return the connection that has been idle longest."""
     bounded_protocol: BoundedProtocol = min(connections, key=lambda connection: connection.waits_since)
     return bounded_protocol

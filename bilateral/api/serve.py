@@ -1,4 +1,4 @@
-"""The service as a process: the index in a thread, the API on the main one, or several processes of the API."""
+"""The service as a process: the index in a thread, and the API in the main thread or in several processes."""
 
 import json
 import logging
@@ -27,22 +27,22 @@ SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
 """The environment variable that carries the settings to the processes of the API, as JSON."""
 
 _GRACE_SECONDS: Final = 10
-"""The time in which requests under way are answered at a stop; then they are cut off."""
+"""The time for answering requests in progress at shutdown, after which they are aborted."""
 
 _KEEP_ALIVE_SECONDS: Final = 30
-"""The time that an idle connection stays: pages ask again within it."""
+"""The keep-alive time of an idle connection: pages send their next requests within it."""
 
 _PARENT_SECONDS: Final = 1.0
-"""The looks of a process that outlived its parent: it holds the port until it sees that."""
+"""The seconds between checks for the parent: an orphan holds the port until it notices."""
 
 _NODE_SECONDS: Final = 5.0
-"""The longest wait for the chain of a node at the start."""
+"""The timeout for querying a node's chain id at the start."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def app_from_environment() -> ASGIApp:
-    """Make the application of one of several processes, by the settings of `SETTINGS_VARIABLE`."""
+    """Create the application of one of several processes, with the settings in `SETTINGS_VARIABLE`."""
     from bilateral.api.app import make_app  # noqa: PLC0415  # after the folder of the figures is known
 
     log_safely()
@@ -53,7 +53,7 @@ def app_from_environment() -> ASGIApp:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when its parent is gone. A parent that is killed cannot tell its children."""
+    """End this process when its parent has exited. A parent that is killed cannot notify its children."""
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -62,9 +62,9 @@ def _end_with_parent(parent: int) -> None:
 def serve(
     settings: ApiSettings, index: IndexSettings | None = None, *, report: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Requests that are under way are answered first.
+    """Serve until SIGINT or SIGTERM. Requests in progress are answered first.
 
-    Without `index`, the service waits for a database that is not there yet, and answers 503 meanwhile.
+    Without `index`, the service waits for a database that does not exist yet, and answers 503 meanwhile.
     """
     if index is not None:
         _create_tables(settings)
@@ -92,7 +92,7 @@ def _create_tables(settings: ApiSettings) -> None:
 
 
 def _nodes(index: IndexSettings) -> dict[str, str]:
-    """Return the first node of each chain that is followed, by the chain's id. One that does not answer is left out."""
+    """Return the first node of each followed chain, by chain id. Nodes that do not answer are left out."""
     from bilateral.client import Client  # noqa: PLC0415  # slow to import
     from bilateral.client.operations.registries import chain_id_of_node  # noqa: PLC0415
 
@@ -131,7 +131,7 @@ def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Co
 
 
 class _One(uvicorn.Server):
-    """The API in this process. It says when it answers."""
+    """The API in this process, which reports when it is ready."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         from bilateral.api.app import make_app  # noqa: PLC0415  # slow to import
@@ -140,7 +140,7 @@ class _One(uvicorn.Server):
         self._report = report
 
     async def startup(self, sockets: Any = None) -> None:
-        """Start to answer."""
+        """Start to serve requests."""
         await super().startup(sockets)
         if self.started:
             address = self.servers[0].sockets[0].getsockname()
@@ -152,7 +152,7 @@ class _One(uvicorn.Server):
 
 
 class _Several:
-    """The API in several processes, which share one port and their figures."""
+    """The API in several processes, which share one port and their metrics."""
 
     def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
         self._report = report
@@ -192,11 +192,11 @@ class _Follower:
         self.failure: BilateralError | None = None
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start following."""
         self._thread.start()
 
     def end(self) -> None:
-        """End after the step that is under way."""
+        """Stop after the step in progress."""
         self._stop.set()
         self._thread.join()
 

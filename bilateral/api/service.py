@@ -1,4 +1,4 @@
-"""The parts that all routes share: settings, the database, and the figures of the service."""
+"""What all routes share: settings, the database, and the metrics of the service."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -24,23 +24,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHORT_SECONDS: Final = 0.1
-"""The time limit of a read in the event loop. A longer one begins again in a thread."""
+"""The time limit of a read in the event loop. A longer one is restarted in a thread."""
 
 _REGISTRIES_SECONDS: Final = 2.0
-"""The seconds after which the list of registries is read again. It changes when the index begins with a chain."""
+"""The seconds after which the list of registries is read again. It changes when the index starts a new chain."""
 
 
 class Service:
-    """The parts that all routes share. `service_of(request)` returns it.
+    """What all routes share. `service_of(request)` returns it.
 
     Attributes:
         copies: The database and its replicas; None without replicas.
-        metrics: The figures for Prometheus.
-        progress: The progress of the chains a moment ago, for monitors.
-        payments: The progress of their payments a moment ago.
-        buyer_work: Runs what may ask a node about buyers.
-        visitor_work: Runs what asks a node for visitors who act.
-        kept_files: The files that accounts had stored in the last hour.
+        metrics: The metrics for Prometheus.
+        progress: The recent progress of the chains, for monitors.
+        payments: The recent progress of their payments.
+        buyer_work: Runs work about buyers that may query a node.
+        visitor_work: Runs node requests for visitors who act.
+        kept_files: The files that accounts stored in the last hour.
     """
 
     def __init__(self, settings: ApiSettings) -> None:
@@ -111,11 +111,11 @@ class Service:
         return agent_key(self.registries(), text)
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Refuse a question about a chain that is not indexed. See `Registries.require_indexed`."""
+        """Refuse a query about a chain that is not indexed. See `Registries.require_indexed`."""
         self.registries().require_indexed(chains)
 
     def recent(self, kind: type[T]) -> T:
-        """Return this service's one instance of a class that keeps recent answers."""
+        """Return this service's single instance of a class that caches recent answers."""
         recent: T = self._recent.get(kind) or self._recent.setdefault(kind, kind())
         return recent
 

@@ -27,7 +27,7 @@ PORT: Final = 8004  # the number of the ERC
 _ORIGIN: Final = re.compile(r"https?://([a-zA-Z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?/?")
 
 _MAPPED_PREFIX: Final = 96
-"""The bits before an IPv4 address that IPv6 carries (`::ffff:0:0/96`)."""
+"""The prefix length of IPv4-mapped IPv6 addresses (`::ffff:0:0/96`)."""
 
 
 @dataclass(frozen=True)
@@ -36,36 +36,37 @@ class ApiSettings:
 
     Attributes:
         database: The SQLAlchemy URL of the index's database; None for the default one.
-        readers: The URLs of its replicas, where the service reads while they answer.
-        max_delay: The seconds that a replica may be behind before the service reads elsewhere.
+        readers: The URLs of its replicas, from which the service reads while they answer.
+        max_delay: The seconds that a replica may lag before the service reads from another server.
         host: The address at which it listens.
         port: The port at which it listens; 0 for any free one.
         workers: The number of its processes.
         query_seconds: The time limit of a query.
-        connections: The largest number of queries at once, in each process.
-        rate: The requests that an address may send, as `1200/minute`; None for no limit. Each process counts alone.
-        trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are believed.
-            Without them nobody's are.
-        public_url: The address at which visitors reach the service, such as `https://explorer.example`. Links with a
-            host use it, whatever a request says; None to take it from requests that this machine or a trusted proxy
-            sent, and to write no such links otherwise.
-        max_body: The largest body of a request, in bytes.
-        max_url: The longest path with query, in bytes.
-        max_headers: The largest sum of a request's headers, in bytes.
-        max_lag: The blocks by which a chain may be behind its head while the service counts as ready.
-        max_silence: The seconds since the index last looked at a chain, while the service counts as ready.
+        connections: The maximum number of concurrent queries in each process.
+        rate: The requests that an address may send, such as `1200/minute`; None for no limit. Each process counts
+            separately.
+        trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are trusted. By
+            default none are.
+        public_url: The address at which visitors reach the service, such as `https://explorer.example`. Absolute links
+            use it, whatever a request says; None to take it from requests by this machine or a trusted proxy, and
+            otherwise to write no such links.
+        max_body: The maximum size of a request's body, in bytes.
+        max_url: The maximum length of a path with its query, in bytes.
+        max_headers: The maximum total size of a request's headers, in bytes.
+        max_lag: The blocks by which a chain may lag its head while the service counts as ready.
+        max_silence: The maximum seconds since the index last polled a chain while the service counts as ready.
         needs_analysis: True if the service counts as ready only while all chains have current standings.
         aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
         buyers: The settings of the service for buyers.
-        nodes: The URL of a node of each chain, by the chain's id in digits. A node simulates what visitors do. On a
-            chain without one, visitors read only. While the service follows chains, their nodes are added.
-        store: The folder of registration files that the service keeps for visitors; None to keep none.
+        nodes: The URL of a node of each chain, by the chain's id in digits. It simulates the actions of visitors. On a
+            chain without a node, visitors can only read. While the service follows chains, their nodes are added.
+        store: The folder of registration files that the service stores for visitors; None to store none.
         store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
-            at `/files`. The chain names it for ever.
-        allow_private: True to let `check_service` ask services and files on private addresses. In tests and closed
-            networks only: anybody may name a URL.
-        docs: The folder with archives of the documentation, `bilateral-docs-<version>.zip` of a release; None to show
-            no documentation.
+            at `/files`. It is recorded on chain permanently.
+        allow_private: True to let `check_service` access services and files on private addresses. For tests and closed
+            networks only, because anyone may pass a URL.
+        docs: The folder with archives of the documentation, a release's `bilateral-docs-<version>.zip`; None to show no
+            documentation.
     """
 
     database: str | None = None
@@ -123,7 +124,7 @@ class ApiSettings:
 
     @property
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """The networks of trusted proxies. One of IPv4 that IPv6 carries is that of IPv4."""
+        """The networks of trusted proxies. IPv4-mapped IPv6 networks are unwrapped."""
         plains = []
         for text in self.trusted_proxies:
             try:
@@ -134,7 +135,7 @@ class ApiSettings:
 
 
 def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
-    """Return a network, as that of IPv4 if IPv6 carries it: the guard compares addresses in this form."""
+    """Return a network, unwrapping IPv4-mapped IPv6, as the guard does with addresses."""
     carried = getattr(network.network_address, "ipv4_mapped", None)
     if carried is None or network.prefixlen < _MAPPED_PREFIX:
         return network

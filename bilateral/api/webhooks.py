@@ -1,4 +1,4 @@
-"""Webhooks: subscriptions to changes of the feed, and their signed deliveries, which are tried again."""
+"""Webhooks: subscriptions to changes in the feed, and their signed deliveries with retries."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ from bilateral.index.reading.registries import read_registries
 _LOGGER: Final = logging.getLogger("bilateral.webhooks")
 
 _LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks for new changes."""
+"""Seconds between two polls for new changes."""
 
 _RENEW_SECONDS: Final = 5.0
 """Seconds after which the lease is renewed: a sixth of it, as the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""Deliveries at once. A receiver that hangs holds one for ten seconds, and then waits longer and longer."""
+"""Concurrent deliveries. A receiver that hangs occupies one for ten seconds, then is retried less and less often."""
 
 _OF_OWNER: Final = 2
-"""Deliveries of one owner at once: all receivers of an owner may hang, and the others do not wait."""
+"""Concurrent deliveries per owner, so that hanging receivers of one owner do not delay the others."""
 
 _LIMITS: Final = Limits(bytes=64 * 1024, seconds=10.0, redirects=0)
-"""The limits of one attempt, and of the answer, which nobody reads."""
+"""The limits of one attempt, and of the response, which is ignored."""
 
 _AT_ONCE: Final = 100
-"""Changes of one delivery: at most some 600 kB."""
+"""Changes per delivery: at most about 600 kB."""
 
 _READS: Final = 20
-"""Reads in which nothing passes the filter, before others have their turn."""
+"""Reads without a match before other subscriptions have their turn."""
 
 _FIRST_WAIT: Final = 5
 _LONGEST_WAIT: Final = 3_600
 """The wait after a failure, in seconds: twice as long after each one, up to an hour."""
 
 _STOP_SECONDS: Final = 3 * 86_400
-"""Seconds of failures after which a subscription stops: a receiver may be broken from Friday evening to Monday."""
+"""Seconds of failures after which a subscription stops: a receiver may be down from Friday evening to Monday."""
 
 _NOTE_SECONDS: Final = 60.0
-"""Seconds after which the cursor of a subscription that nothing passes is stored. After a restart it reads again."""
+"""Seconds after which the cursor of a subscription without matches is stored. A restart reads again from there."""
 
 _MOST_PROBLEM: Final = 300  # characters: the status and the first words tell the cause
 
 
 @dataclass
 class _Position:
-    """The place up to which a subscription has read, if nothing passed since the cursor that is stored."""
+    """How far a subscription has read, if nothing matched since its stored cursor."""
 
     since: str
     cursor: str
@@ -89,12 +89,12 @@ class _Batch:
 
 
 class Deliverer:
-    """Delivers changes until it is stopped. One process at a time does, by a lease in the database.
+    """Delivers changes until it is stopped. A lease in the database lets one process at a time do so.
 
     Args:
         signer: Signs the requests.
-        stop: Set to end. Attempts that are under way end first, within ten seconds.
-        network: The settings of connections. Without any, private addresses are refused.
+        stop: Set to stop. Attempts in progress end first, within ten seconds.
+        network: The settings of connections. By default, private addresses are refused.
     """
 
     def __init__(self, engine: Engine, signer: Signer, stop: threading.Event, network: Network | None = None) -> None:
@@ -108,7 +108,7 @@ class Deliverer:
         self._renew_at = 0.0
 
     def run(self) -> None:
-        """Deliver until the event."""
+        """Deliver until the event is set."""
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="webhook") as threads:
             while not self._stop.is_set():
                 try:
@@ -123,7 +123,7 @@ class Deliverer:
             return  # it ends by itself
 
     def _look(self, threads: ThreadPoolExecutor) -> None:
-        """Begin what is due, if this process holds the lease."""
+        """Start the deliveries that are due, if this process holds the lease."""
         now = int(time.time())
         if time.monotonic() >= self._renew_at:
             with self._engine.begin() as connection:
@@ -180,7 +180,7 @@ class Deliverer:
         return None
 
     def _send(self, row: Any, batch: _Batch) -> None:
-        """Try a delivery, and store its outcome. Its last change is stored first: each retry has the same changes."""
+        """Attempt a delivery, and store its outcome. Its last change is stored first, so retries send the same ones."""
         if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
             return  # it was removed, or another process is faster
         delivery = f"{row.id}/{row.since}"
@@ -215,7 +215,7 @@ class Deliverer:
 
 
 def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
-    """Return the changes up to one; None if they do not have it."""
+    """Return the changes up to and including one; None if it is not among them."""
     for number, change in enumerate(items, 1):
         if change.id == pending:
             return _Batch(items[:number], change.id)
@@ -223,7 +223,7 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
 
 
 TAG: Final = "bilateral-webhook"
-"""The tag of the signatures. A receiver asks for it, so that no other signature by the same key passes for one."""
+"""The tag of the signatures. Receivers require it, so that other signatures by the same key are not accepted."""
 
 COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
 """The signed parts of a request, besides `content-digest`, which covers the body."""
@@ -238,7 +238,7 @@ class Signer:
         key: The private key.
 
     Attributes:
-        key_id: The thumbprint of the key (RFC 7638), by which receivers know it.
+        key_id: The thumbprint of the key (RFC 7638), by which receivers identify it.
     """
 
     def __init__(self, key: OKPKey) -> None:
@@ -259,7 +259,7 @@ class Signer:
 
 
 def read_key(path: Path) -> OKPKey:
-    """Read an Ed25519 private key from a PEM file that only its owner reads."""
+    """Read an Ed25519 private key from a PEM file that only its owner can read."""
     try:
         content = path.read_bytes()
         mode = path.stat().st_mode
@@ -278,7 +278,7 @@ def read_key(path: Path) -> OKPKey:
 
 
 def write_key(path: Path) -> OKPKey:
-    """Make an Ed25519 key, and write it to a file that only its owner reads."""
+    """Create an Ed25519 key, and write it to a file that only its owner can read."""
     key = OKPKey.generate_key(_CURVE)
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -332,7 +332,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
 
 
 def _is_private(host: str) -> bool:
-    """Return True for an address that is not public, and for names of this machine. Other names are looked up later."""
+    """Return True for an address that is not public, and for names of this machine. Other names are resolved later."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1
@@ -341,7 +341,7 @@ def _is_private(host: str) -> bool:
 
 
 def _stored(chosen: FeedFilter) -> str:
-    """Return a filter as JSON. Ids of agents name their registry, so that they never mean another one."""
+    """Return a filter as JSON. Agent ids include their registry, so that they stay unambiguous."""
     values = {
         "agents": [key.global_id for key in chosen.agents],
         "accounts": chosen.accounts,

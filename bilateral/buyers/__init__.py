@@ -1,4 +1,4 @@
-"""Reputation of buyers, which payments prove (Buyer Reputation Protocol).
+"""Reputation of buyers, backed by payments (Buyer Reputation Protocol).
 
 The names load on first use (PEP 562), so that the package's errors can be imported without the score.
 """
@@ -18,7 +18,7 @@ _TERMS: Final = ("BuyerTier",)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the package when it is first asked for."""
+    """Import a name of the package on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(

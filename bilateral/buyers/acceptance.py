@@ -1,4 +1,4 @@
-"""Messages about payments: taken once, after a check of payment and signature; shown to the buyer; and moderated."""
+"""Messages about payments: accepted once after checking payment and signature, shown to buyers, and moderated."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -28,15 +28,15 @@ from bilateral.index.reading.registries import AgentKey, agent_key, read_registr
 T = TypeVar("T")
 
 _PAYMENT: Final = ["chain_id", "transaction_hash", "payment_position"]
-"""The columns that name the payment of a message."""
+"""The columns that identify the payment of a message."""
 
 _AGENT: Final = ["identity_registry", "agent_id"]
 
 MOST_SERVICES: Final = 100
-"""The services of one agent. Each discount and each search reads all of them."""
+"""The maximum number of services per agent. Each discount and each search reads all of them."""
 
 _AHEAD: Final = 300
-"""The seconds by which the clock of a seller may be ahead."""
+"""The seconds by which a seller's clock may be ahead."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Accepted:
     Attributes:
         id: Its id, 64 hexadecimal digits.
         is_counted: True if it counts; False for one without a signature.
-        is_new: False if the same message was taken before.
+        is_new: False if the same message was accepted before.
         warnings: Advice to its author.
     """
 
@@ -59,14 +59,14 @@ class Accepted:
 
 
 class BuyerMessages:
-    """Takes messages about buyers."""
+    """Accepts messages about buyers."""
 
     def __init__(self, engine: Engine, settings: BuyerSettings) -> None:
         self._engine = engine
         self._settings = settings
 
     def take_feedback(self, value: Mapping[str, Any]) -> Accepted:
-        """Take feedback of a seller on a buyer (section 5.3)."""
+        """Accept a seller's feedback on a buyer (section 5.3)."""
         body = requests.parse_body(requests.FeedbackBody, value)
         claim = body.proofOfPayment.claim
         if requests.address_of(body.buyerAddress, "buyerAddress") != claim.payer:
@@ -81,7 +81,7 @@ class BuyerMessages:
         return self._take(buyer_feedback, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def check_review(self, value: Mapping[str, Any]) -> None:
-        """Refuse a review that `take_review` would refuse once it is signed, before its buyer signs."""
+        """Before its buyer signs, refuse a review that `take_review` would refuse once it is signed."""
         body = requests.parse_body(requests.ReviewBody, value)
         seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
@@ -89,13 +89,13 @@ class BuyerMessages:
             _stored_message(connection, agent_review, row)
 
     def take_review(self, value: Mapping[str, Any]) -> Accepted:
-        """Take a review of a seller by its buyer."""
+        """Accept a buyer's review of a seller."""
         body = requests.parse_body(requests.ReviewBody, value)
         values = {"score": body.score, "tag1": body.tag1, "tag2": body.tag2, "note": body.feedbackNote}
         return self._take(agent_review, body, body.agentId, values, _review_content(body))
 
     def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Accepted:
-        """Take a dispute of a seller, or its withdrawal."""
+        """Accept a seller's dispute, or its withdrawal."""
         if not self._settings.disputes:
             raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service does not accept disputes")
         body = requests.parse_body(requests.DisputeBody, value)
@@ -106,7 +106,7 @@ class BuyerMessages:
         return self._take(buyer_dispute, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def take_reply(self, value: Mapping[str, Any]) -> Accepted:
-        """Take the reply of a buyer to feedback or a dispute. There is one reply to each."""
+        """Accept a buyer's reply to feedback or a dispute, one for each."""
         body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
@@ -117,7 +117,7 @@ class BuyerMessages:
         return self._store(buyer_reply, seller, values | proof)
 
     def take_enrichment(self, value: Mapping[str, Any]) -> Accepted:
-        """Take a service of a seller. It replaces the one with the same name."""
+        """Accept a service of a seller. It replaces the one with the same name."""
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
@@ -147,7 +147,7 @@ class BuyerMessages:
         *,
         is_by_seller: bool = False,
     ) -> Accepted:
-        """Take a message about a payment."""
+        """Accept a message about a payment."""
         seller, paid, accepted = self._paid(agent, body.proofOfPayment.claim, is_by_seller=is_by_seller)
         about = _about(seller, paid, table)
         if body.signature is None:  # anybody could have sent it, so it has no effect
@@ -163,13 +163,13 @@ class BuyerMessages:
     def _proof(
         self, message: TypedMessage, seller: AgentKey, signature: str, accepted: Collection[str], content: bytes
     ) -> dict[str, Any]:
-        """Return the columns that every message has, after a check of its signature."""
+        """Check the signature of a message, and return the columns common to all messages."""
         signed = bytes.fromhex(signature[2:])
         signer = proofs.require_signer(message, _domain(seller), signed, accepted, self._settings.nodes)
         return {"content_hash": content, "signer": signer, "signature": signed, "received_at": int(time.time())}
 
     def _replace(self, seller: AgentKey, name: str, values: Mapping[str, Any]) -> bool:
-        """Store a service in place of an older one. Return False if it was stored before."""
+        """Store a service, replacing an older one. Return False if it was already stored."""
         table = agent_enrichment
         key = _agent_columns(seller) | {"chain_id": seller.chain_id, "service_name": name}
         is_key = [table.c[name] == value for name, value in key.items()]
@@ -207,7 +207,7 @@ class BuyerMessages:
         return Accepted(filed.id, seller, about["buyer"], True, filed.state == "filed")
 
     def _store(self, table: Table, seller: AgentKey, row: Mapping[str, Any]) -> Accepted:
-        """Store a message, unless the same one is stored."""
+        """Store a message, unless the same one is already stored."""
         (key,) = table.primary_key.columns
 
         def store(connection: Connection) -> tuple[str, bool]:
@@ -220,7 +220,7 @@ class BuyerMessages:
         return Accepted(message_id, seller, row["buyer"], True, is_new)
 
     def _once(self, store: Callable[[Connection], T]) -> T:
-        """Run a transaction that inserts a row, and look again if another process was faster."""
+        """Run a transaction that inserts a row, and retry if another process was faster."""
         try:
             with self._engine.begin() as connection:
                 return store(connection)
@@ -272,7 +272,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
 
 
 def _about(seller: AgentKey, paid: proofs.ProvenPayment, table: Table) -> dict[str, Any]:
-    """Return the columns that say which payment a message is about. One message a payment and seller is stored."""
+    """Return the columns that identify the payment of a message. One message per payment and seller is stored."""
     key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.position} {seller.global_id}"
     return {
         "id": keccak(text=key).hex(),
@@ -293,7 +293,7 @@ def _domain(seller: AgentKey) -> Domain:
 
 
 MOST_MESSAGES: Final = 100
-"""The messages of each kind that are shown: the newest."""
+"""The maximum number of messages shown per kind: the newest."""
 
 DECISIONS: Final = ("upheld", "rejected")
 """The decisions of the operator about a dispute."""
@@ -303,15 +303,15 @@ _TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
     agent_review: {"tag1": "", "tag2": "", "note": ""},
     buyer_dispute: {"reason": ""},
 }
-"""The columns with texts of people, and what they hold when the text is removed."""
+"""The columns with free text, and their values once the text is removed."""
 
 
 @dataclass(frozen=True)
 class MessageAbout:
-    """Feedback of a seller on the buyer, or its dispute.
+    """A seller's feedback on the buyer, or its dispute.
 
     Attributes:
-        id: Its id, which a reply names.
+        id: Its id, to which a reply refers.
         kind: `feedback` or `dispute`.
         agentGlobalId: The seller.
         txHash: The payment's transaction.
@@ -335,7 +335,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
+    """Return the last messages about a buyer. They link it to its sellers: see docs/buyers.md on privacy."""
     messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
@@ -377,9 +377,9 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
 
 
 def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
-    """Remove the texts of a message, and the reply to it. Its score counts unless the whole is removed.
+    """Remove the texts of a message and its reply. Its score still counts unless the whole message is removed.
 
-    The removed texts cannot be sent again: the same message has no effect, and another one is refused.
+    The removed texts cannot be sent again: the same message has no effect, and any other is refused.
     """
     with engine.begin() as connection:
         connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))

@@ -1,7 +1,7 @@
 """Anchor the states of all buyers: store them, then post their root. Safe to repeat after a crash at any point.
 
-The states of an epoch are stored before its root is sent, in one transaction. A later run finds them and sends the same
-root. The registry takes each epoch once, so that the root of an interrupted run is not doubled.
+The states of an epoch are stored in one transaction before its root is sent. A later run finds them and sends the same
+root. The registry accepts each epoch once, so the root of an interrupted run is not duplicated.
 """
 
 import time
@@ -33,7 +33,7 @@ Epoch = tuple[int, str, int]
 _EPOCH: Final = ("chain_id", "registry", "epoch")
 
 _RETAINED_EPOCHS: Final = 2
-"""The last epochs whose states are kept. Readers ask for the older one until the newer one is indexed."""
+"""The last epochs whose states are retained. Readers use the older one until the newer one is indexed."""
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
@@ -56,7 +56,7 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
 
 
 def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iterator[tuple[str, BuyerState]]:
-    """Compute the state of each buyer by each policy."""
+    """Compute the state of each buyer under each policy."""
     chosen = [policy_of(name) for name in policies]
     for chain_id, block in read_cursors(connection).items():
         query = select(payment.c.payer).where(payment.c.chain_id == chain_id).distinct().order_by(payment.c.payer)
@@ -68,7 +68,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to, with a rounded sum of votes. Score and tier are of the exact one."""
+    """Return the state that a leaf commits to, with a rounded sum of votes. Score and tier use the exact sum."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -117,11 +117,11 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
 
 
 NODES_IN_PART: Final = 32
-"""The nodes in one row: a row of 1 KiB, which PostgreSQL does not move into another table as it does from 2 KiB on."""
+"""The nodes per row. Rows of 1 KiB stay in the table: PostgreSQL moves values out of line from 2 KiB."""
 
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
-"""Rows of one insert: a tree may have millions, and they need not all be in memory."""
+"""Rows per insert: a tree may have millions, which need not all be in memory."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def read_proof(  # the parts of a state's name
 
 
 def forget_trees(connection: Connection, epoch: Epoch) -> None:
-    """Remove the states and trees of an epoch and of all before it."""
+    """Remove the states and trees of an epoch and all earlier ones."""
     for table in (buyer_state, buyer_tree):
         *is_registry, _ = _of_epoch(table, epoch)
         connection.execute(delete(table).where(*is_registry, table.c.epoch <= epoch[2]))

@@ -1,7 +1,7 @@
-"""Merkle trees of buyers' states, as OpenZeppelin's standard tree, whose roots `anchorRoot` posts.
+"""Merkle trees of buyers' states, in the format of OpenZeppelin's standard tree. `anchorRoot` posts their roots.
 
-A leaf is the twice hashed ABI encoding of a state. The two hashes of a pair are sorted before they are hashed. Anybody
-checks a state against a root with `verify_state`, or on chain with `verifyBuyer`.
+A leaf is the double-hashed ABI encoding of a state. The two hashes of a pair are sorted before they are hashed. Anyone
+can check a state against a root with `verify_state`, or on chain with `verifyBuyer`.
 """
 
 from bisect import bisect_left
@@ -26,7 +26,7 @@ def leaf_of(state: BuyerState) -> bytes:
 
 
 def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool:
-    """Tell whether a state is in the tree with a root, as `verifyBuyer` does.
+    """Return whether a state is in the tree with a root, as `verifyBuyer` does.
 
     Args:
         proof: The sibling hashes, from the leaf up.
@@ -41,10 +41,10 @@ class StateTree:
     """The tree of all buyers' states at one time. The order of the states does not matter.
 
     Args:
-        states: The states, at least one. No two are of the same buyer, chain and policy.
+        states: The states, at least one. No two may have the same buyer, chain and policy.
 
     Raises:
-        InvalidArgumentError: The states are empty, or two are of the same buyer, chain and policy.
+        InvalidArgumentError: There are no states, or two have the same buyer, chain and policy.
     """
 
     def __init__(self, states: Iterable[BuyerState]) -> None:
@@ -61,7 +61,7 @@ class StateTree:
 
     @classmethod
     def of(cls, *states: BuyerState) -> Self:
-        """Make the tree of some states."""
+        """Build the tree of some states."""
         return cls(states)
 
     @property
@@ -78,10 +78,10 @@ class StateTree:
         return self._nodes
 
     def state_of(self, buyer: str, chain_id: int, policy: bytes) -> BuyerState | None:
-        """Return the state of a buyer; None if the tree has none.
+        """Return the state of a buyer; None if the tree does not contain it.
 
         Args:
-            chain_id: EIP-155 id of the chain of its payments.
+            chain_id: The EIP-155 id of the chain of its payments.
             policy: The hash of the scoring policy's name.
         """
         state = self._states.get((buyer, chain_id, policy))
@@ -94,7 +94,7 @@ class StateTree:
             The sibling hashes, from the leaf up.
 
         Raises:
-            InvalidArgumentError: The tree does not have the state.
+            InvalidArgumentError: The tree does not contain the state.
         """
         return [self._nodes[node] for node in path_of(self.node_of(state))]
 
@@ -102,7 +102,7 @@ class StateTree:
         """Return the number of the node that is a state's leaf.
 
         Raises:
-            InvalidArgumentError: The tree does not have the state.
+            InvalidArgumentError: The tree does not contain the state.
         """
         key = (state.buyer, state.chain_id, state.policy)
         standing_state, leaf = self._states.get(key, (None, b""))
@@ -113,7 +113,7 @@ class StateTree:
 
 
 def path_of(node: int) -> list[int]:
-    """Return the numbers of the nodes that prove a leaf: its sibling, and those of its parents up to the root.
+    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and of its ancestors.
 
     Args:
         node: The number of the leaf's node.
@@ -140,7 +140,7 @@ def _parent(first: bytes, second: bytes) -> bytes:
 
 
 def _word(value: str | int | bytes) -> bytes:
-    """Encode an address, a number or a hash in one word. eth-abi takes ten times as long for a whole state."""
+    """Encode an address, a number or a hash as one word. eth-abi takes ten times as long for a whole state."""
     if isinstance(value, bytes):
         return value
     return (int(value, 16) if isinstance(value, str) else value).to_bytes(_WORD)

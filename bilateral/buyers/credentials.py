@@ -1,6 +1,6 @@
 """Credentials that prove a buyer's tier from another address, signed by the attestor (EIP-712).
 
-The attestor knows which buyer a holder is. A pseudonym is its word alone: nobody else can tell whose it is.
+The attestor knows which buyer a holder is. Only it vouches for a pseudonym: nobody else can tell whose it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def agent_scope(chain_id: int, identity_registry: str, agent_id: int) -> bytes:
     """Return the scope of credentials for a seller that checks them itself, such as over HTTP.
 
     Args:
-        chain_id: EIP-155 id of the seller's chain.
+        chain_id: The EIP-155 id of the seller's chain.
         agent_id: The seller.
     """
     kinds = ["string", "uint256", "address", "uint256"]
@@ -52,19 +52,19 @@ def issue_credential(  # noqa: PLR0913  # the fields of a credential
     lifetime: int = 3_600,
     at: int | None = None,
 ) -> TierCredential:
-    """Make a credential that is not signed yet. It ends with the UTC day, because pseudonyms change then.
+    """Create an unsigned credential. It expires with the UTC day, because pseudonyms change then.
 
     Args:
-        holder: The address that may use it. A fresh one does not show the buyer's main wallet.
+        holder: The address that may use it. A new one does not reveal the buyer's main wallet.
         tier: The tier of the buyer.
         policy: The hash of the scoring policy's name.
         scope: The place where it is used: a `gate_scope` or an `agent_scope`.
-        pseudonym: The buyer in that scope today. It must be the same for all holders of the buyer.
-        lifetime: Seconds for which it is valid, at most a day.
+        pseudonym: Identifies the buyer in that scope today. It must be the same for all holders of the buyer.
+        lifetime: Its validity in seconds, at most a day.
         at: The first second in which it is valid, in Unix time; by default now.
 
     Raises:
-        InvalidArgumentError: The lifetime is not 1 second to a day.
+        InvalidArgumentError: The lifetime is not between 1 second and a day.
     """
     if not 0 < lifetime <= MAX_CREDENTIAL_LIFETIME:
         raise InvalidArgumentError(f"lifetime {lifetime} is out of range 1..{MAX_CREDENTIAL_LIFETIME} seconds")
@@ -92,7 +92,7 @@ def sign_credential(credential: TierCredential, domain: Domain, attestor: Transa
 
 
 def is_valid_at(credential: TierCredential, at: int) -> bool:
-    """Tell whether a credential is valid at a time, as the registry decides.
+    """Return whether a credential is valid at a time, by the registry's rules.
 
     Args:
         at: The time, in Unix time.
@@ -104,7 +104,7 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
 def require_use(  # noqa: PLR0913  # what a gate compares
     credential: TierCredential, holder: str, *, policy: bytes, scope: bytes, minimum: BuyerTier, at: int | None = None
 ) -> None:
-    """Check that a credential is of an account, for this use today. It does not check the signature.
+    """Check that a credential belongs to an account and is for this use today. Does not check the signature.
 
     `BuyerTierGated` makes the same checks in the same order. Count customers by `credential.pseudonym`.
 
@@ -116,8 +116,8 @@ def require_use(  # noqa: PLR0913  # what a gate compares
         at: The time, in Unix time; by default now.
 
     Raises:
-        CredentialRefusedError: The credential is of another holder, policy, scope or UTC day, or its tier is too low.
-            The error's `reason` says which.
+        CredentialRefusedError: The credential is for another holder, policy, scope or UTC day, or its tier is too low,
+            as the error's `reason` specifies.
     """
     today = (int(time.time()) if at is None else at) // DAY_SECONDS
     day, presented_by = credential.issued_at // DAY_SECONDS, checksummed(holder)
@@ -137,7 +137,7 @@ def require_use(  # noqa: PLR0913  # what a gate compares
 def verify_credential(
     credential: TierCredential, signature: bytes, domain: Domain, attestor: str, *, at: int | None = None
 ) -> bool:
-    """Tell whether the key of the attestor signed a credential that is valid. Needs no node.
+    """Return whether a credential is valid and signed by the attestor's key. Needs no node.
 
     Compare the holder with the account that presents it. For an attestor that is a contract, use
     `verify_credential_on_chain`.
@@ -153,11 +153,11 @@ def verify_credential(
 def verify_credential_on_chain(
     credential: TierCredential, signature: bytes, client: Client, *, at: int | None = None
 ) -> bool:
-    """Tell whether the present attestor signed a credential that is valid. The attestor may be a contract (ERC-1271).
+    """Return whether a credential is valid and signed by the current attestor, possibly a contract (ERC-1271).
 
     Args:
         client: A client whose deployment has the registry of buyers.
-        at: The time, in Unix time; by default now. The chain checks the time of its latest block too.
+        at: The time, in Unix time; by default now. The chain also checks the time of its latest block.
     """
     is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
     return is_valid and client.verify_credential(credential, signature)

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from bilateral.buyers.records import Standing
 
 DEFAULT_DISPUTE_RATE: Final = 10
-"""The largest dispute rate that `excludeHighDisputeRate` allows if the seller names none, in percent."""
+"""The default maximum dispute rate that `excludeHighDisputeRate` allows, in percent."""
 
 _UNIT: Final = Decimal(1).scaleb(-6)  # the smallest unit of USDC, which has six decimals
 _PERCENT: Final = 100  # per cent, and the greatest score
 
 
 def _require_number(value: Any) -> Any:
-    """Refuse text in the place of a number: Python would read `1_0` and digits of any script."""
+    """Refuse text instead of a number: Python would parse `1_0` and digits of any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError("use a JSON number, not text")  # noqa: TRY004  # pydantic reports it
     return value
 
 
 JsonNumber: Final = BeforeValidator(_require_number)
-"""The check of a number in a body. Text is refused."""
+"""Validates a number in a body. Text is refused."""
 
 Percent = Annotated[
     Decimal,
@@ -45,7 +45,7 @@ Percent = Annotated[
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": _PERCENT}),
 ]
 WebUrl = Annotated[str, Field(max_length=2_000, pattern=r"^https?://[\x21-\x7e]+$")]
-"""A URL of http or https. Spaces, line breaks and other control characters are refused, and so is all but ASCII."""
+"""An http or https URL. Spaces, line breaks, other control characters and non-ASCII characters are refused."""
 
 
 CONDITIONS: Final[Mapping[BuyerTier, str]] = {
@@ -57,7 +57,7 @@ CONDITIONS: Final[Mapping[BuyerTier, str]] = {
 
 
 class TierDiscounts(BaseModel):
-    """The discount of each tier, in percent. A tier that is left out has that of the next lower one."""
+    """The discount of each tier, in percent. A missing tier has that of the next lower one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -129,13 +129,13 @@ NOT_OFFERED: Final = Discount(Decimal(0), Verdict.NOT_OFFERED, "The seller has p
 
 @dataclass(frozen=True)
 class BuyerFacts:
-    """The facts about a buyer that a seller's policy asks for.
+    """The facts about a buyer that a seller's policy needs.
 
     Attributes:
         dispute_rate: The disputes in percent of the payments.
         fairness: The effective fairness; None without reviews.
         sellers: The number of sellers that were paid.
-        is_withheld: True if a trust analysis holds an agent of the buyer back as a client.
+        is_withheld: True if a trust analysis holds back an agent of the buyer as a client.
     """
 
     score: int
@@ -154,7 +154,7 @@ def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
 
 
 def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
-    """Return the facts that a service tells about a buyer."""
+    """Return the facts that a service reports about a buyer."""
     try:
         metrics, reputation = profile["metrics"], profile["reputation"]
         payments, fairness = int(metrics["paymentCount"]), reputation["reviewFairnessScore"]
@@ -171,14 +171,14 @@ def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
 
 
 def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_withheld: bool = False) -> Discount:
-    """Work out the discount of a buyer."""
+    """Compute the discount of a buyer."""
     return discount_by(incentives, facts_of(standing, is_withheld=is_withheld))
 
 
 def discount_by(  # noqa: PLR0911  # one a condition
     incentives: BuyerIncentives | None, facts: BuyerFacts
 ) -> Discount:
-    """Work out the discount of a buyer from the facts that the policy asks for."""
+    """Compute the discount of a buyer from the facts that the policy needs."""
     tier, score = facts.tier, facts.score
     if incentives is None:
         return NOT_OFFERED

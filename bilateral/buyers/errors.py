@@ -1,4 +1,4 @@
-"""Refusals of messages about buyers and of proofs of their tiers, and failures of services for them."""
+"""Refusals of messages about buyers and of proofs of their tiers, and failures of the services that handle them."""
 
 from dataclasses import InitVar
 from http import HTTPStatus
@@ -9,14 +9,14 @@ from bilateral.core.text import quoted
 
 
 class BuyerRefusalError(Exception):
-    """A message is refused.
+    """A message was refused.
 
     Attributes:
-        status: The HTTP status that fits.
-        code: The reason for programs: lower case with underscores, stable from release to release.
+        status: The matching HTTP status.
+        code: The reason for programs: lower case with underscores, stable across releases.
         detail: The reason for people.
-        retry_seconds: The seconds after which another try may do better; None if it may not.
-        members: Further members of the answer.
+        retry_seconds: The seconds after which a retry may succeed; None if it cannot.
+        members: Additional members of the response.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class CredentialRefusedError(BilateralError):
 
     Attributes:
         reason: `credential_of_another`, `policy_mismatch`, `scope_mismatch`, `epoch_over` or `tier_too_low`.
-        field: The field of the credential that does not fit.
-        expected: The expected value, or the lowest one.
+        field: The field of the credential that does not match.
+        expected: The expected or lowest acceptable value.
     """
 
     reason = "credential_refused"
@@ -51,12 +51,12 @@ class CredentialRefusedError(BilateralError):
 
 
 class BuyerServiceRefusedError(BilateralError):
-    """A service refuses a request.
+    """A service refused a request.
 
     Attributes:
         status: The HTTP status.
-        code: The service's reason for programs; empty if it names none.
-        detail: Its reason for people.
+        code: The service's reason for programs; empty if there is none.
+        detail: The service's reason for people.
     """
 
     reason = "service_refused"
@@ -69,7 +69,7 @@ class BuyerServiceRefusedError(BilateralError):
 
 
 class BuyerServiceFailedError(BilateralError):
-    """A service cannot be reached, or does not answer as one."""
+    """A service cannot be reached, or does not respond like one."""
 
     reason = "service_failed"
 
@@ -84,12 +84,12 @@ _STATUSES: Final = {
 
 
 class TierProofRefusedError(BilateralError):
-    """A private proof of a tier is refused.
+    """A private proof of a tier was refused.
 
     Attributes:
         reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
             `tier_already_used`, `verifier_busy`, `proof_header_too_large` or `proof_header_invalid`.
-        status: The HTTP status that fits. The normal price holds; the purchase is not an error.
+        status: The matching HTTP status. The normal price applies; the purchase is not an error.
     """
 
     reason = "proof_refused"
@@ -101,11 +101,11 @@ class TierProofRefusedError(BilateralError):
 
 
 class TooFewMembersError(FormattedError):
-    """The group of a tier is so small that a proof would hide its author badly.
+    """The group of a tier is too small for a proof to hide its author well.
 
     Attributes:
-        members: The members of the group.
-        least: The least number.
+        members: The number of members of the group.
+        least: The minimum number.
     """
 
     reason = "too_few_members"
@@ -124,7 +124,7 @@ class NotAMemberError(BilateralError):
 
 
 class MemberListError(FormattedError):
-    """A published list of members is not what it must be, or not what the chain says.
+    """A published list of members is invalid, or does not match the chain.
 
     Attributes:
         place: The part of the list that is wrong.
@@ -143,12 +143,12 @@ class ProverMissingError(BilateralError):
 
 
 class ArtifactMismatchError(BilateralError):
-    """A file of the prover is not the pinned one. Nothing secret was given to it."""
+    """A file of the prover is not the pinned one. It received no secrets."""
 
     reason = "artifact_mismatch"
 
 
 class ProverFailedError(BilateralError):
-    """The prover ends without an answer."""
+    """The prover ended without an answer."""
 
     reason = "prover_failed"

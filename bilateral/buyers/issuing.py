@@ -1,8 +1,8 @@
 """What the service issues about buyers: signed results (EIP-712 and JSON Web Signature), and pseudonyms.
 
-A pseudonym is HMAC-SHA-256 of buyer, scope and UTC day by a secret of that day, the same for all holders of the buyer.
-The secret is random, shared by all workers through the database, and deleted two days later: nobody can then tell which
-buyer a pseudonym was.
+A pseudonym is the HMAC-SHA-256 of buyer, scope and UTC day under a secret of that day, the same for all holders of the
+buyer. The secret is random, shared by all workers through the database, and deleted two days later. After that, nobody
+can tell which buyer a pseudonym was.
 """
 
 import hmac
@@ -30,7 +30,7 @@ from bilateral.buyers.tables import credential_holder, credential_secret
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 VALID_SECONDS: Final = 3_600
-"""The seconds for which a result is valid: a score that fell is shown for no longer."""
+"""The validity of a result in seconds: a score that has dropped can be shown no longer than this."""
 
 _ALGORITHM: Final = "ES256K"
 
@@ -47,9 +47,9 @@ class BuyerResult(TypedMessage):
         volume: Their sum, in millionths of a dollar.
         sellers: The number of sellers that it paid.
         policy: The scoring policy.
-        as_of_block: The last block whose payments are in it.
+        as_of_block: The last block whose payments are included.
         issued_at: The time of the result, in Unix seconds.
-        expires_at: The first second in which it is not valid any more.
+        expires_at: The first second in which it is no longer valid.
     """
 
     buyer: Address
@@ -149,22 +149,22 @@ def _encoded(value: bytes) -> str:
 
 
 MAX_HOLDERS: Final = 8
-"""Holders of one buyer in one scope and day. A buyer with a new address for each of some calls needs several."""
+"""The maximum holders per buyer, scope and day. A buyer that uses several new addresses needs several."""
 
 _RETAINED_DAYS: Final = 2
-"""Today's secret and yesterday's are kept: the clocks of two workers differ at midnight."""
+"""The days whose secrets are retained: today and yesterday, because workers' clocks differ at midnight."""
 
 _SECRET_BYTES: Final = 32  # as many bits as the pseudonyms that it makes have
 
 
 class Pseudonyms:
-    """Gives buyers their pseudonyms, and counts their holders."""
+    """Assigns pseudonyms to buyers, and counts their holders."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
-        """Return the pseudonym of a buyer, after noting a holder. The same holder again is not counted twice."""
+        """Record a holder, and return the pseudonym of its buyer. A repeated holder is not counted twice."""
         day = now // DAY_SECONDS
         secret = self._secret_of(day)
         pseudonym = pseudonym_of(secret, buyer, scope, day)
@@ -181,7 +181,7 @@ class Pseudonyms:
         return pseudonym
 
     def _note(self, day: int, pseudonym: bytes, mark: bytes) -> bool | None:
-        """Note a holder. Return False if all places are taken, and None if another request took the free one."""
+        """Record a holder. Return False if all slots are taken, and None if another request took the free one."""
         table = credential_holder
         of_buyer = table.c.day == day, table.c.pseudonym == pseudonym
         try:
@@ -198,7 +198,7 @@ class Pseudonyms:
         return True
 
     def _secret_of(self, day: int) -> bytes:
-        """Return the secret of a day, made by whichever worker needs it first."""
+        """Return the secret of a day, created by the first worker that needs it."""
         secret = self._read_secret(day)
         if secret is not None:
             return secret

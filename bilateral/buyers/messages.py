@@ -1,6 +1,6 @@
 """Messages that sellers and buyers sign (EIP-712): feedback on a buyer, reviews, disputes, and sellers' services.
 
-The domain's name is `BilateralBuyers`, its version `1`, its contract the seller's identity registry. `tagsHash` and
+The domain's name is `BilateralBuyers`, its version `1`, and its contract the seller's identity registry. `tagsHash` and
 `contentHash` are keccak-256 of JSON in its canonical form (RFC 8785); `noteHash` is keccak-256 of the text in UTF-8.
 """
 
@@ -19,7 +19,7 @@ def content_hash(value: Any) -> bytes:
 
 
 def domain_of(chain_id: int) -> Domain:
-    """Return the EIP-712 domain of what no contract verifies: it names the zero address."""
+    """Return the EIP-712 domain of messages that no contract verifies: its contract is the zero address."""
     return Domain(chain_id, "0x" + "00" * 20)  # type: ignore[arg-type]  # it is checksummed
 
 
@@ -37,12 +37,12 @@ class _BuyerMessage(TypedMessage):
 
 @dataclass(frozen=True)
 class ScoredPayment(_BuyerMessage):
-    """A score about one payment: the fields that feedback and reviews share.
+    """A score about one payment: the fields common to feedback and reviews.
 
     Attributes:
         seller_registry: The identity registry of the seller.
         score: 0 to 100.
-        tags_hash: The hash of the array of tags; of a review, of both tags.
+        tags_hash: The hash of the array of tags; for a review, of both tags.
         tx_hash: The payment's transaction.
     """
 
@@ -58,12 +58,12 @@ class ScoredPayment(_BuyerMessage):
 
 @dataclass(frozen=True)
 class BuyerFeedback(ScoredPayment):
-    """Feedback of a seller on a buyer (section 5.3), signed by the agent's wallet or owner."""
+    """A seller's feedback on a buyer (section 5.3), signed by the agent's wallet or owner."""
 
 
 @dataclass(frozen=True)
 class AgentReview(ScoredPayment):
-    """A review of a seller by its buyer (`/api/review`), signed by the buyer."""
+    """A buyer's review of a seller (`/api/review`), signed by the buyer."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class AgentEnrichment(_BuyerMessage):
         registry: The identity registry of the seller.
         agent_id: The seller.
         content_hash: The hash of the body without `signature`.
-        issued_at: The time of the message, in Unix seconds. A later one replaces it.
+        issued_at: The time of the message, in Unix seconds. A later message replaces it.
     """
 
     registry: Address
@@ -105,7 +105,7 @@ class AgentEnrichment(_BuyerMessage):
 
 @dataclass(frozen=True)
 class BuyerReply(_BuyerMessage):
-    """The reply of a buyer to feedback or a dispute about it: one for each, signed by the buyer.
+    """A buyer's reply to feedback or a dispute about it, one for each, signed by the buyer.
 
     Attributes:
         message_id: The id of the message, which `?expand=messages` shows.
@@ -121,7 +121,7 @@ class BuyerReply(_BuyerMessage):
 
 @dataclass(frozen=True)
 class CredentialRequest(_BuyerMessage):
-    """The wish of a buyer for a credential of its tier, signed by the buyer.
+    """A buyer's request for a credential of its tier, signed by the buyer.
 
     Attributes:
         buyer: The buyer whose tier counts.
@@ -142,7 +142,7 @@ class CredentialRequest(_BuyerMessage):
 
 @dataclass(frozen=True)
 class TierMember(_BuyerMessage):
-    """The wish of a buyer to be a member of the groups for private proofs of tiers, signed by the buyer.
+    """A buyer's request to join the groups for private proofs of tiers, signed by the buyer.
 
     Attributes:
         commitment: The public commitment of its identity, as a word.

@@ -1,4 +1,4 @@
-"""Dealings of a buyer on one chain, from the index: payments by seller, reviews, votes of sellers, disputes."""
+"""Dealings of a buyer on one chain, from the index: payments by seller, reviews, sellers' votes, disputes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ Seller = tuple[str, int]
 """The identity registry and the id of a paid agent."""
 
 MOST_REVIEWS: Final = 10_000
-"""The on-chain reviews of one buyer that are read: the newest."""
+"""The maximum number of on-chain reviews read per buyer: the newest."""
 
 MOST_FUNDED: Final = 100
-"""The accounts that a funder may have. One with more is an exchange or a faucet, and ties nobody."""
+"""The maximum number of accounts of a funder. One with more is an exchange or a faucet, and links nobody."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -42,9 +42,9 @@ class Dealings:
         micros: Their sum, in millionths of a dollar.
         first_at: The time of the first, in Unix seconds.
         last_at: The time of the last.
-        own: The payments that the buyer made to its own agent. They are not among the others.
+        own: The payments that the buyer made to its own agent, which are not part of `payments`.
         returned: The sum that came back from the seller's wallets and owners, in millionths of a dollar.
-        reviews: The scores that the buyer gave, 0 to 100, at most one a payment.
+        reviews: The scores that the buyer gave, 0 to 100, at most one per payment.
         votes: The scores that the seller gave the buyer, 0 to 100.
         filed: The disputes that are filed.
         upheld: The disputes that were upheld.
@@ -99,7 +99,7 @@ def of_payment(table: sa.Table) -> Any:
 
 @cache
 def _statement(*, with_messages: bool) -> Prepared:
-    """Return the statement that reads payments and messages about a buyer. It is made once."""
+    """Return the cached statement that reads payments and messages about a buyer."""
     paid, is_counted = payment.c, payment.c.kinship.is_(None)
     payments = (
         sa.select(
@@ -123,7 +123,7 @@ def _statement(*, with_messages: bool) -> Prepared:
     def about(kind: Any, table: sa.Table, total: Any) -> Any:
         """Messages count as long as their payment is in the chain, and for the agent that the payment counts for.
 
-        A message may name another agent with the same wallet: `find_payment` lets it speak for the same seller.
+        A message may refer to another agent with the same wallet: `find_payment` treats it as the same seller.
         """
         paid_agent = payment.c.identity_registry, payment.c.agent_id
         columns = kind, *paid_agent, sa.literal(1), total, sa.null(), sa.null(), sa.literal(0)
@@ -170,7 +170,7 @@ def _add_reviews_on_chain(
     paying: Mapping[str, Any],
     dealings: Mapping[Seller, Dealings],
 ) -> None:
-    """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
+    """Add the buyer's unrevoked feedback with a scale of 0 to 100, newest first, one per payment."""
     rows = _REVIEWS.all(connection, parameters)
     reviewed = {(registry, python_integer(agent_id)) for registry, agent_id, _, _ in rows}
     paid = _paid_agents(
@@ -187,7 +187,7 @@ def _add_reviews_on_chain(
 
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
-    """Return the agents that payments to the wallets of other agents count for."""
+    """Return the agents for which payments to other agents' wallets count."""
     # Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
     # If that changed between payments, the first one counts.
     if not agents:
@@ -247,7 +247,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
-    """Add what came back from sellers, and who shares a funder with the buyer."""
+    """Add the money returned by sellers, and which of them share a funder with the buyer."""
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c
@@ -276,7 +276,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Take money that came back from the sellers of one account, in proportion to what each still has."""
+    """Subtract money returned by one account from its sellers, in proportion to what each still has."""
     # An owner may have several agents, and its money came back once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)
@@ -285,7 +285,7 @@ def _share(total: int, dealings: Sequence[Dealings]) -> None:
 
 
 def _are_tied(buyer: str, accounts: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
-    """Return True if one funded the other, or the same account funded both and not many more, as an exchange does."""
+    """Return True if one funded the other, or the same account funded both but not many more, unlike an exchange."""
     source = funders.get(buyer)
     shared = None if source in public else source
     return any(

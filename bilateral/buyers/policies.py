@@ -1,4 +1,4 @@
-"""Policies of scoring: which dealings count for a buyer, and how much."""
+"""Scoring policies: which dealings count for a buyer, and how much."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 LEAST_SHARE: Final = Fraction(1, 10)
-"""The share of its revenue from a buyer that a seller must keep to count at all.
+"""The share of its revenue from a buyer that a seller must keep in order to count at all.
 
-A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must give nine tenths back.
+A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must return nine tenths.
 """
 
 
 class Reason(StrEnum):
-    """Why a score is not what the plain count of payments would give, or why a discount is not given."""
+    """Why a score differs from the plain count of payments, or why there is no discount."""
 
     NO_PAYMENTS = "no_payments"
-    """The index has no payment of the buyer that counts."""
+    """The index has no payment by the buyer that counts."""
 
     NO_REVIEWS = "no_reviews"
     """The buyer gave no review, so fairness has no points."""
@@ -39,7 +39,7 @@ class Reason(StrEnum):
     """Payments to an agent that the buyer owns or is the wallet of, or whose owner it approved, do not count."""
 
     RETURNED_PAYMENTS = "returned_payments"
-    """Money came back from a seller: it does not count. If nearly all came back, nor do the payments."""
+    """Money returned by a seller does not count. If nearly all was returned, neither do the payments."""
 
     REPEATED_PAIR = "repeated_pair"
     """Only some of the payments to the same seller count."""
@@ -50,13 +50,13 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class ScoringPolicy:
-    """A version of the rules by which dealings become metrics.
+    """A version of the rules that turn dealings into metrics.
 
     Attributes:
-        name: Its name, which every answer carries.
-        nets_returns: True if money that came back from a seller is subtracted.
-        most_payments: The most payments to one seller that count; None for all.
-        most_micros: The largest volume with one seller that counts, in millionths of a dollar; None for all of it.
+        name: Its name, included in every response.
+        nets_returns: True if money returned by a seller is subtracted.
+        most_payments: The maximum number of payments to one seller that count; None for all.
+        most_micros: The maximum volume with one seller that counts, in millionths of a dollar; None for no limit.
         drops_shared_funders: True if dealings with a seller that shares a funder with the buyer do not count.
         only_upheld: True if a dispute counts only once it was upheld.
     """
@@ -70,7 +70,7 @@ class ScoringPolicy:
 
     @property
     def needs_ties(self) -> bool:
-        """True if the policy asks for returns or funders."""
+        """True if the policy needs returns or funders."""
         return self.nets_returns or self.drops_shared_funders
 
 
@@ -85,10 +85,10 @@ INDEPENDENT: Final = ScoringPolicy(
     drops_shared_funders=True,
     only_upheld=True,
 )
-"""Dealings with independent sellers: money that came back, repeated pairs and shared funders are discounted."""
+"""Dealings with independent sellers: returned money, repeated pairs and shared funders are discounted."""
 
 POLICIES: Final[Mapping[str, ScoringPolicy]] = {policy.name: policy for policy in (BRP, INDEPENDENT)}
-"""The policies by their name."""
+"""The policies by name."""
 
 
 def policy_of(name: str) -> ScoringPolicy:
@@ -100,14 +100,14 @@ def policy_of(name: str) -> ScoringPolicy:
 
 @dataclass(frozen=True)
 class Weighed:
-    """The dealings of a buyer as a policy weighs them.
+    """The dealings of a buyer as weighed by a policy.
 
     Attributes:
         metrics: The metrics that the score is computed from.
         first_at: The time of the first payment that counts; None without one.
         last_at: The time of the last.
-        sellers: The number of sellers whose payments count.
-        reasons: Why dealings were left out or need care.
+        sellers: The number of sellers for which payments count.
+        reasons: Why dealings were excluded or need care.
     """
 
     metrics: BuyerMetrics
@@ -181,15 +181,15 @@ class BuyerSettings:
     """The settings of the service for buyers.
 
     Attributes:
-        policy: The scoring policy of answers that name none.
-        credential_policies: The scoring policies by which it issues credentials of tiers; `policy` alone if empty.
-        nodes: The URL of a node of each chain, by the chain's id in digits. A node checks signatures of contracts
-            (ERC-1271), and payments that the index does not have yet.
+        policy: The default scoring policy of responses.
+        credential_policies: The scoring policies for which it issues tier credentials; only `policy` if empty.
+        nodes: The URL of a node of each chain, by the chain's id in digits. It checks signatures of contracts
+            (ERC-1271), and payments that are not indexed yet.
         disputes: True if sellers may file disputes.
-        requires_signature: True to refuse unsigned feedback and reviews; else they are answered and do not count.
-        shows_transactions: True to show a buyer's last payments to everybody who asks for them.
+        requires_signature: True to refuse unsigned feedback and reviews; otherwise they are accepted but do not count.
+        shows_transactions: True to show a buyer's last payments to anyone who requests them.
         provider: The public URL of this service, for `reputationProvider`; the URL of the request if empty.
-        seller: The agent that the well-known document is of, as its global id; none if empty.
+        seller: The global id of the agent that the well-known document describes; none if empty.
         incentives: The policy of the well-known document.
         key_variable: The environment variable with the key that signs portable results; none if empty.
     """

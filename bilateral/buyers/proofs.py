@@ -1,4 +1,4 @@
-"""Proofs that messages are of whom they claim: payments in the index, and signatures of keys and contracts."""
+"""Proofs of who sent a message: payments in the index, and signatures of keys and contracts."""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -31,21 +31,21 @@ from bilateral.node.steps import run
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 _NODE_SECONDS: Final = 5.0
-"""The longest wait for a node: a caller waits meanwhile, and gets 503 with Retry-After after it."""
+"""The timeout for a node: a caller waits for it, then gets 503 with Retry-After."""
 
 _QUESTIONS: Final = threading.BoundedSemaphore(8)
-"""The questions to nodes at once: half of the threads for messages, so that a slow node leaves the others to keys."""
+"""The concurrent node requests: half of the message threads, so a slow node leaves the rest for signatures by keys."""
 
 
 @dataclass(frozen=True)
 class PaymentClaim:
-    """A payment as a message names it (`proofOfPayment`).
+    """A payment as specified in a message (`proofOfPayment`).
 
     Attributes:
         transaction: The hash of its transaction.
         payer: The account that paid, in checksum form.
         payee: The account that was paid, in checksum form.
-        log_index: The index of its log in the block; None for the only one that fits.
+        log_index: The index of its log in the block; None for the only one that matches.
     """
 
     chain_id: int
@@ -57,14 +57,14 @@ class PaymentClaim:
 
 @dataclass(frozen=True)
 class ProvenPayment:
-    """A payment that the index has.
+    """A payment in the index.
 
     Attributes:
         transaction: The hash of its transaction.
         position: Its position among the payments of its transaction.
         payer: The account that paid.
         payee: The account that was paid.
-        owner: The owner that the paid agent had then.
+        owner: The owner of the paid agent at that time.
     """
 
     chain_id: int
@@ -80,7 +80,7 @@ def find_payment(
 ) -> ProvenPayment:
     """Find the payment that a message claims.
 
-    Several agents may have one wallet. Each of them was paid then, and the payment counts for the lowest id.
+    Several agents may share a wallet. All of them were then paid, and the payment counts for the lowest id.
     """
     table = payment.c
     indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
@@ -123,7 +123,7 @@ class _Indexed:
 
 
 def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
-    """Return the refusal of a payment that the index does not have, after a look at the chain."""
+    """Return the refusal of a payment that is not indexed, after checking the chain."""
     transaction = f"transaction 0x{claim.transaction.hex()}"
     url = nodes.get(str(claim.chain_id))
     if url is None:
@@ -147,7 +147,7 @@ def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
 def _look_up(  # noqa: PLR0911  # one a reason
     url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
-    """Look a transaction up on demand, and judge it as the index will."""
+    """Look up a transaction on demand, and judge it as the index will."""
     transaction = "0x" + claim.transaction.hex()
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
@@ -188,7 +188,7 @@ def _perform(url: str, step: Any) -> Any:
 
 
 def _ask(url: str, method: str, arguments: tuple[Any, ...], kind: Any) -> Any:
-    """Ask a node, if not too many questions are under way."""
+    """Query a node, unless too many requests are in progress."""
     if not _QUESTIONS.acquire(blocking=False):
         detail = "too many questions to nodes are under way: try again later"
         raise BuyerRefusalError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, retry_seconds=int(_NODE_SECONDS))
@@ -214,7 +214,7 @@ def require_signer(
 def find_signer(
     digest: bytes, chain_id: int, signature: bytes, accepted: Collection[str], nodes: Mapping[str, str]
 ) -> str | None:
-    """Return the account that signed a digest: by its key, or as a contract (ERC-1271)."""
+    """Return the account that signed a digest, with its key or as a contract (ERC-1271)."""
     signer = recover_signer(digest, signature)
     if signer is not None and checksummed(signer) in accepted:
         return checksummed(signer)
@@ -250,12 +250,12 @@ def operators_of(
 
 
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
-    """Return the owner and the wallet of an agent: they speak for it."""
+    """Return the owner and the wallet of an agent, which act for it."""
     return {account for account in _owner_and_wallet(connection, seller) if account is not None}
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
-    """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later."""
+    """Return the accounts that act for the seller of a payment: those that were paid, but no later owner's."""
     owner, wallet = _owner_and_wallet(connection, seller)
     present = {wallet} if owner == paid.owner and wallet is not None else set()
     return {paid.payee, paid.owner} | present

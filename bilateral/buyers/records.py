@@ -24,18 +24,18 @@ from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
-"""An exact number that is written as a number in JSON."""
+"""An exact decimal, written as a number in JSON."""
 
 ALL_CHAINS: Final = 0
-"""The chain of a standing on all chains. Its id, `eip155:all:0x…`, is ours."""
+"""The pseudo-chain of a standing on all chains. Its id, `eip155:all:0x…`, is ours."""
 
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
 MOST_TRANSACTIONS: Final = 20
-"""The transactions of a record that is expanded."""
+"""The maximum number of transactions in an expanded record."""
 
 encode: Final = msgspec.json.Encoder(decimal_format="number").encode
-"""Writes a record as JSON, exact decimals as numbers."""
+"""Writes a record as JSON, with exact decimals as numbers."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Reputation:
         ownFairnessScore: The fairness of the buyer's reviews alone (section 2.3).
         flags: `extreme-reviews` for a buyer whose reviews are almost all the best or the worst.
         breakdown: The points of each component.
-        reasons: Codes that say what was left out or needs care.
-        scoringPolicy: The rules by which it was computed.
+        reasons: Codes for what was excluded or needs care.
+        scoringPolicy: The rules used to compute it.
     """
 
     score: int
@@ -137,7 +137,7 @@ class BuyerProfile:
     Attributes:
         buyerId: Its global id.
         buyerAddress: Its address.
-        asOfBlock: The last block whose payments are in it; null if the index reads no payments of the chain.
+        asOfBlock: The last block whose payments are included; null if the index reads no payments of the chain.
     """
 
     buyerId: str
@@ -149,13 +149,13 @@ class BuyerProfile:
 
 @dataclass(frozen=True)
 class Standing:
-    """A buyer as of a moment, for programs.
+    """A buyer at a point in time, for programs.
 
     Attributes:
         chain_id: The chain, or `ALL_CHAINS`.
         buyer: The address.
-        weighed: The dealings as the policy weighs them.
-        block: The last block whose payments are in it; None if the index reads no payments of the chain.
+        weighed: The dealings as weighed by the policy.
+        block: The last block whose payments are included; None if the index reads no payments of the chain.
     """
 
     chain_id: int
@@ -182,7 +182,7 @@ def parse_buyer(value: str) -> tuple[int | None, str]:
 
 
 def standing_of(records: BuyerRecords, chain_id: int, now: int) -> Standing:
-    """Return a buyer as the registry sees it: both records together, as `getBuyerScore` takes them."""
+    """Return a buyer as the registry sees it, with both records combined as in `getBuyerScore`."""
     settled, attested = records.settled, records.attested
     first, last = (
         [int(at.timestamp()) for record in (settled, attested) if (at := getattr(record, name)) is not None]
@@ -209,7 +209,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones."""
+    """Read a buyer across all chains, as a policy sees it. Sellers on different chains count as different."""
     dealings = {}
     for chain_id in read_cursors(connection):
         for (registry, agent_id), dealing in _dealings(connection, chain_id, buyer, policy).items():
@@ -276,7 +276,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy."""
+    """Return the last payments of a buyer. They link it to its sellers: see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))
@@ -305,12 +305,12 @@ def buyer_id(chain_id: int, buyer: str) -> str:
 
 
 def dollars(micros: int) -> Decimal:
-    """Return an amount in dollars, without zeros at its end."""
+    """Return an amount in dollars, without trailing zeros."""
     return plain(Decimal(micros) / DOLLAR)
 
 
 def rounded(numerator: int | Fraction, denominator: int) -> Decimal:
-    """Return a quotient to two decimals, half up."""
+    """Return a quotient to two decimals, rounded half up."""
     return _rounded(Fraction(numerator) / denominator)
 
 
@@ -323,5 +323,5 @@ def _optional(value: Fraction | None) -> Decimal | None:
 
 
 def iso(seconds: int) -> str:
-    """Return a time in ISO 8601, as the specification writes it."""
+    """Return a time in ISO 8601, in the specification's format."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
 """Records of the registries of buyers, from their events in the index: settled and attested ones, never mixed.
 
-Settled payments are among the payments that the service counts: the token logs them too. Statements of the attestor are
-shown apart and never counted: they may repeat what the service knows already.
+Settled payments are among the payments that the service counts, because the token also logs them. Statements of the
+attestor are shown separately and never counted: they may repeat what the service already has.
 """
 
 # ruff: noqa: N815  # the names of the service
@@ -20,12 +20,12 @@ from bilateral.index.log import tables as schema
 from bilateral.index.reading.prepared import Prepared, at_most
 
 MOST_EVENTS: Final = 10_000
-"""The payments of one kind of one buyer that are read: the newest."""
+"""The maximum number of payments read per kind and buyer: the newest."""
 
 
 @dataclass(frozen=True)
 class SettledRecord:
-    """Payments of a buyer that a registry made itself.
+    """Payments of a buyer that a registry settled itself.
 
     Attributes:
         paymentCount: The payments.
@@ -79,7 +79,7 @@ class RegistryRecords:
 
     Attributes:
         registry: The registry, as `eip155:8453:0x…`.
-        settled: The payments that it made itself.
+        settled: The payments that it settled itself.
         attested: Statements of its attestor.
     """
 
@@ -115,7 +115,7 @@ _ATTESTORS: Final = _newest(_ROLE, (_ROLE.c.role == int(BuyerRole.ATTESTOR),), _
 def read_registry_records(
     connection: Connection, buyer: str, registries: Sequence[tuple[int, str]]
 ) -> tuple[RegistryRecords, ...]:
-    """Read what the registries of buyers say about a buyer."""
+    """Read the records of a buyer in the registries of buyers."""
     records = []
     for chain_id, registry in registries:
         key = {"chain_id": chain_id, "registry": registry, "buyer": buyer}
@@ -142,7 +142,7 @@ def _totals(amounts: Sequence[int], times: Sequence[int]) -> dict[str, Any]:
 
 
 def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
-    """Read the statements of the attestor. Of votes of one seller, and of reviews, the last one holds."""
+    """Read the statements of the attestor. The last vote of each seller and the last reviews count."""
     low = int(key["buyer"], 16) << 96
     words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
     payments = [AttestedPayment.from_word(word) for (word,) in words]

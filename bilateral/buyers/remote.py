@@ -1,4 +1,4 @@
-"""Ask a service for buyers over HTTP, and send it signed messages about payments and sellers' services."""
+"""Query a service about buyers over HTTP, and send it signed messages about payments and sellers' services."""
 
 import re
 import time
@@ -26,11 +26,11 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
 
 _TIMEOUT: Final = 30.0
-"""The longest wait for a service of buyers: a payment waits meanwhile."""
+"""The timeout for a service of buyers: a payment waits for it."""
 
 _MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SECONDS: Final = 300
-"""The seconds for which a buyer's request is valid. The service takes up to 600, and clocks may differ."""
+"""The seconds for which a buyer's request is valid. The service accepts up to 600, and clocks may differ."""
 
 _MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
@@ -46,9 +46,9 @@ class PaymentProof:
     Attributes:
         buyer: The account that paid.
         seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
-        payee: The account that was paid: the wallet that the agent had then.
+        payee: The account that was paid: the agent's wallet at that time.
         transaction_hash: The hash of the payment's transaction, 32 bytes.
-        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
+        log_index: The number of the payment's log in its block. Needed if several logs of the transaction match.
     """
 
     buyer: str
@@ -90,7 +90,7 @@ def domain_of_agent(seller: str) -> Domain:
 
 
 def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigner) -> str:
-    """Sign a message, and return the signature as JSON has it: 0x and hexadecimal digits."""
+    """Sign a message, and return the signature in its JSON form: 0x and hexadecimal digits."""
     with signer_errors():
         return encode_hex(bytes(signer.sign_message(message.signable(domain)).signature))
 
@@ -109,7 +109,7 @@ class ScoredPayment:
 
 @dataclass(frozen=True)
 class PaidFeedback(ScoredPayment):
-    """Feedback of a seller on the buyer of one payment.
+    """A seller's feedback on the buyer of one payment.
 
     Attributes:
         tags: Up to ten words.
@@ -121,7 +121,7 @@ class PaidFeedback(ScoredPayment):
     path: ClassVar[str] = f"{PROVIDER}/feedback"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
+        """Return the body of the request, signed by the wallet that was paid or the owner at that time."""
         content = self.score, content_hash(list(self.tags)), text_hash(self.note)
         sides = {"buyerAddress": self.payment.buyer, "sellerGlobalId": self.payment.seller}
         fields = {**sides, "score": self.score, "tags": list(self.tags), "note": self.note}
@@ -130,7 +130,7 @@ class PaidFeedback(ScoredPayment):
 
 @dataclass(frozen=True)
 class PaidReview(ScoredPayment):
-    """A review of a seller by the buyer of one payment.
+    """A buyer's review of the seller of one payment.
 
     Attributes:
         tag1: The main tag.
@@ -153,7 +153,7 @@ class PaidReview(ScoredPayment):
 
 @dataclass(frozen=True)
 class PaidDispute:
-    """A dispute of a seller about a payment, or its withdrawal.
+    """A seller's dispute about a payment, or its withdrawal.
 
     Attributes:
         is_withdrawn: True to withdraw the dispute that was filed.
@@ -169,7 +169,7 @@ class PaidDispute:
         return f"{PROVIDER}/{self.payment.buyer}/disputes"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the wallet that was paid or the owner of that time."""
+        """Return the body of the request, signed by the wallet that was paid or the owner at that time."""
         state = "withdrawn" if self.is_withdrawn else "filed"
         fields = {"sellerGlobalId": self.payment.seller, "state": state, "reason": self.reason}
         return self.payment.signed(messages.BuyerDispute, (state, text_hash(self.reason)), fields, signer)
@@ -182,10 +182,10 @@ class ServiceOffer:
     Attributes:
         seller: The global id of the seller, such as `eip155:8453:0x8004…#247`.
         name: The name of the service.
-        price: The price of a call in dollars; None to name none.
+        price: The price of a call in dollars; None to publish none.
         incentives: The policy for buyers, the JSON object `buyerIncentives`; None for a service without one.
-        details: Further fields of the body, such as `serviceCategory` or `apiEndpoint`.
-        issued_at: The time of the message, in Unix seconds; the present one if left out. A later one replaces it.
+        details: Additional fields of the body, such as `serviceCategory` or `apiEndpoint`.
+        issued_at: The time of the message, in Unix seconds; now if left out. A later message replaces it.
     """
 
     seller: str
@@ -215,11 +215,11 @@ class ServiceOffer:
 
 @dataclass(frozen=True)
 class MessageReply:
-    """The reply of a buyer to feedback or a dispute about it. There is one to each.
+    """A buyer's reply to feedback or a dispute about it, one for each.
 
     Attributes:
-        message_id: The id of the message, 64 hexadecimal digits: see `ask_messages`.
-        seller: The global id of the seller that the message is of.
+        message_id: The id of the message, 64 hexadecimal digits, see `ask_messages`.
+        seller: The global id of the seller who sent the message.
         text: The reply.
     """
 
@@ -258,7 +258,7 @@ def ask_buyer(
     policy: str | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Ask a service for the profile of a buyer."""
+    """Fetch the profile of a buyer from a service."""
     query = {"chainId": chain_id, "policy": policy}
     return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}", query, http)
 
@@ -266,7 +266,7 @@ def ask_buyer(
 def ask_discount(
     service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
-    """Ask a service for the discount that a seller gives a buyer."""
+    """Fetch from a service the discount that a seller gives a buyer."""
     query = {"sellerGlobalId": seller, "policy": policy}
     return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount", query, http)
 
@@ -278,7 +278,7 @@ def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Ma
 def ask_messages(
     service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """Ask for the messages about the signer, as only the buyer itself may."""
+    """Fetch the messages about the signer, which only the buyer itself may see."""
     buyer, until = checksummed(signer.address), int(time.time()) + _SECONDS
     text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
     with signer_errors():
@@ -311,7 +311,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     policy: str = "brp-1.0",
     http: httpx.Client | None = None,
 ) -> SignedCredential:
-    """Ask for a credential of the signer's tier for another address, as the buyer."""
+    """Request a credential of the signer's tier for another address, as the buyer."""
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
     accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)
@@ -356,7 +356,7 @@ def base_of(service: str) -> str:
 
 
 def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
-    """Send a request to a service, and return its answer."""
+    """Send a request to a service, and return its response."""
     try:
         with nullcontext(http) if http is not None else httpx.Client(timeout=_TIMEOUT) as client:
             return _read(client, method, url, options)
@@ -365,7 +365,7 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
 
 
 def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
-    """Read the body of an answer, and refuse one that is too large."""
+    """Read the body of a response, and refuse one that is too large."""
     content = bytearray()
     for chunk in response.iter_bytes():
         content += chunk

@@ -53,14 +53,14 @@ class ProofOfPayment(BaseModel):
 
     @property
     def claim(self) -> PaymentClaim:
-        """The payment as the index looks for it."""
+        """The payment in the form for searching the index."""
         transaction = bytes.fromhex(self.txHash[2:])
         payer, payee = address_of(self.fromAddress, "fromAddress"), address_of(self.toAddress, "toAddress")
         return PaymentClaim(self.chainId, transaction, payer, payee, self.logIndex)
 
 
 class FeedbackBody(BaseModel):
-    """Feedback of a seller on a buyer (section 5.3). `signature` is ours."""
+    """A seller's feedback on a buyer (section 5.3). `signature` is ours."""
 
     buyerAddress: _Address
     sellerGlobalId: _Agent
@@ -77,7 +77,7 @@ class FeedbackBody(BaseModel):
 
 
 class ReviewBody(BaseModel):
-    """A review of a seller by its buyer. `signature` is ours."""
+    """A buyer's review of a seller. `signature` is ours."""
 
     agentId: _Agent
     score: _Score
@@ -100,7 +100,7 @@ def _about(kind: Callable[..., S], proof: ProofOfPayment, seller: AgentKey, *con
 
 
 class DisputeBody(BaseModel):
-    """A dispute of a seller about a payment. All of it is ours."""
+    """A seller's dispute about a payment. Not part of the specification."""
 
     sellerGlobalId: _Agent
     state: Literal["filed", "withdrawn"] = "filed"
@@ -115,7 +115,7 @@ class DisputeBody(BaseModel):
 
 
 class ReplyBody(BaseModel):
-    """The reply of a buyer to feedback or a dispute about it. All of it is ours."""
+    """A buyer's reply to feedback or a dispute about it. Not part of the specification."""
 
     messageId: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     text: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -128,7 +128,7 @@ class ReplyBody(BaseModel):
 
 
 class CredentialBody(BaseModel):
-    """The wish of a buyer for a credential of its tier for another address. All of it is ours."""
+    """A buyer's request for a credential of its tier for another address. Not part of the specification."""
 
     holder: _Address
     chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]

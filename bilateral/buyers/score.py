@@ -1,6 +1,6 @@
 """Score, tier and fairness of a buyer: the formulas of the Buyer Reputation Protocol, in exact arithmetic.
 
-The library `BuyerScore` of the contracts computes the same. One file of vectors tests both.
+The contract library `BuyerScore` computes the same. One file of test vectors covers both.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.arguments import is_whole
 
 DOLLAR: Final = 1_000_000
-"""The units of a dollar: tokens of payments have six decimals."""
+"""The units per dollar: payment tokens have six decimals."""
 
 _MAX_WEIGHT: Final = 20
-"""The reviews, and the votes of sellers, that weigh in the effective fairness."""
+"""The number of reviews and sellers' votes that enter the effective fairness."""
 
 _IDEAL_REVIEW: Final = 65  # section 2.3 of the Buyer Reputation Protocol
 
 
 @dataclass(frozen=True)
 class BuyerMetrics:
-    """All that the score of a buyer depends on.
+    """Everything that a buyer's score depends on.
 
     Attributes:
         payments: The number of payments.
@@ -32,7 +32,7 @@ class BuyerMetrics:
         reviews: The number of reviews that the buyer gave.
         review_sum: The sum of their scores, each 0 to 100.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes, each 0 to 100. The vote of a seller is the exact mean of its scores.
+        feedback_sum: The sum of their votes, each 0 to 100. A seller's vote is the exact mean of its scores.
         disputes: The number of disputes.
     """
 
@@ -118,7 +118,7 @@ class _Conditions:
     disputes_below: int | None = None
 
     def hold_for(self, metrics: BuyerMetrics) -> bool:
-        """Tell whether all conditions hold."""
+        """Return whether all conditions are met."""
         if metrics.payments < self.payments or metrics.volume < self.volume * DOLLAR:
             return False
         own = metrics.effective_fairness
@@ -132,19 +132,19 @@ _CONDITIONS: Final = {
     BuyerTier.TRUSTED: _Conditions(10, 50, fairness=60),
     BuyerTier.PREMIUM: _Conditions(50, 500, fairness=70, disputes_below=5),
 }
-"""The tiers that have conditions, from the lowest. Each tier's conditions contain those below it."""
+"""The tiers that have conditions, lowest first. Each tier's conditions include those below it."""
 
 
 def half_up(numerator: int, denominator: int) -> int:
-    """Return a quotient that is not negative as a whole number, rounded half up, by the arithmetic of `BuyerScore.sol`.
+    """Return a non-negative quotient as an integer, rounded half up, with the arithmetic of `BuyerScore.sol`.
 
-    Reviews are whole numbers, on chain and here. One with decimals is rounded once, when it is read.
+    Reviews are integers, on chain and here. One with decimals is rounded once, when it is read.
     """
     return (2 * numerator + denominator) // (2 * denominator)
 
 
 def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
-    """Work out the points of each component.
+    """Compute the points of each component.
 
     Returns:
         The points. A buyer without payments has none.
@@ -170,16 +170,16 @@ def score_of(metrics: BuyerMetrics) -> int:
 
 
 def tier_of(metrics: BuyerMetrics) -> BuyerTier:
-    """Return the highest tier whose conditions all hold, as `getBuyerTier` does.
+    """Return the highest tier whose conditions are all met, as `getBuyerTier` does.
 
     Returns:
-        The tier; `new` if no condition holds.
+        The tier; `new` if no tier's conditions are met.
     """
     reached = [tier for tier, conditions in _CONDITIONS.items() if conditions.hold_for(metrics)]
     return reached[-1] if reached else BuyerTier.NEW
 
 
 def plain(value: Decimal) -> Decimal:
-    """Return a number without zeros at its end and without an exponent."""
+    """Return a number without trailing zeros and without an exponent."""
     short = value.normalize()
     return short.quantize(Decimal(1)) if short == short.to_integral_value() else short

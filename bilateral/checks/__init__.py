@@ -4,7 +4,7 @@
         check = check_server(connection, "8453:247", payment=Payment("0x…"), policy=Policy(minimum_rating=80))
     if check.verdict is Verdict.ACCEPT: …
 
-An answer names the block that it was made at. The same call with `at_block` gives the same answer again.
+An answer includes the block it is based on. The same call with `at_block` returns the same answer again.
 """
 
 # ruff: noqa: F403, F405  # `__all__` lists what is public of the errors and verdicts
@@ -42,13 +42,13 @@ _NAMES: Final = {
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
     "bilateral.index.log.database": "snapshot",
 }
-"""The names of modules that are slow to import, which happens when a name is first asked for."""
+"""The names of modules that are slow to import, and are imported when a name is first used."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the package when it is first asked for."""
+    """Import a name of the package on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

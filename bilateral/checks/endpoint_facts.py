@@ -1,4 +1,4 @@
-"""The facts that watchtowers measured: whether an agent's endpoints answer, and what they changed."""
+"""The facts that watchtowers measured: whether an agent's endpoints respond, and what they changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any, Final
 from bilateral.checks.verdicts import EventEvidence
 
 REACHABLE: Final = frozenset({"up", "gated", "degraded"})
-"""The states in which an endpoint answers. It may ask for authorization or payment."""
+"""The states in which an endpoint responds. It may require authorization or payment."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The newest change of what an endpoint says.
+    """The newest change of what an endpoint declares.
 
     Attributes:
         kind: `price`, `pay_to`, `keys` or another fact.
         at: Its Unix time.
-        age_seconds: The seconds from then to the time of the answer.
-        rotates: True if the fact differs at every read.
+        age_seconds: Its age in seconds at the time of the answer.
+        rotates: True if the value differs on every read.
     """
 
     kind: str
@@ -36,10 +36,10 @@ class EndpointFacts:
     Attributes:
         protocol: `web`, `mcp`, `a2a`, `oasf` or `x402`.
         state: Its state; None if it was never measured.
-        code: The reason of the state.
-        since: The Unix time from which it has this state.
+        code: The reason for the state.
+        since: The Unix time since which it has this state.
         first_at: The Unix time of its first state.
-        was_alive: True if it ever answered.
+        was_alive: True if it ever responded.
         is_probed: False if the file asks not to probe it.
         drifts: The newest change of each kind.
     """
@@ -67,10 +67,10 @@ class MeasurementFacts:
     """The measurements of an agent.
 
     Attributes:
-        measured_at: The Unix time at which the watchtower of the index last said that its states hold; None without it.
-        age_seconds: The seconds from then to the time of the answer; None without a watchtower.
+        measured_at: The Unix time at which the index's watchtower last confirmed its states; None without one.
+        age_seconds: Its age in seconds at the time of the answer; None without a watchtower.
         endpoints: The endpoints of the registration file that can be probed.
-        signals: What watchtowers published on chain.
+        signals: The signals that watchtowers published on chain.
         newest: The number of the newest change that was used.
     """
 
@@ -81,7 +81,7 @@ class MeasurementFacts:
     newest: int = 0
 
     def figures(self) -> Mapping[str, Any]:
-        """Return what an answer shows of them."""
+        """Return the part that an answer shows."""
         names = ("protocol", "state", "code", "since")
         endpoints = [{name: getattr(endpoint, name) for name in names} for endpoint in self.endpoints]
         return {"measured_at": self.measured_at, "endpoints": endpoints}

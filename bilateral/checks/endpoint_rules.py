@@ -1,4 +1,4 @@
-"""Rules about what watchtowers measured. A state that nobody knows never counts against an agent."""
+"""Rules about what watchtowers measured. An unknown state never counts against an agent."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,14 +13,14 @@ from bilateral.checks.verdicts import DAY, Code, Severity
 
 _HOUR: Final = 3_600
 _NEVER_ALIVE_SECONDS: Final = 7 * DAY
-"""The time of probes without any answer after which nobody should pay."""
+"""The time without any response to probes after which nobody should pay."""
 
 _LARGE_RAISE: Final = Decimal("1.5")
-"""The new price over the old one above which a buyer should look before it pays again."""
+"""The ratio of new to old price above which a buyer should review it before paying again."""
 
 
 def endpoints(facts: Facts, policy: Policy) -> Drafts:
-    """Judge whether the agent answers."""
+    """Judge whether the agent responds."""
     measured = facts.measurements
     if measured is None:
         return
@@ -103,13 +103,13 @@ def _of_payee(facts: Facts, drift: Drift, sentence: str) -> Drafts:
 
 
 def _is_large_raise(old: Any, new: Any) -> bool:
-    """Return True if a price that both values have grew by more than half."""
+    """Return True if a price in both values rose by more than half."""
     before, after = dict(_amounts(old)), dict(_amounts(new))
     return any(before[place] * _LARGE_RAISE < after[place] for place in before.keys() & after.keys())
 
 
 def _amounts(value: Any, place: str = "") -> Iterator[tuple[str, Decimal]]:
-    """Yield the amounts in a value, with their places: prices are by network and asset."""
+    """Yield the amounts in a value with their keys: prices are by network and asset."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _amounts(part, f"{place}/{name}")

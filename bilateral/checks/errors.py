@@ -1,4 +1,4 @@
-"""Errors of checks: there is no answer. A program that pays or serves only on an answer does neither."""
+"""Errors of checks that have no answer. A program that acts only on an answer then neither pays nor serves."""
 
 from dataclasses import InitVar
 
@@ -10,10 +10,10 @@ class CheckError(BilateralError):
 
 
 class UnknownChainError(CheckError):
-    """The index does not follow the chain, or knows no identity registry on it.
+    """The index does not follow the chain, or has no identity registry on it.
 
     Attributes:
-        chain_id: The chain; None if the caller named none and the index follows several.
+        chain_id: The chain; None if the caller specified none and the index follows several.
     """
 
     reason = "chain_not_indexed"
@@ -26,7 +26,7 @@ class UnknownChainError(CheckError):
 
 
 class UnknownRegistryError(FormattedError, CheckError):
-    """The index does not follow the identity registry that an agent's id names.
+    """The index does not follow the identity registry in an agent's id.
 
     Attributes:
         registry: The address of the registry.
@@ -43,7 +43,7 @@ class UnknownAgentError(FormattedError, CheckError):
     """No such agent exists at the block of the check.
 
     Attributes:
-        agent: The agent, as the caller named it.
+        agent: The agent, as specified by the caller.
     """
 
     reason = "unknown_agent"
@@ -53,10 +53,10 @@ class UnknownAgentError(FormattedError, CheckError):
 
 
 class BlockNotHeldError(FormattedError, CheckError):
-    """The index does not hold the block.
+    """The index does not contain the block.
 
     Attributes:
-        first: The first block that the index holds.
+        first: The first block in the index.
         last: The last one.
     """
 
@@ -68,7 +68,7 @@ class BlockNotHeldError(FormattedError, CheckError):
 
 
 class OtherHistoryError(FormattedError, CheckError):
-    """A reorganisation replaced the history that an earlier answer rests on.
+    """A reorganisation replaced the history on which an earlier answer is based.
 
     Attributes:
         block: The block of the earlier answer.
@@ -83,7 +83,7 @@ class OtherHistoryError(FormattedError, CheckError):
 
 
 class FileNotHeldError(FormattedError, CheckError):
-    """The index no longer holds the version of a file that the agent had at the block.
+    """The index no longer has the version of a file that the agent had at the block.
 
     Attributes:
         uri: The file's URI.
@@ -96,7 +96,7 @@ class FileNotHeldError(FormattedError, CheckError):
 
 
 class FindingsNotHeldError(FormattedError, CheckError):
-    """The stored trust analysis is newer than the check, and replaced another one.
+    """The stored trust analysis is newer than the check, and replaced an earlier one.
 
     Attributes:
         block: The block of the check.
@@ -112,7 +112,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
 
 class PaymentsNotHeldError(FormattedError, CheckError):
-    """All payments were read again after the block of the check, so nobody can say which ones were known then.
+    """All payments were re-read after the block of the check, so it is unknown which ones were stored then.
 
     Attributes:
         block: The block of the check.
@@ -127,7 +127,7 @@ class PaymentsNotHeldError(FormattedError, CheckError):
 
 
 class HistoryTooLongError(FormattedError, CheckError):
-    """The question needs more events one by one than a check reads.
+    """The check would have to read more events individually than allowed.
 
     Attributes:
         limit: The number of events that a check reads.
@@ -142,7 +142,7 @@ class HistoryTooLongError(FormattedError, CheckError):
 
 
 class RequestsSpentError(FormattedError, CheckError):
-    """An answer takes more requests to the node than allowed."""
+    """An answer needs more requests to the node than allowed."""
 
     reason = "requests_spent"
     template = "the node gives so little at once that {limit} requests are not enough: use an index"

@@ -1,7 +1,7 @@
-"""The facts that a check rests on, whichever source collected them.
+"""The facts that a check is based on, whichever source collected them.
 
 An index, a node of an EVM chain and a node of a foreign chain each return the same `Facts`. A fact that a source cannot
-know is `Unknown`, with the reason. `judge` decides by facts and a policy alone.
+determine is `Unknown`, with the reason. `judge` decides only on facts and a policy.
 """
 
 from collections.abc import Mapping
@@ -40,14 +40,14 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A fact that the source cannot know, with the reason as a text that may be displayed."""
+    """A fact that the source cannot determine, with a displayable reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Payment:
-    """A payment that a server asks for, on the agent's chain if `chain_id` is None."""
+    """A payment requested by a server, on the agent's chain if `chain_id` is None."""
 
     pay_to: str
     chain_id: int | None = None
@@ -58,7 +58,7 @@ class Change:
     """A change of an agent's owner or wallet.
 
     Attributes:
-        seconds: The seconds since then; None if it is only certain that it was within the policy's recent days.
+        seconds: The seconds since then; None if it is only certain that it was within the policy's `recent_days`.
     """
 
     seconds: int | None = None
@@ -70,11 +70,11 @@ class AgentFacts:
     """An agent.
 
     Attributes:
-        is_wallet_proven: False if the owner names the wallet without a proof of its key.
-        age_days: The whole days since its registration.
-        existed: True if it existed the policy's least age ago, where its age is unknown; None if nobody looked.
-        owner_event: The last event that gave it another owner; None if it has its first one.
-        wallet_event: The last event that changed its wallet; None if it has its first one.
+        is_wallet_proven: False if the owner set the wallet without a proof by its key.
+        age_days: The full days since its registration.
+        existed: If its age is unknown, whether it existed at the policy's minimum age ago; None if not checked.
+        owner_event: The last event that changed its owner; None if it still has its first one.
+        wallet_event: The last event that changed its wallet; None if it still has its first one.
     """
 
     owner: str | None
@@ -91,12 +91,12 @@ class AgentFacts:
 
 @dataclass(frozen=True)
 class Observation:
-    """A file as a source saw it.
+    """A file as observed by a source.
 
     Attributes:
         number: The number of the observation in the index; 0 if the file was not fetched, or there is no index.
-        integrity: The proof that its author published it; None if there is only the server's word.
-        problem: The reason of the last failure, for programs; None without one.
+        integrity: The proof that its author published it; None if only the server vouches for it.
+        problem: The reason for the last failure, for programs; None without one.
     """
 
     number: int
@@ -109,13 +109,13 @@ class Observation:
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain of an agent: that of a service, or its registered one (August 2025).
+    """A domain of an agent: that of a service, or its registered domain (August 2025).
 
     Attributes:
-        host: The host, with a port that is not 443.
-        is_denied: True if the domain names other agents, and not this one.
-        file: The domain's file; None if the registration file itself comes from the domain.
-        is_registered: True if the agent is registered under the domain, and no service is there.
+        host: The host, with the port unless it is 443.
+        is_denied: True if the domain lists other agents but not this one.
+        file: The domain's file; None if the registration file itself is hosted on the domain.
+        is_registered: True if the agent is registered under the domain, and has no service there.
     """
 
     host: str
@@ -126,7 +126,7 @@ class Domain:
 
     @property
     def is_read(self) -> bool:
-        """True if the domain's file was read, so that the domain had its say."""
+        """True if the domain's file was read, so that it could confirm or deny."""
         return self.file is None or self.file.state is FileState.LOADED
 
 
@@ -135,9 +135,9 @@ class Domains:
     """The domains of an agent.
 
     Attributes:
-        domains: Those of services, then the registered one.
-        registered: The text of the registered one; empty without one.
-        is_host: False if the text is not the name of a host.
+        domains: The domains of services, then the registered one.
+        registered: The registered domain as text; empty without one.
+        is_host: False if the text is not a host name.
     """
 
     domains: tuple[Domain, ...] = ()
@@ -148,11 +148,11 @@ class Domains:
 
 @dataclass(frozen=True)
 class OtherRegistration:
-    """A registration of the agent elsewhere, as its file says.
+    """A registration of the agent elsewhere, according to its file.
 
     Attributes:
-        proof: `both_ways` if the file of that agent names this one too, `claimed` if only this file says so.
-        problem: The reason why it is only claimed; empty otherwise.
+        proof: `both_ways` if that agent's file also refers to this one, `claimed` if only this file does.
+        problem: Why it is only claimed; empty otherwise.
     """
 
     agent: str
@@ -165,8 +165,8 @@ class RegistrationFacts:
     """An agent's registration file.
 
     Attributes:
-        active: True if the agent says that it is in use; None if it does not say.
-        x402_support: True if it says that it takes payments by x402; None if it does not say.
+        active: True if the agent declares that it is in use; None if it does not say.
+        x402_support: True if it declares x402 support; None if it does not say.
     """
 
     file: Observation
@@ -181,7 +181,7 @@ class RegistrationFacts:
 
 @dataclass(frozen=True)
 class Approval:
-    """An account that the owner approved, and that never owned the agent.
+    """An account approved by the owner that never owned the agent.
 
     Attributes:
         is_reviewer: True if it gave feedback to any agent.
@@ -194,11 +194,11 @@ class Approval:
 
 @dataclass(frozen=True)
 class Line:
-    """The ratings of an agent with one tag, by everybody.
+    """The ratings of an agent under one tag, by all raters.
 
     Attributes:
-        side: The agent's part: `server`, `client` or `validator`.
-        tag: The tag, the word of a stranger.
+        side: The agent's role: `server`, `client` or `validator`.
+        tag: The tag (untrusted text).
         rating: The mean of the raters' means, on the scale from 0 to 100; None for a tag without a scale.
         lower_bound: The lower confidence bound of `rating`; None for a tag without a scale.
     """
@@ -219,7 +219,7 @@ class Counted:
 
     Attributes:
         share_sum: The sum of the raters' mean shares, in millionths.
-        own: The number of ratings by accounts of the agent's own side, which do not count.
+        own: The number of ratings by the agent's own accounts, which do not count.
         left_out: The number of ratings by raters that the policy does not trust.
     """
 
@@ -231,13 +231,13 @@ class Counted:
 
     @classmethod
     def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
-        """Return some raters' ratings, of which there are the number and the sum of the shares for each rater."""
+        """Return the ratings of some raters, from each rater's number and sum of shares."""
         share_sum = sum(shares // count for count, shares in tallies.values())
         return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
     @property
     def rating(self) -> Decimal | None:
-        """The mean of the raters' means, 0 to 100, cut to hundredths; None without ratings."""
+        """The mean of the raters' means, 0 to 100, truncated to hundredths; None without ratings."""
         return mean_percent(self.share_sum, self.raters) if self.raters else None
 
     @property
@@ -246,17 +246,17 @@ class Counted:
         return bound_percent(self.share_sum, self.raters) if self.raters else None
 
     def is_below(self, minimum: Decimal) -> bool:
-        """Return True if the rating, not rounded, is below a minimum."""
+        """Return True if the unrounded rating is below a minimum."""
         return self.share_sum * 100 < minimum * self.raters * SHARES
 
 
 def mean_percent(share_sum: int, raters: int) -> Decimal:
-    """Return a mean share in percent, cut to hundredths."""
+    """Return a mean share in percent, truncated to hundredths."""
     return (Decimal(share_sum * 10_000 // (raters * SHARES)) / 100).quantize(_HUNDREDTH)
 
 
 def bound_percent(share_sum: int, raters: int) -> Decimal:
-    """Return the lower bound of a mean share in percent, cut to hundredths: a bound is never rounded up."""
+    """Return the lower bound of a mean share in percent, truncated to hundredths, as bounds are never rounded up."""
     return Decimal(repr(lower_bound(share_sum, raters, (0, 100)))).quantize(_HUNDREDTH, ROUND_FLOOR)
 
 
@@ -266,7 +266,7 @@ class RatingFacts:
 
     Attributes:
         counted: The ratings that count under the policy.
-        is_vetted: True if the policy names the raters that count.
+        is_vetted: True if the policy specifies which raters count.
     """
 
     counted: Counted = Counted()
@@ -281,7 +281,7 @@ class ValidationFacts:
     """The validations of a server's work that count under the policy.
 
     Attributes:
-        mean: The mean answer, 0 to 100; None without any.
+        mean: The mean response, 0 to 100; None without any.
     """
 
     count: int = 0
@@ -305,8 +305,8 @@ class FeedbackSummary:
 
     Attributes:
         is_cut: True if there may be more.
-        scaled: The number of those that were not revoked and have a scale.
-        scaled_agents: The number of agents that these are about.
+        scaled: The number of entries that are not revoked and have a scale.
+        scaled_agents: The number of agents they are about.
     """
 
     count: int = 0
@@ -337,10 +337,10 @@ class ClientFacts:
     """The facts about a client alone.
 
     Attributes:
-        rating_by_asker: The rating of the client by the server that asks; None without one.
-        shared_account: An account that the client and the server that asks have or had in common; None without one.
-        account_age: The age of the account; None if the age of an agent or a proven tier counts.
-        failures: Its failed settlements with the server that asks; None if nobody counts them.
+        rating_by_asker: The requesting server's rating of the client; None without one.
+        shared_account: An account that the client and the requesting server share or shared; None without one.
+        account_age: The age of the account; None if an agent's age or a proven tier counts instead.
+        failures: Its failed settlements with the requesting server; None if they are not counted.
     """
 
     rating_by_asker: RatingBy | None = None
@@ -359,20 +359,20 @@ _NO_FINDINGS: Final = FoundFindings()
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """The facts that a check rests on.
+    """The facts that a check is based on.
 
     Attributes:
-        as_of: The block, and what repeats the answer.
-        account: The account that is checked: of a server its wallet.
-        refusal: A reason that leaves nothing else to judge, with its sentence: the registry disowns the agent.
-        payment: The payment that a server asks for; None if none was named.
-        amount: The money asked for, in units of the payment token; None if it is not known.
-        approvals: The accounts that the owner approved, the newest first.
-        standing: The standing by a trust analysis; None without one that counts.
-        measurements: What watchtowers measured; None if no watchtower is asked.
-        analysis_lack: Why no current analysis stands behind the decision; None if one does, or none is asked for.
-        details: Figures of one source that decide nothing.
-        unknown: The facts that the source does not know, for the reader.
+        as_of: The block, and what is needed to repeat the answer.
+        account: The account being checked: for a server, its wallet.
+        refusal: A reason that settles the check by itself, with its sentence: the registry disowns the agent.
+        payment: The payment requested by a server; None if none was specified.
+        amount: The requested amount, in units of the payment token; None if unknown.
+        approvals: The accounts that the owner approved, newest first.
+        standing: The standing from a trust analysis; None without one that counts.
+        measurements: The watchtower measurements; None if no watchtower is used.
+        analysis_lack: Why no current analysis supports the decision; None if one does, or none is needed.
+        details: Figures of one source that do not affect the decision.
+        unknown: The facts that the source cannot determine, for the reader.
     """
 
     source: Source

@@ -1,6 +1,6 @@
 """The answer about a server on an EVM chain from a node alone, without an index.
 
-The past of an agent, its earlier owners and wallets and its age, is read as far as a number of requests reaches.
+The past of an agent (its age, earlier owners and wallets) is read as far back as the request limit allows.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from bilateral.node.steps import Batch, Failure, Operation, Rpc, advance
 T = TypeVar("T")
 
 MOST_REQUESTS: Final = 60
-"""Requests of one check. Free plans allow some hundred a minute."""
+"""The maximum number of requests per check. Free plans allow some hundred per minute."""
 
 _MOST_TRUSTED_AGENTS: Final = 5
-"""Agents of a policy that are looked up. Each takes four requests."""
+"""The maximum number of a policy's agents that are looked up. Each takes four requests."""
 
 _TIMES = "the time of each rating, and the files behind ratings: registries keep neither"
 _ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
@@ -56,13 +56,13 @@ _NEEDS_INDEX: Final = (
     *("require_payment_proof", "blind", "maximum_rating_age_days", "maximum_repeats", "minimum_validations"),
     *("require_domain", "trust.own_experience", "trust.minimum_lower_bound", "watchtowers"),
 )
-"""Fields of a policy that a node alone cannot answer, unless they have their defaults."""
+"""Policy fields that a node alone cannot evaluate, unless they have their defaults."""
 
 _SAMPLE: Final = 10_000
-"""Blocks over which the time of a block is measured: chains with a block in 0.25 s give 40 minutes."""
+"""Blocks over which the block time is measured: 40 minutes on chains with a block every 0.25 s."""
 
 _LOG_REQUESTS: Final = 20
-"""Requests for the logs of one kind. Nodes with a limit of 10,000 blocks tell 200,000 blocks by them."""
+"""Requests for logs of one kind. They cover 200,000 blocks of nodes that limit ranges to 10,000."""
 
 _UNREADABLE: Final = (
     errors.NodeError,
@@ -70,7 +70,7 @@ _UNREADABLE: Final = (
     errors.MalformedNodeAnswerError,
     errors.UnexpectedAnswerError,
 )
-"""Errors by which nodes refuse a past state or a range of logs."""
+"""Errors with which nodes refuse a past state or a range of logs."""
 
 _NOBODY: Final = bytes(32)
 
@@ -85,19 +85,19 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> LiveCheck:
-    """Answer the question: should I pay this server? A node is asked at most `MOST_REQUESTS` times.
+    """Answer the question: should I pay this server? Sends at most `MOST_REQUESTS` requests to the node.
 
     Args:
         client: The SDK's client of the agent's chain.
         agent_id: The server, in any published form.
-        pay_to: The account that a payment would go to; None to leave out what concerns it.
-        amount: The money that it asks for, in units of the payment token; it is shown only, as no analysis weighs it.
+        pay_to: The account that a payment would go to; None to skip the related rules.
+        amount: The amount that it requests, in units of the payment token; display only, as no analysis weighs it.
         policy: The policy; the default one if left out.
-        loader: Loads the registration file; that of the client if left out.
+        loader: Loads the registration file; defaults to the client's loader.
         report: Called with the name of each step, to show progress.
 
     Raises:
-        InvalidArgumentError: The policy has a field that only an index can answer.
+        InvalidArgumentError: The policy has a field that only an index can evaluate.
         ContractRevertError: There is no such agent.
         BilateralError: The node cannot be reached, or returns an error.
     """
@@ -248,7 +248,7 @@ def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts
 
 @dataclass
 class Budget:
-    """The requests that a node may still be asked.
+    """The remaining budget of requests to the node.
 
     Attributes:
         spent: The number of requests so far. Each request of a batch counts.
@@ -279,10 +279,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Head:
-    """The latest block, and the pace of the chain.
+    """The latest block, and the block rate of the chain.
 
     Attributes:
-        block_seconds: The mean seconds between two blocks.
+        block_seconds: The mean seconds between blocks.
     """
 
     number: int
@@ -290,11 +290,11 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the block that was the latest some days ago, by the chain's pace, and not before `first`."""
+        """Return the block that was the latest some days ago, estimated from the block rate, but not before `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
-        """Return the age of a block in whole days, by the chain's pace."""
+        """Return the age of a block in full days, estimated from the block rate."""
         return int((self.number - block) * self.block_seconds // DAY)
 
 
@@ -314,12 +314,12 @@ class Holders:
 
 @dataclass
 class Past:
-    """The events of an agent's token and wallet, the newest first, back to a block.
+    """The events of an agent's token and wallet, newest first, back to a block.
 
     Attributes:
-        registered: The block of the registration; None if the logs were not read so far back.
-        handovers_from: The block from which handovers are known.
-        wallets_from: The block from which changes of the wallet are known.
+        registered: The block of the registration; None if the logs were not read that far back.
+        handovers_from: The block from which transfers were read.
+        wallets_from: The block from which wallet changes were read.
     """
 
     handovers_from: int
@@ -330,7 +330,7 @@ class Past:
 
 
 def read_head(first: int) -> Operation[Head]:
-    """Read the latest block, and measure the chain's pace."""
+    """Read the latest block, and measure the chain's block rate."""
     latest = answers.record((yield Rpc("eth_getBlockByNumber", ("latest", False))))
     number, time = answers.quantity(latest.get("number")), answers.quantity(latest.get("timestamp"))
     sample, seconds = max(first, number - _SAMPLE), 1.0
@@ -342,7 +342,7 @@ def read_head(first: int) -> Operation[Head]:
 
 
 def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Holders]:
-    """Read the owner and the wallet of an agent at a block, if the node knows the state of then."""
+    """Read the owner and the wallet of an agent at a block, if the node still has that state."""
     try:
         (owner,) = yield from registries.call(state, Registry.IDENTITY, "ownerOf", agent_id, block=hex(block))
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", agent_id, block=hex(block))
@@ -354,7 +354,7 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
 
 
 def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
-    """Read the events of an agent's token and wallet, as far back as some requests reach."""
+    """Read the events of an agent's token and wallet, as far back as the request limit allows."""
     deployment = yield from registries.connect(state)
     place, agent = (deployment.identity,), registries.topic(agent_id)
     kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()
@@ -376,7 +376,7 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
 
 
 def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
-    """Read logs from the newest on, until the first block, a registration, which is the first, or the last request."""
+    """Read logs backwards from the newest, until the first block, the registration or the last request."""
     limit = state.log_range
     logs: list[RawLog] = []
     end = last

@@ -1,4 +1,4 @@
-"""The registration file of an agent, loaded for one answer, and the registrations elsewhere that it names."""
+"""The registration file of an agent, loaded for one answer, and the registrations elsewhere that it lists."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def load_registration(
 
 
 def _proof(other: GlobalAgentId, agent: GlobalAgentId, clients: Mapping[str, Client]) -> OtherRegistration:
-    """Ask the chain of another registration for its file, and look whether it names the agent too."""
+    """Look up another registration's file on its chain, and check whether it also lists the agent."""
     client, problem = clients.get(str(other.registry.chain)), ""
     try:
         if client is None:

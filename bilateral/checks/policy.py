@@ -1,6 +1,6 @@
-"""The policy of a check: whom to trust, and what to ask of servers and clients. `docs/checks.md` lists its fields.
+"""The policy of a check: whom to trust, and what to require of servers and clients. `docs/checks.md` lists its fields.
 
-The forms in which policies name agents and accounts are those of all callers.
+Policies accept agents and accounts in the same forms as all interfaces.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class PolicyName(StrEnum):
     """The defaults."""
 
     STRICT = "strict"
-    """No trials: a rating that is high enough for sure, by several raters who spent more than the stake elsewhere."""
+    """No trials: requires a certainly high rating by several raters who spent more than the stake elsewhere."""
 
     OWN_LIST = "own-list"
-    """Acceptance only of agents that the asker's own reviewers vouch for."""
+    """Accepts only agents that the asker's own reviewers vouch for."""
 
 
 _STRICT: Final = (
@@ -45,7 +45,7 @@ _STRICT: Final = (
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
     *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE, Code.UNREACHABLE, Code.NEVER_ALIVE),
 )
-"""The reasons that only ask for caution by default, and decline under the strict policy."""
+"""The reasons that call for caution by default, but decline under the strict policy."""
 
 _DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
 
@@ -67,7 +67,7 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
 
 
 def with_preset(fields: Any) -> Any:
-    """Return the fields of a policy, with those of the policy that they name. Own fields count more."""
+    """Return the fields of a policy merged over those of the policy that they name."""
     if isinstance(fields, str):
         fields = {"name": fields}
     name = fields.get("name") if isinstance(fields, Mapping) else None
@@ -84,13 +84,13 @@ MINIMUM_RATING: Final = Decimal(70)
 """The rating below which EIP-8004a's example declines a client."""
 
 FIRST_PURCHASE: Final = Decimal(TRIAL)
-"""The stake for which a newcomer is tried: about a hundred usual x402 payments of a cent, and little to lose."""
+"""The stake for which a newcomer is tried: about a hundred typical x402 payments of a cent, a small loss."""
 
 TAG: Final = "starred"
-"""The tag of usual feedback. An analysis rates agents by all tags with a scale, of which this is nearly all."""
+"""The usual tag of feedback. An analysis uses all tags with a scale, but nearly all feedback has this one."""
 
 _MAX_LISTED: Final = 1_000
-"""Entries of a list of a policy: each is compared with each rater."""
+"""The maximum length of a list in a policy: each entry is compared with each rater."""
 
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
 _MAX_DAYS: Final = 36_500  # a hundred years: no chain is older
@@ -99,7 +99,7 @@ _MAX_TAG_BYTES: Final = 400  # the index keeps longer tags as hashes, see `MAX_K
 
 @dataclass(frozen=True)
 class AgentReference:
-    """An agent as a caller writes it.
+    """An agent as specified by a caller.
 
     Attributes:
         chain_id: The chain; None for the only one of the index.
@@ -113,7 +113,7 @@ class AgentReference:
 
 
 def is_account(text: object) -> bool:
-    """Return True if a text means an account, not an agent."""
+    """Return True if a text specifies an account, not an agent."""
     return isinstance(text, str) and len(text) == _ADDRESS_LENGTH and text[:2].lower() == "0x"
 
 
@@ -134,7 +134,7 @@ def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
 
 
 def _agent(value: object) -> int | str:
-    """Return an agent as its number, or as its id in a published form if it names a chain."""
+    """Return an agent as its number, or as an id in a published form if it has a chain."""
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("agent must be an integer or an id such as '8453:247'")  # noqa: TRY004  # pydantic names the field
     agent = parse_agent(value)
@@ -148,7 +148,7 @@ Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
 
 
 class Newcomers(StrEnum):
-    """The treatment of those without ratings that count."""
+    """How to treat those without ratings that count."""
 
     ACCEPT = "accept"
     CAUTION = "caution"
@@ -161,14 +161,14 @@ class Newcomers(StrEnum):
 
 
 def _few(fields: Any) -> Any:
-    """Refuse more entries than there can be, before each of them is an error of its own."""
+    """Refuse too many entries before each of them becomes an error."""
     if isinstance(fields, Mapping) and len(fields) > len(Code):
         raise ValueError(f"it has {len(fields)} entries, and {len(Code)} are allowed")
     return fields
 
 
 class _Few(BaseModel):
-    """Fields of strangers."""
+    """Fields from untrusted callers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -176,13 +176,13 @@ class _Few(BaseModel):
 
 
 class Trust(_Few):
-    """The raters whose ratings count. If nothing is set, all count, and the answer says that nobody vetted them.
+    """The raters whose ratings count. If nothing is set, all count, and the answer says that they are unvetted.
 
     Attributes:
         accounts: Accounts whose feedback counts.
-        agents: Agents whose ratings count, and the feedback of their owners and wallets: numbers in the registry of the
-            agent that is checked, or ids in a published form, which count on their own chain alone.
-        own_experience: True to count raters whom the asking agent or account itself rated at least `minimum_rating`.
+        agents: Agents whose ratings count, with the feedback of their owners and wallets: numbers in the registry of
+            the agent being checked, or ids in a published form, which count only on their own chain.
+        own_experience: True to count raters that the asking agent or account itself rated at least `minimum_rating`.
         minimum_lower_bound: Count raters that are agents with at least this lower bound as servers, 0 to 100.
     """
 
@@ -201,31 +201,31 @@ class Policy(_Few):
     """The policy of a check.
 
     Attributes:
-        name: The policy whose fields count where this one has none.
+        name: The policy that supplies the fields not set here.
         minimum_rating: The lowest acceptable rating, 0 to 100.
-        tag: The tag of the feedback that counts as a server's rating. It has a scale.
+        tag: The tag of the feedback that counts as a server's rating. It must have a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
         first_purchase: The stake up to which an analysed agent with little evidence is tried, in units of the token.
-        minimum_evidence: The share of the stake that those who praise an analysed agent must have spent elsewhere.
-        newcomers: The treatment of agents without ratings that count.
-        anonymous: The treatment of clients without an agent.
+        minimum_evidence: The share of the stake that an analysed agent's praising raters must have spent elsewhere.
+        newcomers: How to treat agents without ratings that count.
+        anonymous: How to treat clients without an agent.
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
         blind: `only` to count only ratings that were sealed before either side saw the other's; None to count all.
         maximum_rating_age_days: The age beyond which a rating does not count; None for no limit.
-        maximum_repeats: The number of ratings by one rater within `repeat_days` that count, the first ones; None for
-            all. A rater's mean counts once in any case, so repeats never outweigh another rater.
+        maximum_repeats: How many of a rater's ratings within `repeat_days` count, first ones first; None for all. Each
+            rater counts once by its mean, so repeats never outweigh other raters.
         repeat_days: The length of the periods in which `maximum_repeats` ratings of a rater count.
-        validators: The validators whose answers count; all if empty, which proves nothing.
+        validators: The validators whose responses count; all if empty, which proves nothing.
         minimum_validations: The number of validations that a server needs.
-        minimum_validation: The lowest acceptable mean answer of validators, 0 to 100.
-        require_domain: True to decline servers without a domain, or with one that does not name the agent.
-        minimum_age_days: The least age of an agent.
-        recent_days: The days for which a change of wallet or owner is recent.
-        minimum_buyer_score: The lowest acceptable score of a buyer's record, 0 to 100; None to ask for none.
-        watchtowers: The accounts whose published `reachable` counts, beside the measurements of the index.
+        minimum_validation: The lowest acceptable mean response of validators, 0 to 100.
+        require_domain: True to decline servers without a domain, or with one that does not list the agent.
+        minimum_age_days: The minimum age of an agent.
+        recent_days: The days for which a change of wallet or owner counts as recent.
+        minimum_buyer_score: The lowest acceptable score of a buyer's record, 0 to 100; None to require none.
+        watchtowers: The accounts whose published `reachable` counts, in addition to the index's own measurements.
         maximum_measurement_age_hours: The age beyond which the measurements of the index do not count.
-        severities: The severity of reasons that shall weigh more or less than by default.
+        severities: The severity of reasons that should weigh more or less than by default.
     """
 
     name: PolicyName = PolicyName.BALANCED
@@ -257,7 +257,7 @@ class Policy(_Few):
 
     @model_validator(mode="after")
     def _has_list(self) -> Policy:
-        """Refuse a policy by the asker's own list without a list: it would accept nobody, and not say why."""
+        """Refuse a policy that needs the asker's own list but has none: it would accept nobody without saying why."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
             raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
@@ -276,7 +276,7 @@ class Policy(_Few):
 
     @property
     def reads_entries(self) -> bool:
-        """True if the sums of all ratings do not answer, so that ratings are read one by one."""
+        """True if the sums of all ratings are not enough, so that ratings are read individually."""
         return (
             self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
         )
@@ -288,7 +288,7 @@ class Policy(_Few):
 
     @property
     def counts_all(self) -> bool:
-        """True if the ratings of all count, as they do in an analysis."""
+        """True if everyone's ratings count, as in an analysis."""
         return not (self.trust.is_set or self.reads_entries) and not self.only_sealed and self.tag == TAG
 
     def severity_of(self, code: Code) -> Severity:
@@ -311,13 +311,13 @@ def read_policy(path: Path) -> Policy:
         path: The file.
 
     Raises:
-        InvalidArgumentError: The file cannot be read, or a field is unknown or out of its limits.
+        InvalidArgumentError: The file cannot be read, or a field is unknown or out of range.
     """
     return policy_of(read_fields(path))
 
 
 def read_fields(path: Path) -> dict[str, Any]:
-    """Read the fields of a policy from a TOML file, without a check of their values."""
+    """Read the fields of a policy from a TOML file, without checking their values."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file, parse_float=Decimal)
@@ -328,7 +328,7 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 
 def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[str] = ()) -> Any:
-    """Return the fields of a policy that counts the ratings of further reviewers."""
+    """Return the fields of a policy that also counts the ratings of additional reviewers."""
     changed = dict(fields) if isinstance(fields, Mapping) else {"name": fields}
     trust = changed.get("trust", {})
     if not (accounts or agents) or not isinstance(trust, Mapping):

@@ -1,4 +1,4 @@
-"""Rules about ratings, trust analysis and validations: each yields the reasons that some facts make."""
+"""Rules about ratings, trust analysis and validations: each yields the reasons that follow from some facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from bilateral.core.values.standing import Side, Standing, Status
 
 @dataclass(frozen=True)
 class Stake:
-    """The money asked for, against the money that raters spent elsewhere.
+    """The requested amount, compared with the money that raters spent elsewhere.
 
     Attributes:
-        standing: The standing by a trust analysis; None without one that counts.
-        amount: The money asked for, in units of the payment token; None if it is not known.
+        standing: The standing from a trust analysis; None without one that counts.
+        amount: The requested amount, in units of the payment token; None if unknown.
     """
 
     standing: Standing | None
@@ -29,12 +29,12 @@ class Stake:
 
     @property
     def deciding(self) -> Standing | None:
-        """The standing, if it decides in place of plain ratings: the policy counts all raters, as an analysis does."""
+        """The standing, if it replaces plain ratings because the policy counts all raters, as an analysis does."""
         return self.standing if self.policy.counts_all else None
 
     @property
     def limit(self) -> Limit | None:
-        """The greatest amount that the standing accepts under the policy; None without a standing."""
+        """The maximum amount that the standing accepts under the policy; None without a standing."""
         if self.standing is None:
             return None
         minimum = float(self.policy.minimum_rating) if self.policy.counts_all else 0.0
@@ -42,10 +42,10 @@ class Stake:
         return limit_of(self.standing, minimum, trial, share)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return the severity of a reason that the standing weighs already; None for that of the policy.
+        """Return the severity of a reason that the standing already covers; None for the policy's severity.
 
-        An analysis weighed the raters, and the limit on the amount makes up for those that are few. Reasons are not
-        softened if the policy names them, or does not ask for mere caution by them.
+        The analysis has weighed the raters, and the limit on the amount compensates if they are few. Reasons are not
+        softened if the policy sets their severity, or if it is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -54,10 +54,10 @@ class Stake:
 
 
 def findings(facts: Facts, policy: Policy) -> Drafts:
-    """The findings of trust analysis, or that there is no current one.
+    """The findings of trust analysis, or the lack of a current one.
 
-    The suspicion below that of a flag is a rank and no reason, so it is a figure alone. Findings rank: evidence that
-    suffices to act has the agent held back.
+    Suspicion below the flagging threshold is a rank, not a reason, so it is only shown as a figure. Evidence strong
+    enough to act on holds the agent back.
     """
     if facts.analysis_lack is not None:
         yield Draft(Code.NOT_ANALYSED, facts.analysis_lack)
@@ -70,7 +70,7 @@ def findings(facts: Facts, policy: Policy) -> Drafts:
 
 
 def ratings(facts: Facts, policy: Policy) -> Drafts:
-    """The ratings that count. Little evidence is a note for a first purchase."""
+    """The ratings that count. For a first purchase, scarce evidence is only noted."""
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
@@ -116,7 +116,7 @@ def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
 
 
 def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
-    """Return the ratings of a server under other tags, in words. Tags in the words of strangers are counted alone."""
+    """Return the ratings of a server under other tags, in words. Non-standard tags are only counted."""
     standard, free = split_lines([line for line in lines if line.side == Side.SERVER and line.tag != tag], tag)
     words = [
         f"{number_of(line.count, 'rating')} by {number_of(line.raters, 'rater')} under {line.tag or 'no tag'}"
@@ -129,13 +129,13 @@ def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
 
 
 def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
-    """Return the lines with well-known tags, and those with tags in the words of strangers."""
+    """Return the lines with standard tags, and those with other, untrusted tags."""
     standard = {"", tag, *STANDARD_TAGS, *PAID_TAGS}
     return [line for line in lines if line.tag in standard], [line for line in lines if line.tag not in standard]
 
 
 def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
-    """The rating of a standing that decides. A decline needs a rating that is bad for sure."""
+    """The rating of a standing that decides. Only a certainly bad rating declines."""
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return
@@ -151,7 +151,7 @@ def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Dr
 
 
 def standing(facts: Facts, policy: Policy) -> Drafts:
-    """The standing by a trust analysis, and the stake."""
+    """The standing from a trust analysis, and the stake."""
     limit, amount = Stake(facts.standing, facts.amount, policy).limit, facts.amount
     if facts.standing is None or limit is None:
         return
@@ -174,7 +174,7 @@ def standing(facts: Facts, policy: Policy) -> Drafts:
 
 
 def cents(amount: float) -> Decimal:
-    """Return an amount of money in hundredths of its unit."""
+    """Return an amount of money to two decimals."""
     return Decimal(str(round(amount, 6))).quantize(Decimal("0.01"))
 
 

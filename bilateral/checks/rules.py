@@ -1,4 +1,4 @@
-"""Rules about agents and clients: each yields the reasons that some facts make. `rating_rules` has those of ratings."""
+"""Rules about agents and clients: each yields the reasons that follow from some facts. See also `rating_rules`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
 from bilateral.core.identifiers.caip import family_of
 
 _MOST_REVIEWERS: Final = 10
-"""Reviewers that an answer names: a reader follows no more."""
+"""The maximum number of reviewers in an answer: readers do not look at more."""
 
 _MOST_CLAIMS: Final = 5
-"""Claims on foreign chains that an index's answer lists."""
+"""The maximum number of claims on foreign chains that an index's answer lists."""
 
 _EXAMPLES: Final = 3  # enough to follow a reason
 _FEW_FEEDBACKS: Final = 5
-"""The number of feedbacks from which a client is judged by what it gave."""
+"""The number of feedback entries from which a client is judged by what it gave."""
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
@@ -31,7 +31,7 @@ _CAUSES: Final = {
     "certificate_self_signed": "the certificate of its host is signed by itself",
     "certificate_authority": "the certificate of its host is of an unknown authority",
 }
-"""Why a file could not be fetched, by the reason of the failure. Others need the words of a server."""
+"""Why a file could not be fetched, by error code. Other reasons would quote the server."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Draft:
     """A reason before the policy weighs it.
 
     Attributes:
-        sentence: Its sentence, without words of strangers.
-        evidence: The events and files that it rests on; None is left out.
-        severity: Its severity; None for that of the policy.
+        sentence: Its sentence, without untrusted text.
+        evidence: The events and files that it is based on; None entries are dropped.
+        severity: Its severity; None for the policy's.
     """
 
     code: Code
@@ -78,7 +78,7 @@ def wallet(facts: Facts, _: Policy) -> Drafts:
 
 
 def payment_chain(facts: Facts, _: Policy) -> Drafts:
-    """The chain that a payment is on."""
+    """The chain of a payment."""
     agent, payment, chain = facts.agent, facts.payment, facts.as_of.chain
     if agent is not None and payment is not None and payment.chain_id not in (None, chain):
         yield Draft(
@@ -156,12 +156,12 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
 
 
 def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
-    """Return the registration file, if it was loaded by an index: only its files have numbers in the answer."""
+    """Return the registration file if an index loaded it, because only such files have numbers in the answer."""
     return () if facts.registration is None or facts.source is not Source.INDEX else (facts.registration.file,)
 
 
 def confirmation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the registration file names the agent in return."""
+    """Judge whether the registration file refers back to the agent."""
     registration, evidence = facts.registration, _file_evidence(facts)
     if registration is None or registration.file.state is not FileState.LOADED or registration.is_confirmed:
         return
@@ -188,7 +188,7 @@ def activity(facts: Facts, _: Policy) -> Drafts:
 
 
 def offer(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the agent takes the payment."""
+    """Judge whether the agent accepts the payment."""
     registration = facts.registration
     if facts.payment is None or registration is None or registration.file.state is not FileState.LOADED:
         return
@@ -230,7 +230,7 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason that a domain makes. Its host may be a sentence, so reasons name it by its number."""
+    """Return the reason for a domain. Its host may be a sentence, so reasons refer to it by number."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} names the agent.", evidence)
@@ -272,7 +272,7 @@ def missing_agent(facts: Facts, _: Policy) -> Drafts:
 
 
 def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
-    """The rating of a client by the server that asks."""
+    """The rating of a client by the requesting server."""
     by_us = None if facts.client is None else facts.client.rating_by_asker
     if by_us is None:
         return
@@ -285,7 +285,7 @@ def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
 
 
 def relation(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the client and the server that asks are or were of one side."""
+    """Judge whether the client and the requesting server share or shared an account."""
     if facts.client is not None and facts.client.shared_account is not None:
         sentence = f"The client and the server have or had the account {facts.client.shared_account} in common."
         yield Draft(Code.RELATED, sentence, facts.client.shared_events)
@@ -328,7 +328,7 @@ def buyer(facts: Facts, policy: Policy) -> Drafts:
 
 
 def failed_settlements(facts: Facts, _: Policy) -> Drafts:
-    """The client's payments to the server that asks which failed after it had served."""
+    """The client's payments to the requesting server that failed after it had served."""
     failures = None if facts.client is None else facts.client.failures
     if failures is None or failures.last_at is None:
         return
@@ -344,5 +344,5 @@ def days(count: int) -> str:
 
 
 def number_of(count: int, noun: str) -> str:
-    """Return a number of things in words."""
+    """Return a number of items in words."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

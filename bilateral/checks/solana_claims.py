@@ -1,7 +1,7 @@
-"""Prove claims to be an agent on Solana: the file of the agent there must name the agent here.
+"""Prove claims to be an agent on Solana: the agent's file there must list the agent here.
 
-The index reads no chain of Solana. `bilateral index prove-claims` asks nodes now and then, and stores each outcome
-that changed beside a sight of the file that claims. So an answer about an earlier block can be given again.
+The index does not read Solana. `bilateral index prove-claims` queries nodes occasionally, and stores each changed
+outcome with an observation of the claiming file, so that answers about earlier blocks can be repeated.
 """
 
 import time
@@ -31,7 +31,7 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 
 SECONDS: Final = 86_400
-"""The seconds for which an outcome counts as new: an agent's file changes seldom, and strangers make the claims."""
+"""The seconds for which an outcome counts as fresh: files change seldom, and anyone can make claims."""
 
 _REFERENCE: Final = 32  # characters of the genesis hash that CAIP-30 keeps
 _MOST_PROBLEM: Final = 300  # characters of a refusal that the index keeps
@@ -43,9 +43,9 @@ class ProvenClaims:
     """The outcomes of one run.
 
     Attributes:
-        proven: The claims whose agent on Solana names the agent here.
+        proven: The claims whose agent on Solana lists the agent here.
         claimed: Those whose agent does not, or is not an agent.
-        unanswered: Those about which a node gave no answer. Their former outcome stays.
+        unanswered: Those for which no node answered. They keep their previous outcome.
     """
 
     proven: int
@@ -70,7 +70,7 @@ def prove_claims(
     now: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProvenClaims:
-    """Prove all claims to be an agent on the nodes' chains that were not looked at for a day."""
+    """Prove all claims to be an agent on the nodes' chains that were not checked for a day."""
     at = int(time.time()) if now is None else now
     outcomes: Counter[bool | None] = Counter()
     for url in nodes:
@@ -122,7 +122,7 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
 
 
 def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[bool | None, str]:
-    """Return whether the agent on Solana names the agent here, and the problem; None without an answer of the node."""
+    """Return whether the agent on Solana lists the agent here, and the problem; None if the node did not answer."""
     network, program = claim.there.registry.chain, claim.there.registry.address
     reader = agent_registries(network).get(program)
     if reader is None:
@@ -143,7 +143,7 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
 
 
 def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) -> None:
-    """Store an outcome: with a new observation of the file if it changed, and as looked at again if not."""
+    """Store an outcome: with a new observation of the file if it changed, otherwise only as checked again."""
     proof, registry = schema.foreign_proof, claim.here.registry
     place = {
         "chain_id": registry.chain.evm_chain_id,
@@ -164,7 +164,7 @@ def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) 
 
 
 def _observe_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
-    """Store a file once more as it was last observed, at the last indexed block; None if it never was."""
+    """Store a file's last observation again, at the last indexed block; None if there was none."""
     table = schema.file_sight
     number_observations(connection)
     hold_cursor(connection, chain_id)

@@ -1,4 +1,4 @@
-"""Verdicts and their reasons, with the evidence that events, files, trust analysis and buyers' records give."""
+"""Verdicts and their reasons, with evidence from events, files, trust analysis and buyers' records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Severity(StrEnum):
     """The weight of a reason. The gravest reason decides."""
 
     NOTE = "note"
-    """It changes nothing."""
+    """It does not affect the verdict."""
 
     CAUTION = "caution"
     """The verdict is not `accept`."""
@@ -126,14 +126,14 @@ class EventEvidence:
 
 @dataclass(frozen=True)
 class FileEvidence:
-    """A file as the index saw it.
+    """A file as observed by the index.
 
     Attributes:
-        file: Its number in `untrusted.files` of the answer, where its URI stands.
+        file: Its number in the answer's `untrusted.files`, which has its URI.
         state: `waiting`, `loaded`, `malformed` or `failed`.
         content_hash: The keccak-256 hash of its content; None without one.
-        integrity: The proof that its author published it; None if there is only the server's word.
-        problem: The reason of the last failure, for programs; None without one.
+        integrity: The proof that its author published it; None if only the server vouches for it.
+        problem: The reason for the last failure, for programs; None without one.
     """
 
     file: int
@@ -153,9 +153,9 @@ class Reason:
     Attributes:
         code: The code, for programs.
         severity: Its weight.
-        sentence: The reason for people and models. It has no word of a stranger: it names domains by their number in
+        sentence: The reason for people and models. It has no untrusted text: domains are given by their number in
             `untrusted.domains`.
-        evidence: The events and files that it rests on, at most a few.
+        evidence: The events and files that it is based on, at most a few.
     """
 
     code: Code
@@ -166,10 +166,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class AsOf:
-    """The place of an answer on its chain, and what repeats it.
+    """The block of an answer on its chain, and what is needed to repeat it.
 
     Attributes:
-        chain: The chain: its number of an index, CAIP-2 of a node.
+        chain: The chain: its number from an index, CAIP-2 from a node.
         block: The block or slot; None if the agent was refused.
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds.
@@ -197,7 +197,7 @@ class Finding:
         detector: The detector that made it.
         sentence: The claim in one plain sentence.
         severity: Its weight; None for that of the policy.
-        evidence: The events that it rests on, at most a few.
+        evidence: The events that it is based on, at most a few.
     """
 
     finding: str
@@ -213,9 +213,9 @@ class FoundFindings:
     """The findings about some accounts.
 
     Attributes:
-        findings: The findings, the strongest first.
-        analysis: The number of the newest analysis that was looked at, to repeat an answer; 0 without one.
-        suspicion: The greatest suspicion of one of the accounts; None if no analysis ranks one.
+        findings: The findings, strongest first.
+        analysis: The number of the newest analysis that was read, to repeat an answer; 0 without one.
+        suspicion: The highest suspicion among the accounts; None if no analysis ranks any.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -232,7 +232,7 @@ class BuyerRecord:
         first_at: The time of its first payment, in Unix seconds; None if unknown.
         first: The first payment.
         newest: The block of the newest payment or return that counts, to repeat an answer; 0 without one.
-        evidence: The events that it rests on, at most a few.
+        evidence: The events that it is based on, at most a few.
     """
 
     score: Decimal
@@ -245,10 +245,10 @@ class BuyerRecord:
 
 @dataclass(frozen=True)
 class ProvenTier:
-    """A tier that a client proved privately to the server that asks, after `TierVerifier.check`.
+    """A tier that a client proved privately to the requesting server, after `TierVerifier.check`.
 
     Attributes:
-        tier: The tier that the buyer behind the account has at least.
+        tier: The minimum tier of the buyer behind the account.
         epoch: The UTC day of the proof, in days since the beginning of Unix time.
     """
 
@@ -261,10 +261,10 @@ _RANKS: Final = {severity: rank for rank, severity in enumerate(_VERDICTS)}
 
 
 def sorted_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Return reasons with the gravest first; those of one severity keep their order."""
+    """Return reasons with the gravest first; those of equal severity keep their order."""
     return tuple(sorted(reasons, key=lambda reason: _RANKS[reason.severity]))
 
 
 def verdict_of(reasons: Iterable[Reason]) -> Verdict:
-    """Return the verdict that the gravest of some reasons makes; `accept` without reasons."""
+    """Return the verdict that follows from the gravest reason; `accept` without reasons."""
     return _VERDICTS[min((reason.severity for reason in reasons), key=_RANKS.__getitem__, default=Severity.NOTE)]

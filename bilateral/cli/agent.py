@@ -1,4 +1,4 @@
-"""`bilateral agent …`: registering agents, looking at them, changing them, handing them on."""
+"""`bilateral agent …`: register, show, change and transfer agents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ File = Annotated[
 
 @dataclass(frozen=True)
 class FileOptions:
-    """The options that make a registration file, or change it."""
+    """The options that create or change a registration file."""
 
     name: str | None = optional("NAME", "The name in the registration file.")
     description: str | None = optional("TEXT", "Its description.")
@@ -46,7 +46,7 @@ class FileOptions:
         return {"name": self.name, "description": self.description, "image": self.image}
 
     def file(self) -> RegistrationFile | None:
-        """Return a new registration file; None without any option."""
+        """Return a new registration file; None if no option is set."""
         from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
 
         if not (any(self.words.values()) or self.services):
@@ -225,7 +225,7 @@ def update(
 
 @command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
-    """Release an agent's domain, which others may then register (August 2025)."""
+    """Release an agent's domain, which others can then register (August 2025)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
@@ -250,7 +250,7 @@ def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", 
 
 
 def hexadecimal(text: str) -> bytes:
-    """Return the bytes that a user gave."""
+    """Return the bytes that a user entered."""
     try:
         return bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
@@ -293,7 +293,7 @@ def services_of(services: Sequence[str]) -> list[dict[str, str]]:
 
 
 def register_new(invocation: Invocation, file: RegistrationFile, metadata: dict[str, str]) -> None:
-    """Register an agent with a file, then add its id to the file by a second transaction."""
+    """Register an agent with a file, then add its id to the file in a second transaction."""
     if invocation.settings.dry_run or not invocation.settings.wait:
         invocation.write("Agent registered", lambda client: client.register_agent(file=file, metadata=metadata))
         return

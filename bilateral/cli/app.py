@@ -23,7 +23,7 @@ class CommandLine(ExampleGroup):
     """
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
-        """Run the command that the arguments name, and end the process."""
+        """Run the command in the arguments, and end the process."""
         arguments = sys.argv[1:] if args is None else list(args)
         output = Output(as_json="--json" in arguments)
         settings["standalone_mode"] = False
@@ -41,11 +41,11 @@ class CommandLine(ExampleGroup):
         sys.exit(code or ExitCode.DONE)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands of the root, and of the groups."""
+        """Return the names of the root's commands and groups."""
         return [*super().list_commands(ctx), *COMMANDS, *GROUPS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what the help shows of a group or a command: its name and its one line."""
+        """Return the name and summary of a group or a command for the help."""
         if cmd_name in GROUPS:
             return ExampleGroup(name=cmd_name, help=GROUPS[cmd_name])
         if cmd_name in COMMANDS:
@@ -53,7 +53,7 @@ class CommandLine(ExampleGroup):
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name, imported."""
+        """Import and return the command in the arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         if name in COMMANDS or name in GROUPS:
             command = load(name)
@@ -95,7 +95,7 @@ def run(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and its commit.")] = False,
 ) -> None:
-    """Show the version, or the help if no command is named."""
+    """Show the version, or the help if no command is specified."""
     if version:
         from bilateral.cli.version import described  # noqa: PLC0415  # slow, and for one option
 
@@ -105,7 +105,7 @@ def run(
 
 
 def _is_text(argument: str) -> bool:
-    """Return whether an argument is valid UTF-8. Invalid bytes arrive as halves of surrogate pairs."""
+    """Return whether an argument is valid UTF-8. Invalid bytes arrive as lone surrogates."""
     return argument.isascii() or not any("\ud800" <= character <= "\udfff" for character in argument)
 
 

@@ -124,7 +124,7 @@ def summary(invocation: Invocation, agent: Agent) -> None:
 
 
 def _encoded(invocation: Invocation, text: str) -> bytes:
-    """Return the authorisation that a user names, after decoding it once."""
+    """Return the authorisation that a user passes, decoding it once."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     is_text = text != "-"
@@ -134,7 +134,7 @@ def _encoded(invocation: Invocation, text: str) -> bytes:
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:
-    """Return the fields of an authorisation. Large numbers, and an expiry beyond the year 9999, are text."""
+    """Return the fields of an authorisation. Large numbers, and an expiry after the year 9999, are text."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     auth, signature = decode_feedback_auth(encoded)

@@ -46,7 +46,7 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class OpenedOptions(PairOptions):
-    """The envelopes of both sides, and openings of them."""
+    """The envelopes of both sides, and their openings."""
 
     openings: list[Path] | None = optional("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
 
@@ -60,7 +60,7 @@ class OfferOptions:
 
 
 def vault_at(path: Path | None) -> BlindVault:
-    """Return the vault that the option names, or the usual one."""
+    """Return the vault set by the option, or the default one."""
     from bilateral.client.blind_vault import BlindVault  # noqa: PLC0415  # slow to import
 
     return BlindVault(path or Path.home() / ".bilateral" / "blind.sqlite")
@@ -228,7 +228,7 @@ _STATES = {
     "SEALED": ("sealed, not opened", None),
     "BLIND": ("opened", None),
 }
-"""The text of each state on chain, and what is missing."""
+"""The text for each state on chain, and what is missing."""
 
 
 _THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}

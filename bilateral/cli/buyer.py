@@ -1,4 +1,4 @@
-"""`bilateral buyer …`: the records of buyers on chain, which payments prove."""
+"""`bilateral buyer …`: records of buyers on chain, backed by payments."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def show(
 ) -> None:
     """Show a buyer's score and tier, from the given service or else from both records on chain.
 
-    The answer names its sources. A service counts all payments that it has seen; the registry on chain those that it
-    settled, and those that its attestor vouches for.
+    The output lists its sources. A service counts all payments it has seen; the registry on chain counts those it
+    settled and those its attestor vouches for.
     """
     fields: dict[str, Any] = {}
     if service is not None:
@@ -257,7 +257,7 @@ def nominate(
 
 @command(app, writes=True)
 def take_role(invocation: Invocation, role: Role) -> None:
-    """Take a role that the signer was nominated for."""
+    """Accept a role that the signer was nominated for."""
     requested = _role(role)
     invocation.write("Role taken", lambda client: client.take_role(requested))
 

@@ -1,4 +1,4 @@
-"""`bilateral buyer discount`, `feedback`, `publish`, `send-review`, `dispute` and further messages to a service."""
+"""`bilateral buyer discount`, `feedback`, `publish`, `send-review`, `dispute` and other messages to a service."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def buyers_module(name: str) -> ModuleType:
 
 @dataclass(frozen=True, kw_only=True)
 class PaymentOptions:
-    """A payment that a message is about, and the service that gets the message."""
+    """The payment that a message is about, and the service that receives the message."""
 
     transaction: Annotated[str, option("HASH", "The transaction of the payment.")]
     seller: Agent
@@ -67,7 +67,7 @@ class PlaceOptions:
     scope: str | None = optional("WORD", "The place where it is used, 32 bytes, instead of --gate.")
 
     def require(self) -> None:
-        """Check that one place is named."""
+        """Check that exactly one place is specified."""
         if (self.gate is None) is (self.scope is None):
             raise InvalidArgumentError("choose where the credential is used, with --gate or --scope")
 
@@ -109,8 +109,8 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
 ) -> None:
     """Show the discount that a seller gives a buyer.
 
-    The score is that of `show`: of the service if one is named, else of both records on chain. The answer names its
-    sources.
+    The score is that of `show`: from the service if one is given, else from both records on chain. The output lists its
+        sources.
     """
     if incentives is not None:
         if seller is not None:
@@ -146,7 +146,7 @@ def _read(invocation: Invocation, place: str) -> bytes:
 
 
 def answer_about(invocation: Invocation, service: str, buyer: str, policy: str | None) -> dict[str, Any]:
-    """Return the profile of a buyer by a service, with its source."""
+    """Return a service's profile of a buyer, with its source."""
     profile = buyers_module("remote").ask_buyer(service, buyer, chain_id=invocation.settings.chain, policy=policy)
     reputation = profile.get("reputation")
     fields: dict[str, Any] = reputation if isinstance(reputation, dict) else {}
@@ -155,7 +155,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
-    """Return the registry of buyers as the source of an answer."""
+    """Return the registry of buyers as a source of the output."""
     from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()
@@ -279,7 +279,7 @@ def reply(  # one a field of the message
     seller: Agent,
     service: Service,
 ) -> None:
-    """Reply to feedback or a dispute about you, as the buyer: once to each. Sends no transaction."""
+    """Reply to feedback or a dispute about you, as the buyer, once each. Sends no transaction."""
     remote = buyers_module("remote")
     accepted = remote.send(service, remote.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(accepted), title="Reply given")
@@ -293,7 +293,7 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     place: PlaceOptions,
     policy: str = option("NAME", "The scoring policy that the place requires.", default="brp-1.0"),
 ) -> None:
-    """Ask a service for a credential of your tier for another address. Write it as credential reads it."""
+    """Request a credential of your tier for another address, and write it in the form that `credential` reads."""
     place.require()
     request, scope = buyers_module("remote").request_credential, place.on(chain_id)
     issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=scope, policy=policy)

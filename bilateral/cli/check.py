@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class CheckGroup(ExampleGroup):
-    """The group of checks. A URL in the place of a command's name is checked."""
+    """The group of checks. A URL instead of a command's name is checked."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name."""
+        """Return the command in the arguments."""
         is_url = args[0].lower().startswith(("http://", "https://"))
         return super().resolve_command(ctx, ["url", *args] if is_url else args)
 
@@ -39,18 +39,18 @@ class CheckGroup(ExampleGroup):
 app = make_group("check", cls=CheckGroup)
 
 _TERMS: Final = ("scheme", "network", "asset")
-"""The terms of a price beside its words: a token may call itself as it likes."""
+"""The terms of a price beside its text, because a token can give itself any name."""
 
 _SECONDS: Final = 30.0
-"""Seconds that a check may take: fifteen times the limit of a service, as nobody else waits."""
+"""The time limit of a check in seconds: fifteen times that of a service, because nobody else waits."""
 
 _SOURCES: Final = {"server": ("files", "measurements"), "client": ("payments",)}
-"""The fields of a question that name what was known of a side when an earlier answer was given."""
+"""The fields of a question that refer to the data behind an earlier answer about a side."""
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """The options of a check that asks nodes."""
+    """The options of a check that queries nodes."""
 
     live: bool = flag("--live", "Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
     solana_node: str | None = optional("URL", "The node of Solana that --live asks.", envvar=SOLANA_NODE_VARIABLE)
@@ -58,7 +58,7 @@ class LiveOptions:
 
 @dataclass(frozen=True)
 class PolicyOptions:
-    """The options of a policy: its name or file, and fields of it."""
+    """The options of a policy: its name or file, and its fields."""
 
     policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a TOML file (docs/checks.md).")
     minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
@@ -66,7 +66,7 @@ class PolicyOptions:
     trust_agent: list[str] | None = optional("AGENT", "Count the ratings of this agent; may be repeated.")
 
     def chosen(self) -> Policy:
-        """Return the policy with a name or in a file, with what the options say."""
+        """Return the policy with a name or in a file, overridden by the options."""
         from bilateral.checks.policy import PRESETS, PolicyName, policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
 
         name = self.policy or PolicyName.BALANCED
@@ -77,7 +77,7 @@ class PolicyOptions:
 
 
 class ServerOptions(OfServer):
-    """The question of a server, which may be on Solana."""
+    """The question about a server, which may be on Solana."""
 
     agent_id: Annotated[
         Text,
@@ -89,7 +89,7 @@ class ServerOptions(OfServer):
 
 
 class ClientOptions(OfClient):
-    """The question of a client, whose chain is not that of a node."""
+    """The question about a client, whose chain is not the node's."""
 
     chain: Annotated[
         int | None, typer.Option("--chain-id", min=1, help="The chain of an account, if the index has several.")
@@ -97,7 +97,7 @@ class ClientOptions(OfClient):
 
 
 class SnapshotOptions(Snapshot):
-    """The moment of a check, with a flag for findings."""
+    """The block of a check, with a flag for findings."""
 
     findings: Annotated[
         bool,
@@ -243,7 +243,7 @@ _LIVE: Final = columns(
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),
 )
-"""The fields of live answers that people see, by label. Those of other answers are above."""
+"""The fields of live answers that tables show, by label. Those of other answers are above."""
 
 
 def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
@@ -277,7 +277,7 @@ def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: 
 
 
 def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: Any) -> LiveCheck:
-    """Ask the node of Solana. The node of an EVM chain is asked too if there is one: it proves a registration there."""
+    """Query the Solana node, and the node of an EVM chain if there is one, to prove a registration there."""
     from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
 
     if node is None:

@@ -1,4 +1,4 @@
-"""Columns of tables, and marks on tags that look like other tags."""
+"""Columns of tables, and marks on tags that imitate other tags."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,13 +11,13 @@ Reader = Callable[[Any], Any]
 
 
 def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
-    """Return what reads each column, by label: fields by their own names, then paths of fields, or readers."""
+    """Return a reader per column, by label: fields by their own names, then paths of fields, or readers."""
     paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
     return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
 
 
 def field_at(path: str) -> Reader:
-    """Return what reads a field, or one of an inner object behind points; None if that is missing."""
+    """Return a reader of a field, or of a dotted path into inner objects; it returns None if that is missing."""
 
     def read(value: Any) -> Any:
         for name in path.split("."):
@@ -29,27 +29,27 @@ def field_at(path: str) -> Reader:
 
 
 def tag_at(name: str) -> Reader:
-    """Return what reads a tag, and marks it if it may be taken for another tag."""
+    """Return a reader of a tag that marks it if it may be mistaken for another tag."""
     return lambda entry: marked_tag(getattr(entry, name))
 
 
 def marked_tag(tag: str) -> str:
-    """Return a tag as tables show it, in quotation marks behind a mark if it may be taken for another tag.
+    """Return a tag for tables, in quotation marks after a mark if it may be mistaken for another tag.
 
-    The mark comes first, because tables shorten long texts at their end.
+    The mark comes first, because tables truncate long texts.
     """
     mark = _mark(tag)
     return f'({mark}) "{tag}"' if mark else tag
 
 
 def quoted_tag(tag: str) -> str:
-    """Return a tag for a message, in quotation marks, behind a mark if it may be taken for another tag."""
+    """Return a tag for a message, in quotation marks, after a mark if it may be mistaken for another tag."""
     mark = _mark(tag)
     return f"({mark}) {quoted(tag)}" if mark else quoted(tag)
 
 
 def _mark(tag: str) -> str:
-    """Return the reason why a tag may be taken for another; an empty string if there is no reason."""
+    """Return why a tag may be mistaken for another; an empty string if it may not."""
     if not tag.isascii():
         return "not ASCII"
     standard = resembled_tag(tag)

@@ -1,4 +1,4 @@
-"""`bilateral deployment …`: the registries in use, as they are on the chain, and the address book."""
+"""`bilateral deployment …`: the registries in use, as found on chain, and the address book."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bilateral dev`: a whole market on this machine, to try things on."""
+"""`bilateral dev`: a complete local market to try things out."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ app = typer.Typer()
 _PACKAGES: Final = ("fastapi", "libipld", "limits", "mcp", "nacl", "psycopg", "sqlalchemy", "uvicorn", "web3", "x402")
 _SIGNAL_EXIT: Final = 128  # a shell's exit code of a program that a signal ended is this and the signal
 _POLL_SECONDS: Final = 0.25
-"""Seconds between two looks for a new block. Anvil makes one for each transaction."""
+"""Seconds between two polls for a new block. Anvil mines one per transaction."""
 
 _INDEX_SECONDS: Final = 60
-"""Seconds for the index to read the first twenty blocks, and for their analysis; on a busy machine they take ten."""
+"""The timeout for indexing and analysing the first twenty blocks; on a busy machine they take ten seconds."""
 
 
 @command(app, is_local=True)
@@ -112,7 +112,7 @@ def _serve(invocation: Invocation, world: World, folder: Path, port: int) -> Non
 
 
 def _await_agents(world: World, url: str) -> None:
-    """Wait until the index has the agents, their files and their standings, so that first questions are answered."""
+    """Wait until the index has the agents, their files and their standings, so that the first queries work."""
     import httpx  # noqa: PLC0415  # slow to import
 
     deadline = time.monotonic() + _INDEX_SECONDS
@@ -150,7 +150,7 @@ def _show(invocation: Invocation, world: World, variables: dict[str, str], envir
 
 
 def _clean(folder: Path, *, is_new: bool) -> None:
-    """Remove the files of this run, and the folder if this run made it."""
+    """Remove the files of this run, and the folder if this run created it."""
     from bilateral.dev.world import ENVIRONMENT, RECORD  # noqa: PLC0415
 
     for name in (ENVIRONMENT, RECORD):

@@ -36,17 +36,17 @@ class ExitCode(IntEnum):
 
 
 class Stopped(KeyboardInterrupt):  # a request, not an error
-    """A signal asks the process to end, as a supervisor or a closed terminal does.
+    """A signal told the process to end, for example from a supervisor or a closed terminal.
 
     Attributes:
-        was_raised: True once it was. Typer makes it the exit code of a user's interruption.
+        was_raised: True once it was raised. Typer would turn it into the exit code of a user interrupt.
     """
 
     was_raised = False
 
 
 def stop_by_signal(*_: object) -> NoReturn:
-    """Stop the command, so that it still names the transactions that it sent."""
+    """Stop the command, so that it still reports the transactions it sent."""
     Stopped.was_raised = True
     raise Stopped
 
@@ -69,12 +69,12 @@ class UsageProblemError(BilateralError):
 
 
 def option_with_variable(option: str, variable: str) -> str:
-    """Return an option, with its environment variable if that is set: people may not have written the option."""
+    """Return an option, with its environment variable if set, as the user may not have typed the option."""
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
 
 class MistakeError(BilateralError):
-    """A bug of this program, for machines. People see the traceback."""
+    """A bug in this program, for machines. People see the traceback."""
 
     reason = "internal_error"
 
@@ -105,7 +105,7 @@ class TerminationError(InterruptionError):
 
 
 class UnwrittenError(FormattedError):
-    """The standard output does not take a result."""
+    """The result cannot be written to the standard output."""
 
     reason = "unwritten"
     template = "the result cannot be written: {why}"
@@ -141,7 +141,7 @@ _REASONS: Final = {
     ExitCode.UNSETTLED: "agent_unsettled batch_interrupted seal_unsettled transaction",
 }
 _CODES: Final = {reason: code for code, reasons in _REASONS.items() for reason in reasons.split()}
-"""The exit code by the reason of a class of errors; its subclasses have it too."""
+"""The exit code by class of error, including subclasses."""
 
 _NOT_ARGUMENTS: Final = frozenset(
     {"advice", "arguments", "content", "data", "error", "is_final", "raw", "reason", "transaction"}
@@ -154,7 +154,7 @@ _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
     errors.UnknownDeploymentError: "the registries of chain {chain_id} are unknown: "
     "name their deployment record by --deployment",
 }
-"""Messages that replace those of the SDK, whose advice names arguments of Python."""
+"""Messages that replace those of the SDK, whose advice refers to Python arguments."""
 
 
 def message_of(error: BilateralError) -> str:
@@ -192,5 +192,5 @@ def transaction_of(error: BaseException | None) -> str | None:
 
 
 def unknown_chain(chain_id: int) -> UsageProblemError:
-    """Return the error that the database has no rows of a chain."""
+    """Return the error for a database without rows of a chain."""
     return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")

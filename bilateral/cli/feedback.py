@@ -63,7 +63,7 @@ BINARY: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class FeedbackOptions:
-    """A client's feedback by the options of `give` and `sign`."""
+    """A client's feedback from the options of `give` and `sign`."""
 
     value: Annotated[str, argument("VALUE", "A number, stored exactly as written, or true or false.")]
     stars: bool = flag("--stars", "Read the value as 1 to 5 stars, under the tag starred.")
@@ -81,7 +81,7 @@ class FeedbackOptions:
 
     @property
     def link(self) -> dict[str, Any]:
-        """The URI and the hash of a file that is kept elsewhere, as the client takes them."""
+        """The URI and the hash of a file hosted elsewhere, as arguments for the client."""
         return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
 
     def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
@@ -99,7 +99,7 @@ class FeedbackOptions:
         return stars_to_value(self.value), STARRED, self.tag2, self.endpoint, file
 
     def _file(self, invocation: Invocation) -> FeedbackFile | None:
-        """Return the feedback file, if the options make or name one."""
+        """Return the feedback file, if the options create or specify one."""
         from bilateral.core.text.encoding import decode_object  # noqa: PLC0415
         from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
 
@@ -121,7 +121,7 @@ class FeedbackOptions:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The filters of a search of feedback, as the client names them."""
+    """The filters of a feedback search, named as in the client."""
 
     reviewers: Reviewers = None
     tags: list[str] | None = optional("TAG", "A tag that the feedback must have; may be repeated.", "--tag")
@@ -142,7 +142,7 @@ class SearchOptions:
 
 
 def parse_feedback(text: str) -> FeedbackId:
-    """Parse the id of a feedback, of which the client may be the alias of a keystore: `84532:42:alice:0`."""
+    """Parse a feedback id, in which the client may be a keystore's alias: `84532:42:alice:0`."""
     agent, *rest = text.rsplit(":", 2)
     if len(rest) == 2 and not rest[0].lower().startswith("0x"):  # noqa: PLR2004  # client and index
         from bilateral.cli.keys import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import

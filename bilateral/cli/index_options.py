@@ -58,7 +58,7 @@ SettingsFile = Annotated[
 
 @dataclass(frozen=True)
 class MonitorOptions:
-    """The place at which a process answers monitors."""
+    """The address at which a process answers monitors."""
 
     metrics_port: int | None = optional(
         None, "Serve /healthz, /readyz and /metrics for monitoring on this port.", min=0, max=65535
@@ -69,7 +69,7 @@ class MonitorOptions:
     def answering(
         self, engine: Engine, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
     ) -> Iterator[None]:
-        """Answer monitors meanwhile, if there is a port."""
+        """Answer monitors within the context, if there is a port."""
         if self.metrics_port is None:
             yield
             return
@@ -90,7 +90,7 @@ class ChainOptions:
     settings_file: SettingsFile = None
 
     def settings(self, from_block: int | None = None) -> IndexSettings:
-        """Return the settings of the file, or of the options."""
+        """Return the settings from the file or the options."""
         from bilateral.index.operating.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
         if self.settings_file is not None:
@@ -111,7 +111,7 @@ class ChainOptions:
 
 
 def settings_of(settings_file: Path | None) -> IndexSettings:
-    """Return the settings of a file; those without chains for none."""
+    """Return the settings of a file; without a file, settings without chains."""
     from bilateral.index.operating.settings import IndexSettings, read_settings  # noqa: PLC0415  # slow to import
 
     return IndexSettings(()) if settings_file is None else read_settings(settings_file)
@@ -119,7 +119,7 @@ def settings_of(settings_file: Path | None) -> IndexSettings:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The beginning and end of a worker, its files, and its patience."""
+    """Where a worker starts and stops, its files, and its time limits."""
 
     from_block: int | None = optional(
         None, "The first block; that of the record or of the registries' code if left out.", min=0
@@ -167,7 +167,7 @@ SIGNAL_EXIT: Final = 128
 
 @contextmanager
 def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
-    """Open the database of an index, and name its errors."""
+    """Open the database of an index, and explain its errors."""
     from bilateral.index.log.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
@@ -200,7 +200,7 @@ def _standings(status: ChainStatus) -> str:
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:
-    """Return an event that SIGINT and SIGTERM set from now on, and the signals that came."""
+    """Return an event that SIGINT and SIGTERM set from now on, and the list of received signals."""
     stop, signals = threading.Event(), list[int]()
 
     def end(number: int, _: object) -> None:
@@ -213,7 +213,7 @@ def ended_by_signals() -> tuple[threading.Event, list[int]]:
 
 
 def log_steps() -> None:
-    """Write one line a step to standard error."""
+    """Write one line per step to standard error."""
     logger = logging.getLogger("bilateral.index")
     logger.addHandler(safe_handler())
     logger.setLevel(logging.INFO)

@@ -41,16 +41,16 @@ _EXACT: Final = Context(prec=90)  # as many digits times 10^18 are exact
 NOT_SENT: Final = "Not sent (dry run): this would be accepted"
 
 _WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", re.ASCII | re.IGNORECASE)
-"""A URL of the web to which a file name can be appended (RFC 3986), without user and password."""
+"""A web URL to which a file name can be appended (RFC 3986), without user and password."""
 
 _CHOICES: Final = {
     "canonical": "canonical: the authors of ERC-8004 deployed them, by the packaged address book",
     "bilateral": "bilateral: this project's, by the packaged deployment record",
 }
-"""The packaged deployments that --deployment can name, and who wrote their records."""
+"""The packaged deployments that --deployment accepts, and who wrote their records."""
 
 _POLL_SECONDS: Final = 0.25
-"""Seconds between two looks for a receipt. Blocks come every two seconds or sooner on the chains in use."""
+"""Seconds between two polls for a receipt. The chains in use have block times of at most two seconds."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Invocation:
 
     @cached_property
     def signer(self) -> TransactionSigner:
-        """The key that the options name."""
+        """The key specified by the options."""
         from bilateral.cli.keys import find_signer  # noqa: PLC0415  # slow to import
 
         settings = self.settings
@@ -75,7 +75,7 @@ class Invocation:
 
     @property
     def has_key(self) -> bool:
-        """True if the options name a key."""
+        """True if the options specify a key."""
         return bool(self.settings.account or self.settings.keystore or os.environ.get(KEY_VARIABLE, "").strip())
 
     @contextmanager
@@ -92,7 +92,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs, and say at the end which registries it used unless the user named them."""
+        """Open a client that signs, and report at the end which registries it used unless the user chose them."""
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
@@ -145,7 +145,7 @@ class Invocation:
             return wait(self.settings.timeout)
 
     def read_file(self, path: Path) -> bytes:
-        """Read a file that the user names; `-` is the standard input."""
+        """Read a file specified by the user; `-` is the standard input."""
         from bilateral.documents import Limits, Loader  # noqa: PLC0415  # slow to import
 
         if str(path) != "-":
@@ -157,7 +157,7 @@ class Invocation:
         return content
 
     def loader(self) -> Loader:
-        """Return what loads the documents of strangers."""
+        """Return the loader of untrusted documents."""
         from bilateral.documents import Loader  # noqa: PLC0415  # slow to import
 
         gateways = self.settings.ipfs_gateways
@@ -259,7 +259,7 @@ def _token(variable: str) -> str:
 
 
 def _host_of(url: str) -> str:
-    """Return the host and port of a node's URL, without its user, password and path, which may be keys."""
+    """Return the host and port of a node's URL, without its user, password and path, which may contain keys."""
     try:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError:
@@ -276,7 +276,7 @@ def _is_web_folder(url: str) -> bool:
 
 
 def _wei(amount: str | None, unit: int, option: str) -> int | None:
-    """Return the wei of an option, exactly; None if it is left out."""
+    """Return the exact amount of an option in wei; None if it is left out."""
     if amount is None:
         return None
     if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
@@ -297,14 +297,14 @@ def cost_of(transaction: Mapping[str, Any], gas: int) -> str:
 
 
 class _Notes(logging.Handler):
-    """Handler that shows log lines as notes beside the result."""
+    """Logging handler that shows log lines as notes beside the result."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show a line."""
+        """Show a log line."""
         self._output.note(record.getMessage())
 
 

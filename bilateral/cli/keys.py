@@ -1,4 +1,4 @@
-"""Keys to sign with, from keystores or from an environment variable. See `bilateral.cli.secrets` for arguments."""
+"""Signing keys from keystores or an environment variable. See `bilateral.cli.secrets` for arguments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
 Ask: TypeAlias = Callable[[str], str]
-"""Shows a question at the terminal and returns what is typed, which is not shown."""
+"""Shows a prompt at the terminal and returns what is typed, without echo."""
 
 
 class KeystoreSigner:
     """Signs with the key in a keystore.
 
-    It unlocks the keystore for the first signature, after all other checks. A dry run needs no passphrase, unless the
-    keystore does not name its address.
+    It unlocks the keystore for the first signature, after all other checks. A dry run needs no passphrase unless the
+    keystore lacks its address.
     """
 
     def __init__(self, alias: str, path: Path, passphrase_file: Path | None, ask: Ask) -> None:
@@ -40,7 +40,7 @@ class KeystoreSigner:
 
     @property
     def address(self) -> str:
-        """The account's address; a keystore that does not name it is unlocked first."""
+        """The account's address; a keystore that lacks it is unlocked first."""
         return self._address or self._unlocked().address
 
     def sign_transaction(self, transaction: Any, /) -> Any:
@@ -75,7 +75,7 @@ class KeystoreSigner:
 def find_signer(
     account: str | None, passphrase_file: Path | None, ask: Ask, keystore: Path | None = None
 ) -> KeystoreSigner | LocalAccount:
-    """Return the key to sign with: of a keystore if one is named, else of the environment variable."""
+    """Return the signing key: from a keystore if one is specified, else from the environment variable."""
     if account is not None and keystore is not None:
         raise InvalidArgumentError("sign with --account or with --keystore, not with both")
     if keystore is not None:
@@ -112,7 +112,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
 
 
 def key_of(text: str, refusal: str) -> LocalAccount:
-    """Return the private key that a text is. The refusal of any other text begins with the words given."""
+    """Parse a private key. The error for any other text starts with the given words."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
 
     problem = KeyUnavailableError("malformed_key", f"{refusal} private key (64 hexadecimal digits)")
@@ -152,11 +152,11 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
 
 _MAX_BYTES: Final = 64 * 1024  # a keystore (Web3 Secret Storage) has less than a kilobyte
 _MAX_SCRYPT_MEMORY: Final = 1 << 30
-"""Bytes that scrypt may take: 128 * n * r. Keystores in use take 2^28 at most."""
+"""The memory limit of scrypt in bytes: 128 * n * r. Keystores in use need at most 2^28."""
 _MAX_SCRYPT_WORK: Final = 1 << 25
-"""Blocks that scrypt may mix: n * r * p. Keystores in use mix 2^21."""
+"""The limit on blocks that scrypt mixes: n * r * p. Keystores in use mix 2^21."""
 _MAX_ITERATIONS: Final = 10_000_000
-"""Iterations of PBKDF2. Keystores in use take 262,144 or a million."""
+"""The limit on PBKDF2 iterations. Keystores in use have 262,144 or a million."""
 
 _Hex = Annotated[str, Field(pattern=r"^(0x)?([0-9a-fA-F]{2})*$", max_length=256)]
 _Hex32 = Annotated[str, Field(pattern=r"^(0x)?[0-9a-fA-F]{64}$")]
@@ -234,7 +234,7 @@ def keystore_path(alias: str) -> Path:
 def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
     """Read a keystore (Web3 Secret Storage, version 3), without its passphrase.
 
-    The limits hold for the parameters of the key derivation: a hostile keystore takes neither memory nor time.
+    The parameters of the key derivation are limited, so that a hostile keystore cannot exhaust memory or time.
     """
     from bilateral.core.identifiers import checksummed  # noqa: PLC0415
     from bilateral.core.text.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
@@ -258,7 +258,7 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tuple[LocalAccount, Path]:
-    """Write a new keystore that Ape opens too, readable by its owner only."""
+    """Write a new keystore that Ape can open too, readable only by its owner."""
     from eth_account import Account  # noqa: PLC0415  # slow to import, and for few commands
 
     path = keystore_path(alias)
@@ -288,5 +288,5 @@ def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tu
 
 
 def _lower(value: Any) -> Any:
-    """Write the names of all objects in lower case: some wallets write `Crypto`."""
+    """Convert the keys of all objects to lower case, because some wallets write `Crypto`."""
     return {name.lower(): _lower(inner) for name, inner in value.items()} if isinstance(value, dict) else value

@@ -41,7 +41,7 @@ _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="
 def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **settings: Any) -> Any:
     """Return an option of a command, with the name of its value and its help.
 
-    It stands in place of the default of a parameter or field, or in its type, where `default` is left out.
+    Use it as the default of a parameter or field, or in its type, leaving out `default`.
     """
     return typer.Option(default, *flags, metavar=metavar, help=about, **settings)
 
@@ -61,7 +61,7 @@ def argument(metavar: str | None, about: str, *, default: Any = ..., **settings:
 
 
 class _Examples:
-    """Help that ends with examples, and shows no type beside flags and texts."""
+    """Help that ends with examples, and shows no type for flags and texts."""
 
     epilog: str | None
 
@@ -71,7 +71,7 @@ class _Examples:
             super().format_help(ctx, formatter)  # type: ignore[misc]  # of Typer's class, which follows this one
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the command, without the types that say nothing."""
+        """Return the parameters of the command, without uninformative types."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # likewise
         for param in params:
             if getattr(param, "is_flag", False) or (isinstance(param, TyperArgument) and param.bare_type() == "str"):
@@ -88,13 +88,13 @@ class ExampleGroup(_Examples, TyperGroup):
 
 
 def examples_of(group: str, name: str) -> str:
-    """Return the examples of a command as its help shows them."""
+    """Return the examples of a command formatted for its help."""
     use = re.compile(rf"(\w+ )?{group} {name}( |$)" if group else rf"{name}( |$)")
     return example_text(line for line in _EXAMPLES if use.match(line.rpartition("| ")[2].partition("bilateral ")[2]))
 
 
 def example_text(examples: Iterable[str]) -> str:
-    """Return command lines as a help shows them."""
+    """Return command lines formatted for the help."""
     return "\n".join(["Examples:", *(f"  {example}" for example in examples)])
 
 
@@ -183,7 +183,7 @@ _JSON: Final = inspect.Parameter(
 
 
 def parse_time(unix: int | None) -> datetime | None:
-    """Return the time that a user gave in Unix seconds."""
+    """Return the time that a user entered, in Unix seconds."""
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
     except (ValueError, OverflowError, OSError):
@@ -200,7 +200,7 @@ def _require_agent(text: str) -> None:
 
 
 def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:
-    """Make a group of commands, which shows its help if no command is named."""
+    """Create a group of commands that shows its help if no command is specified."""
     about = about or GROUPS[name]
     group = typer.Typer(name=name, help=about, invoke_without_command=True, **{"cls": ExampleGroup} | settings)
     group.callback()(show_help)
@@ -208,7 +208,7 @@ def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:
 
 
 def show_help(context: typer.Context) -> None:
-    """Show a group's help if no command is named."""
+    """Show a group's help if no command is specified."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(ExitCode.USAGE)
@@ -226,7 +226,7 @@ def command(  # noqa: PLR0913  # what commands differ in
     takes_negative_numbers: bool = False,
     needs: Callable[[], None] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function whose first parameter is an `Invocation`, and that may need an extra's packages."""
+    """Turn a function into a command. Its first parameter is an `Invocation`; it may need an extra's packages."""
     kinds = {
         settings.NodeOptions: not (creates or is_local),
         settings.KeyOptions: signs or writes,
@@ -277,7 +277,7 @@ def command(  # noqa: PLR0913  # what commands differ in
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewOptions:
-    """The cases and the accounts that people judged before."""
+    """The cases that people reviewed and the accounts they trust."""
 
     reviews: Path | None = optional("FILE", "A JSON list of cases: account, verdict, reason.")
     trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
@@ -293,13 +293,13 @@ _REQUIRED: Final = inspect.Parameter.empty
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a command behind the first, with the fields of each model in the model's place."""
+    """Return the parameters of a command after the first, with each model replaced by its fields."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return [field for parameter in own for field in fields_of(parameter.annotation) or [parameter]]
 
 
 def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function, made of those of its command."""
+    """Return the arguments of a function, built from those of its command."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: _value(parameter, arguments) for parameter in own}
 
@@ -372,7 +372,7 @@ def _is_of_words(model: Any, name: str) -> bool:
 
 
 def _metavar(name: str, parts: list[Any]) -> str:
-    """Return what the help shows for a text: the values to choose from, or a noun."""
+    """Return the placeholder of a text in the help: the values to choose from, or a noun."""
     choices = next((part for part in parts if isinstance(part, EnumType)), None)
     if choices is not None:
         return "|".join(choices)

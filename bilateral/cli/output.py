@@ -1,7 +1,7 @@
 """Output of commands: tables for people, JSON for machines, and progress.
 
-Strangers write what is on chain. Tables show it through `printable`, as text in which Rich searches no markup. JSON is
-written in ASCII, with everything else as escapes.
+Data on chain is untrusted. Tables show it through `printable`, as text in which Rich interprets no markup. JSON is
+written in ASCII, with everything else escaped.
 """
 
 import errno
@@ -26,37 +26,37 @@ from bilateral.core.errors import BilateralError
 from bilateral.core.text import printable
 
 _MAX_TEXT: Final = 300
-"""Characters of a text that tables show; JSON has all of it."""
+"""Maximum characters of a text in tables; JSON has all of it."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
-"""Bytes that tables show whole: up to 1,000 characters, twice the length of an authorisation by a key."""
+"""Bytes that tables show in full: up to 1,000 characters, twice the length of an authorisation by a key."""
 
 _ZERO = re.compile(r"0x(0{40}|0{64})")
 """The address and the hash that mean "none"."""
 
 _DATA_URI: Final = 60
-"""Characters of a data URI that tables show: its type and the beginning of its content."""
+"""Characters of a data URI in tables: its type and the beginning of its content."""
 
 _IDENTIFIER = re.compile(r"0x[0-9a-fA-F]{40,64}")
-"""An address or a hash, which stays on one line."""
+"""An address or a hash, which is never wrapped."""
 
 _NARROW_CELL: Final = 16
-"""Characters of a tag or another text in a row that would not fit otherwise."""
+"""Characters of a tag or other text in a row that would otherwise not fit."""
 
 _LABEL: Final = 40
-"""Characters of a field's name, which strangers choose in documents."""
+"""Characters of a field's name, which is untrusted in documents."""
 
 _ROWS: Final = 200
-"""Rows that tables show of one field, such as a document."""
+"""Maximum rows in a table for one field, such as a document."""
 
 _INDENT: Final = 12
-"""Columns by which nested fields are indented at most."""
+"""Maximum indentation of nested fields, in columns."""
 
 _WIDTH: Final = 10_000
-"""Columns of an output to a file or another program, in which nothing is wrapped."""
+"""Columns of output to a file or another program, so that nothing is wrapped."""
 
 _OF_ARGUMENTS: Final = (errors.ExitCode.USAGE, errors.ExitCode.INPUT, errors.ExitCode.KEY)
-"""Errors that repeat arguments, which may hold a misplaced key."""
+"""Errors that repeat arguments, which may contain a misplaced key."""
 
 
 class Output:
@@ -64,7 +64,7 @@ class Output:
 
     Attributes:
         as_json: True to write results and errors as JSON, and nothing else.
-        sent: The hashes of the transactions that were sent. Whatever goes wrong from then on, they are named.
+        sent: The hashes of the transactions that were sent. They are reported whatever goes wrong afterwards.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -75,7 +75,7 @@ class Output:
         self._status: Status | None = None
 
     def result(self, value: Any, *, title: str = "", view: Mapping[str, Any] | None = None) -> None:
-        """Show an object, one line a field. People see no empty field."""
+        """Show an object, one line per field. Tables omit empty fields."""
         from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
         if self.as_json:
@@ -101,7 +101,7 @@ class Output:
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
-        """Show a list, one row an entry. Rows that are too wide have one line a field instead."""
+        """Show a list, one row per entry. If rows are too wide, show one line per field instead."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
         if self.as_json:
@@ -125,7 +125,7 @@ class Output:
             self.result({name: column(value) for name, column in columns.items()}, title=" ")
 
     def note(self, text: str) -> None:
-        """Show people a note beside the result. JSON has no notes."""
+        """Show a note to people beside the result. JSON has no notes."""
         if not self.as_json:
             self._write_error(Text(_unescaped(text)))
 
@@ -177,7 +177,7 @@ class Output:
                 self._status = None
 
     def ask(self, question: str) -> str:
-        """Ask for a secret at the terminal, which does not show it."""
+        """Prompt for a secret at the terminal, without echo."""
         status = self._status
         if status is not None:
             status.stop()
@@ -192,7 +192,7 @@ class Output:
             self._print(Text(_unescaped(title), style="bold"))
 
     def _print(self, renderable: RenderableType) -> None:
-        """Print for people. A file or another program gets no spaces at the ends of lines."""
+        """Print for people, without trailing spaces if the output is a file or another program."""
         if self._console.is_terminal:
             with writing():
                 self._console.print(renderable)
@@ -209,7 +209,7 @@ class Output:
         _write(json.dumps(shape, indent=2))
 
     def _write_error(self, message: str | Text) -> None:
-        """Write to the standard error output, and go on if it takes nothing."""
+        """Write to the standard error output, and continue if that fails."""
         try:
             if isinstance(message, Text):
                 self._errors.print(message)
@@ -235,7 +235,7 @@ def writing() -> Iterator[None]:
 
 
 def cell_text(value: Any) -> Text:
-    """Return a plain value as a table shows it."""
+    """Return a plain value formatted for a table."""
     if _is_empty(value):
         return Text("-", style="dim")
     match value:
@@ -256,7 +256,7 @@ def cell_text(value: Any) -> Text:
 
 
 def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple[Text, Text]]:
-    """Yield what a table shows of a field: a row, or below its name one for each part that is not empty."""
+    """Yield the rows of a field in a table: one row, or one per non-empty part below its name."""
     title = Text(indent + printable(label))
     if not (isinstance(value, dict) or _is_list_of_objects(value)):
         yield title, _on_one_line(cell_text(value), room)
@@ -285,7 +285,7 @@ def _on_one_line(text: Text, room: int) -> Text:
 
 
 def _cut(text: Text, longest: int | None) -> Text:
-    """Shorten the cell of a row, unless it is an identifier, which people copy."""
+    """Shorten a cell, unless it is an identifier that people copy."""
     if longest is None or len(text.plain) <= longest or "0x" in text.plain:
         return text
     return Text(f"{text.plain[: longest - 1]}…")
@@ -296,12 +296,12 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Return whether a value is missing: nothing, or the zero hash or address. Zero and False are values."""
+    """Return whether a value is missing: empty, or the zero hash or address. Zero and False are values."""
     return value is None or value in ("", [], {}) or (isinstance(value, str) and bool(_ZERO.fullmatch(value)))
 
 
 def _unescaped(text: str) -> str:
-    """Return a message with every unprintable character as an escape; strangers' texts in it have escapes already."""
+    """Return a message with unprintable characters escaped; untrusted texts in it are escaped already."""
     return text if text.isprintable() else printable(text)
 
 
@@ -317,7 +317,7 @@ def _discard(stream: TextIO | None) -> None:
 
 
 class _Console(Console):
-    """A console that raises an error when its reader has left, where Rich would end the process."""
+    """A console that raises an error when its reader is gone, where Rich would end the process."""
 
     def on_broken_pipe(self) -> None:
         """Pass the error on."""

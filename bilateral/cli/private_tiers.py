@@ -41,7 +41,7 @@ def install(
     invocation: Invocation,
     folder: Path | None = optional("FOLDER", "The folder; the default can be set in BILATERAL_PROVER."),
 ) -> None:
-    """Install the prover of private tiers by npm, with every file pinned by its hash. Needs Node 20 or newer."""
+    """Install the prover of private tiers with npm, every file pinned by its hash. Needs Node 20 or newer."""
     from bilateral.buyers.private.prover import default_folder, install_prover  # noqa: PLC0415  # slow to import
 
     install_prover(folder, progress=invocation.output.note)
@@ -55,7 +55,7 @@ def join(
     policy: Policy = "brp-1.0",
     epoch: Day = None,
 ) -> None:
-    """Become a member of the groups for private proofs, as the buyer. The service learns a commitment alone."""
+    """Join the groups for private proofs, as the buyer. The service only learns a commitment."""
     from bilateral.buyers.private.proving import identity_secret, join_tiers  # noqa: PLC0415  # slow to import
 
     signer = invocation.signer
@@ -67,7 +67,7 @@ def join(
 def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database = None) -> None:
     """Build today's groups, publish their list, and post their roots, as the attestor. Safe to repeat.
 
-    Run `bilateral buyer anchor-states` before, on the same day.
+    Run `bilateral buyer anchor-states` first, on the same day.
     """
     require_extra()
     from bilateral.buyers.private.members import post_tiers  # noqa: PLC0415  # slow to import
@@ -132,7 +132,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     request: RequestHash = "0x" + "00" * 32,
     least: int = option(None, "The smallest group in which to prove.", "--least-members", default=20, min=1),
 ) -> None:
-    """Prove a tier privately for one contract, day and holder. Write the proof, and send nothing."""
+    """Prove a tier privately for one contract, day and holder. Writes the proof and sends nothing."""
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
     from bilateral.buyers.private.tiers import epoch_of, private_gate_scope  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415
@@ -162,7 +162,7 @@ def verify(
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:
-    """Check a private proof of a tier by the contract, as a call. It is not counted: the gate does that."""
+    """Check a private proof of a tier with a call to the contract. It does not count as used: the gate does that."""
     from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")

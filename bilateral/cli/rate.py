@@ -71,7 +71,7 @@ class RatingsOptions:
 
 @dataclass(frozen=True)
 class SealingOptions:
-    """The interaction whose rating is sealed, if it is."""
+    """The interaction whose rating is sealed, if any."""
 
     blind: str | None = optional("INTERACTION", "Seal the rating for this interaction: 0x and 64 digits.")
     client_account: str | None = optional("ADDRESS", "With --blind: the account that gives the feedback.")

@@ -1,4 +1,4 @@
-"""`bilateral search`: agents by words, by what they do, and by how they are rated."""
+"""`bilateral search`: agents by text, capabilities and ratings."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _SECONDS: Final = 30.0
-"""Seconds that a search may take: fifteen times the limit of a service, as nobody else waits."""
+"""The time limit of a search in seconds: fifteen times that of a service, because nobody else waits."""
 
 _PAGE: Final = "Order and pages"
 
 
 class SearchOptions(AgentQuestion):
-    """The question, with the flags and the panels of a command line."""
+    """The query, with the flags and help panels of a command line."""
 
     flags: ClassVar[dict[str, str]] = {
         "text": "[WORDS]...",
@@ -82,7 +82,7 @@ def _of_rating(name: str) -> Callable[[FoundAgent], Any]:
 
 
 def _standing(agent: FoundAgent) -> str | None:
-    """Return the column of the standing: its rating and the least value of that, or its status and the reason."""
+    """Return the column of the standing: its rating and lower bound, or its status and the reason."""
     if agent.status is None:
         return None
     status = agent.status.replace("_", " ")

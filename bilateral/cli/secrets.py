@@ -1,7 +1,7 @@
-"""Refusal of keys in arguments, and removal of keys from messages.
+"""Refuses keys in arguments, and removes keys from messages.
 
-Every process of the machine sees arguments, and the shell's history keeps them. A command line that holds a key is
-refused before anything else, and no message repeats it.
+Every process on the machine can see arguments, and the shell's history stores them. A command line that contains a key
+is refused before anything else, and no message repeats it.
 """
 
 import re
@@ -26,11 +26,11 @@ _FORBIDDEN_OPTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
-"""More digits than an address has: a key, also after other digits, or the part of one that a message shows."""
+"""More digits than an address has: a key, possibly after other digits, or the part of one shown in a message."""
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:
-    """Refuse a command line that holds a key or a passphrase."""
+    """Refuse a command line that contains a key or a passphrase."""
     for argument in arguments:
         if _FORBIDDEN_OPTION.fullmatch(argument):
             raise KeyUnavailableError(

@@ -30,7 +30,7 @@ def require_api() -> None:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """The options of a service that count more than its settings."""
+    """The options of a service that override its settings."""
 
     host: str | None = optional(None, "The address to listen at; 127.0.0.1 if left out.", envvar="BILATERAL_HOST")
     port: int | None = optional(
@@ -89,7 +89,7 @@ def mcp(
     settings_file: SettingsFile = None,
     database: Database = None,
 ) -> None:
-    """Serve tools for models on the standard input and output (Model Context Protocol)."""
+    """Serve tools for models over standard input and output (Model Context Protocol)."""
     import anyio  # noqa: PLC0415  # slow to import
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
@@ -108,7 +108,7 @@ def mcp(
 
 
 def _check_aggregator(path: str) -> None:
-    """Read the settings of the aggregator, so that a mistake ends the command before anything is served."""
+    """Read the settings of the aggregator, so that mistakes end the command before anything is served."""
     require_modules("x402", *_PACKAGES_OF_X402)
     from bilateral.x402.aggregator.settings import read_aggregator_settings  # noqa: PLC0415  # slow to import
 

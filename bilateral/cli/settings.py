@@ -131,4 +131,4 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class Settings(StoreOptions, SendingOptions, PassphraseOptions, KeyOptions, NodeOptions):
-    """The options that commands share. Those that a command does not have are as if left out."""
+    """The options that commands share. Options that a command lacks count as left out."""

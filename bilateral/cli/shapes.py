@@ -1,7 +1,7 @@
-"""Results of the SDK as JSON, see docs/cli.md, and the fields of them that people see.
+"""Results of the SDK as JSON (see docs/cli.md), and the fields that tables show.
 
-An object has the fields and public properties of the SDK's class, by the same names. Identifiers and addresses are
-text, bytes are 0x and hexadecimal digits, decimal numbers are text (they are exact), times are ISO 8601 in UTC.
+An object has the fields and public properties of the SDK's class, under the same names. Identifiers and addresses are
+text, bytes are 0x and hexadecimal digits, decimal numbers are text (to be exact), times are ISO 8601 in UTC.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from bilateral.core.values import FeedbackValue
 from bilateral.documents.model import DocumentModel
 
 _EXACT: Final = 2**53 - 1
-"""The greatest whole number that every reader of JSON reads exactly."""
+"""The largest integer that every JSON parser reads exactly."""
 
 
 def plain(value: Any) -> Any:
@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
 
 
 def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, with the bytes beside each text that is not valid UTF-8."""
+    """Return an object, adding the bytes of each text that is not valid UTF-8."""
     fields: dict[str, Any] = {}
     for name, value in items:
         fields[name] = plain(value)
@@ -69,11 +69,11 @@ _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]]
     (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
     ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
 )
-"""The JSON of each kind of value; the first match counts. Everything else is a dataclass of the SDK."""
+"""The JSON form by type of value; the first match counts. Everything else is a dataclass of the SDK."""
 
 
 def view_of(value: Any) -> Any:
-    """Return what people see of a result."""
+    """Return the fields of a result that tables show."""
     if (view := _VIEWS.get(type(value))) is not None:
         return {label: view_of(read(value)) for label, read in view.items()}
     if isinstance(value, results.Rater):
@@ -163,4 +163,4 @@ _VIEWS: Final[dict[type[Any], Mapping[str, Reader]]] = {
         "agent", average=_average, answers="count", tag="tag", validators=lambda summary: summary.validators or "all"
     ),
 }
-"""Views of the results with more than people need. The other results have few fields, and all of them are shown."""
+"""Views of results with more fields than people need. Other results have few fields and are shown completely."""

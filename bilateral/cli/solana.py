@@ -1,4 +1,4 @@
-"""`bilateral solana …`: show an agent of SATI, and change it by its owner's key."""
+"""`bilateral solana …`: show a SATI agent, and change it with its owner's key."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OwnerOptions:
     chain: Chain = "mainnet"
 
     def write(self, invocation: Invocation, change: Callable[[SatiIdentity], str]) -> None:
-        """Write an agent, and show the transaction."""
+        """Update an agent, and show the transaction."""
         from bilateral.solana.identity import SatiIdentity  # noqa: PLC0415  # slow, and an extra
 
         secret, waiting = _secret(invocation.read_file(self.key_file), self.key_file), invocation.output.waiting
@@ -82,7 +82,7 @@ def set_uri(invocation: Invocation, mint: Mint, uri: Uri, owner: OwnerOptions) -
 
 @command(app, is_local=True)
 def set_metadata(invocation: Invocation, mint: Mint, key: Key, value: Value, owner: OwnerOptions) -> None:
-    """Set an additional text in an agent's metadata."""
+    """Set an additional field in an agent's metadata."""
     owner.write(invocation, lambda identity: identity.set_metadata(mint, key, value))
 
 
@@ -94,7 +94,7 @@ def set_wallet(invocation: Invocation, mint: Mint, wallet: Address, owner: Owner
 
 @command(app, is_local=True)
 def remove(invocation: Invocation, mint: Mint, key: Key, owner: OwnerOptions) -> None:
-    """Remove an additional text from an agent's metadata. Without a wallet, payments go to the holder."""
+    """Remove an additional field from an agent's metadata. Without a wallet, payments go to the holder."""
     owner.write(invocation, lambda identity: identity.remove(mint, key))
 
 

@@ -1,6 +1,6 @@
-"""Terms of the registry of buyers in JSON, as commands read them from files.
+"""Terms of the registry of buyers as JSON files that commands read.
 
-The fields have the names that `--json` shows.
+The fields are named as in the output of `--json`.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ _HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def object_of(content: bytes, *names: str) -> Mapping[str, Any]:
-    """Read a JSON object with exactly some fields."""
+    """Read a JSON object that must have exactly some fields."""
     return _fields(json_of(content), "the file", names)
 
 
@@ -52,7 +52,7 @@ def fields_of(term: Any) -> dict[str, Any]:
 
 
 def bytes_of(value: Any, place: str) -> bytes:
-    """Return the bytes that a hexadecimal text stands for."""
+    """Return the bytes of a hexadecimal text."""
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise InvalidArgumentError(f"{place} must be hexadecimal, such as 0x5c1f")
     return bytes.fromhex(value[2:])

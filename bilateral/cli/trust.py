@@ -1,4 +1,4 @@
-"""`bilateral trust …`: who lies in ratings, and which scores remain without them."""
+"""`bilateral trust …`: who gives false ratings, and which scores remain without them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.trust.tables.schema import Tables
 
     _Source = tuple[Callable[[], Tables], Callable[[Results], Results]]
-    """The reading of an analysis's tables, and the form of its results."""
+    """How to read an analysis's tables, and the format of its results."""
 
 app = make_group("trust")
 
@@ -29,7 +29,7 @@ _DATABASE: Final = re.compile("([0-9]+=)?(duckdb|postgres|postgresql|sc)://")
 
 
 def _refuse_databases(tables: Any) -> Any:
-    """Refuse URLs of databases: an analysis reads Parquet alone."""
+    """Refuse database URLs: an analysis only reads Parquet."""
     if any(_DATABASE.match(place) for place in ([tables] if isinstance(tables, str) else tables or ())):
         raise UsageProblemError(
             "--tables takes Parquet files, not a database: export the tables to a "
@@ -113,16 +113,16 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 
 
 class _Pace:
-    """Tells the progress of a run, at most every few seconds."""
+    """Reports the progress of a run, at most every few seconds."""
 
     _PAUSE: Final = 5.0
-    """The seconds between two lines: a short analysis says nothing, and a long one a screen or two."""
+    """The seconds between two lines: a short analysis prints nothing, a long one a screen or two."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report, self._reported_at = report, 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Tell the state of a run."""
+        """Report the state of a run."""
         if progress.spent - self._reported_at >= self._PAUSE:
             self._report(str(progress))
             self._reported_at = progress.spent

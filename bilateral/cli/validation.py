@@ -1,4 +1,4 @@
-"""`bilateral validation …`: requests to validators, and their answers."""
+"""`bilateral validation …`: requests to validators, and their responses."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +24,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
-    """Ask a validator to validate an agent's work."""
+    """Request a validation of an agent's work."""
     content = None if document is None else invocation.read_file(document)
     invocation.write(
         "Validation requested",

@@ -1,4 +1,4 @@
-"""The version of the package, and the commit that it was made of."""
+"""The version of the package, and the commit it was built from."""
 
 import subprocess
 from importlib.metadata import version
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 _SHORT: Final = 12
-"""The digits of a commit that a person reads: enough to find it in any repository."""
+"""The length of a displayed commit hash: enough to find it in any repository."""
 
 
 def commit() -> str | None:
-    """Return the commit of the sources, marked `-dirty` if they differed from it; None if nobody knows.
+    """Return the commit of the sources, marked `-dirty` if they differ from it; None if unknown.
 
-    A distribution carries it. In a checkout, git knows it.
+    Distributions contain it. In a checkout, git provides it.
     """
     written = files("bilateral") / "commit.txt"
     if written.is_file():

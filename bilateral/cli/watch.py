@@ -1,4 +1,4 @@
-"""`bilateral watch …`: the changes of an agent or an account, as the index records them."""
+"""`bilateral watch …`: changes of an agent or an account, as the index records them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 app = make_group("watch")
 
 _SECONDS: Final = 30.0
-"""Seconds that a read may take: fifteen times the limit of a service, as nobody else waits."""
+"""The time limit of a read in seconds: fifteen times that of a service, because nobody else waits."""
 
 _PAUSE: Final = 1.0
-"""Seconds between two looks for changes."""
+"""Seconds between two polls for changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class ChangeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions(ChangeOptions):
-    """The changes to watch, and from where on."""
+    """The changes to watch, and where to start."""
 
     since: str | None = optional(
         "CURSOR", "Start after the change with this id; 0 for all changes. New changes only if left out."
@@ -98,7 +98,7 @@ def _watch(
 
 
 def _line(change: FeedChange, *, as_json: bool) -> str:
-    """Return a change as one line. Texts of strangers cannot steer a terminal."""
+    """Return a change as one line. Untrusted texts cannot control the terminal."""
     from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
     if as_json:

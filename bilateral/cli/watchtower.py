@@ -51,7 +51,7 @@ _REPORT_SECONDS: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeOptions:
-    """Who probes, and whom."""
+    """Who probes whom."""
 
     contact: str = option(
         "URL", "Your web page or mail address, shown to those who are probed.", envvar="BILATERAL_CONTACT"
@@ -90,7 +90,7 @@ class WatchOptions:
     once: bool = flag("--once", "Stop once each endpoint has been probed, and show the table.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
-        """Return the settings of a run. Nodes of the chains stand in for references."""
+        """Return the settings of a run. The chains' nodes stand in for references."""
         from bilateral.watchtower import politeness, run  # noqa: PLC0415  # slow to import
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
@@ -192,7 +192,7 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
 def _built(
     stack: ExitStack, index: Engine, store: Store, probing: ProbeOptions, settings: WatchSettings
 ) -> tuple[Watchtower, Any]:
-    """Return a watchtower with the endpoints of the index, and what exchanges results with that."""
+    """Return a watchtower with the endpoints of the index, and the object that exchanges results with the index."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     from bilateral.watchtower import requests, run, watching  # noqa: PLC0415  # slow to import

@@ -1,4 +1,4 @@
-"""`bilateral watchtower …`: publish, export and merge what was measured, and buy from sellers."""
+"""`bilateral watchtower …`: publish, export and merge measurements, and buy from sellers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
 ) -> None:
     """Publish a week: the root of all measurements in the metadata of your agent, and signals with evidence.
 
-    A run that was cut off is completed by running it again. AGENT is your own.
+    Run it again to complete an interrupted run. AGENT is your own.
     """
     from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
     from bilateral.watchtower.store import PUBLISHED  # noqa: PLC0415
@@ -113,7 +113,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Write all measurements of a week, one a line, as `publish` stores them: anybody can recompute its signals."""
+    """Write all measurements of a week, one per line, as stored by `publish`, so anyone can recompute its signals."""
     from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
 
     week, store = periods.Period.parse(period), opened(store_url)
@@ -143,7 +143,7 @@ def merge(
     vantage: Vantage,
     store_url: StoreUrl = None,
 ) -> None:
-    """Add what another vantage measured to what is published. A file without its signature is refused."""
+    """Add the measurements of another vantage to those to publish. A file without its signature is refused."""
     from joserfc.errors import JoseError  # noqa: PLC0415  # slow to import
     from joserfc.jwk import OKPKey  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ def buy(
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Buy once a week from each seller whose price fits the budget, and tell who delivers. Each payment is final."""
+    """Buy once a week from each seller whose price fits the budget, and report who delivers. Payments are final."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 
@@ -210,7 +210,7 @@ def buy(
 
 
 def _declining(reader: Reader) -> Callable[[AgentId, Mapping[str, Any]], bool]:
-    """Return the check of an index, which declines to pay agents."""
+    """Return a check against an index that can decline to pay agents."""
     from bilateral.checks.policy import PolicyName, policy_of  # noqa: PLC0415  # slow to import
     from bilateral.checks.questions import OfServer, Snapshot  # noqa: PLC0415
 

@@ -47,7 +47,7 @@ Private = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookOptions(ChangeOptions):
-    """The changes that a webhook receives, from where on, and for whom."""
+    """The changes that a webhook receives, where they start, and for whom."""
 
     agents: list[str] | None = optional("AGENT", "Changes of this agent. Can be repeated.", "--agent")
     accounts: list[str] | None = optional("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
@@ -79,7 +79,7 @@ def list_webhooks(
     owner: str | None = optional("NAME", "Only webhooks of this owner."),
     database: Database = None,
 ) -> None:
-    """List webhooks, with their state and the last problem."""
+    """List webhooks, with their state and last problem."""
     from bilateral.index.changes.webhooks import stored_webhooks  # noqa: PLC0415
     from bilateral.index.log.database import snapshot  # noqa: PLC0415  # slow to import
 

@@ -88,7 +88,7 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
 
 def _date(unix: object) -> object:
-    """Return a time of a registration file as a date; anything else as it is, since strangers write these files."""
+    """Return a time of a registration file as a date; anything else unchanged, since these files are untrusted."""
     try:
         return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:

@@ -1,4 +1,4 @@
-"""The content of an account's page: what it gave and received as a client, buyer, owner, wallet or validator."""
+"""The content of an account's page: what it gave and received as client, buyer, owner, wallet or validator."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _PAYMENTS: Final = 300
-"""The newest payments of each chain and direction that the chart of money sums up."""
+"""The newest payments per chain and direction that the money chart sums up."""
 
 _AGENTS: Final = 6
-"""The agents of an account whose figures and ratings are shown. More would make the page slow."""
+"""The maximum number of agents whose figures and ratings are shown. More would slow the page down."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountSuspicion:
-    """The place of the account in the ranking of a chain's trust analysis.
+    """The account's position in the ranking of a chain's trust analysis.
 
     Attributes:
         judgement: The judgement about it.
@@ -55,19 +55,19 @@ class AccountPage:
     Attributes:
         account: The account and its agents.
         summaries: The figure that represents each side of its first agents, by short id.
-        has_other_agents: True if it owns or is the wallet of more agents than the first 6. Figures and ratings are of
-            those first ones alone.
+        has_other_agents: True if it owns or is the wallet of more than 6 agents. Figures and ratings cover only the
+            first 6.
         given: The feedback that it gave.
-        authorized: The feedback that it gave and that the agent's owner had authorised.
+        authorized: The feedback that it gave with the authorisation of the agent's owner.
         ratings_given: The ratings of clients and validators by its first agents.
         received: The ratings by servers of its first agents.
         paid: The payments that it made to agents.
         was_paid: The payments that it received as the wallet of agents.
-        money: The cents that it received and paid on each day, by its newest payments; None without any.
+        money: The cents that it received and paid per day, from its newest payments; None without any.
         buyers: Its records as a buyer.
         validations: The requests to it as a validator.
-        suspicions: Its suspicion on each chain whose analysis ranks it.
-        findings: The findings of trust analysis that name it.
+        suspicions: Its suspicion on each chain where the analysis ranks it.
+        findings: The findings of trust analysis that involve it.
         evidence: The payments and answers of the feedback that it gave, by the path of its page.
         names: The names of the agents on the page, by short id.
         doubts: Those of them that are held back or contested, by short id.
@@ -154,7 +154,7 @@ def _ratings(connection: Connection, keys: Sequence[AgentKey], direction: Direct
 
 
 def _for_sides(summaries: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
-    """Return the summary with the most counterparts of each side. They are in this order."""
+    """Return the summary with the most counterparts for each side, in the order of the sides."""
     best: dict[str, RatingSummary] = {}
     for summary in summaries:
         best.setdefault(summary.side, summary)
@@ -183,16 +183,16 @@ def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BuyerRecord:
-    """The payments of an account on one chain, and the scores that two policies give for them.
+    """The payments of an account on one chain, and the resulting scores under two policies.
 
     Attributes:
-        payments: The payments to agents of others.
+        payments: The payments to other owners' agents.
         dollars: Their sum.
         sellers: The agents that were paid.
         reviews: The reviews that the buyer gave.
-        score: The score by the specification's formula, 0 to 100.
-        independent_score: The score for dealings with independent sellers alone.
-        reasons: Why dealings were left out of the latter, or need care.
+        score: The score from the specification's formula, 0 to 100.
+        independent_score: The score for dealings with independent sellers only.
+        reasons: Why dealings were excluded from the latter, or need care.
     """
 
     account: str
@@ -211,7 +211,7 @@ class BuyerRecord:
 def buyer_records(
     connection: Connection, indexed: Sequence[ChainProgress], accounts: Iterable[str]
 ) -> tuple[BuyerRecord, ...]:
-    """Return the records of accounts on each chain where they paid, with the scores of this moment."""
+    """Return the records of accounts on each chain where they paid, with current scores."""
     now, buyers = int(time.time()), sorted(set(accounts))
     chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
     records = (_record(connection, chain_id, account, now) for chain_id in chains for account in buyers)
@@ -219,7 +219,7 @@ def buyer_records(
 
 
 def _record(connection: Connection, chain_id: int, account: str, now: int) -> BuyerRecord | None:
-    """Return the record of an account on a chain; None if it paid nobody there."""
+    """Return the record of an account on a chain; None if it made no payments there."""
     plain, careful = (
         profile_of(read_standing(connection, chain_id, account, policy, now)) for policy in (BRP, INDEPENDENT)
     )

@@ -1,4 +1,4 @@
-"""The content of the pages on which visitors act: a form for each action, filled from the path's query."""
+"""The content of the pages on which visitors act: a form per action, pre-filled from the URL's query."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,11 +33,11 @@ class Field:
     Attributes:
         name: Its name in the body of the request.
         hint: A sentence below it.
-        kind: `text`, `area`, `number`, `check`, `payment`, or `key`: one that the link to the page fills.
+        kind: `text`, `area`, `number`, `check`, `payment`, or `key`, which the link to the page fills.
         is_required: True if it must be filled.
-        value: Its value at first.
-        present: Its value in the agent's present file; None if it does not come from there.
-        options: Values to choose from, each with its meaning. Others are possible.
+        value: Its initial value.
+        present: Its value in the agent's current file; None if it does not come from there.
+        options: Suggested values, each with its meaning. Others are allowed.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Form:
         action: The action's name in the API.
         title: The title of its page; an agent's name may follow.
         intro: A sentence about it.
-        shows: The place where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`;
-            empty for a signature alone.
-        says: The sentence about what is signed. Names of fields in braces stand for their values; a part in brackets
-            is left out while a field in it is empty.
-        steps: A further sentence for each signature of an action with several.
+        shows: Where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`; empty if there is only
+            a signature.
+        says: The sentence about what is signed. Field names in braces stand for their values; a part in brackets is
+            omitted while a field in it is empty.
+        steps: An additional sentence per signature, for an action with several.
     """
 
     action: str
@@ -84,13 +84,13 @@ def _scale(name: str) -> str:
 
 
 KEEP: Final = "keep"
-"""The field that only services with a store have."""
+"""The field that only appears on services with a store."""
 
 _WORDS: Final = words_of("forms")
 
 
 def _field(name: str, *, is_required: bool) -> Field:
-    """Return a field by its name among the words. The tag of feedback has the standard ones to choose from."""
+    """Return a field by its name in the words file. The tag of feedback offers the standard tags."""
     field = Field(**{"name": name, **_WORDS["fields"][name]})
     options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
     return replace(field, options=options, is_required=is_required or field.is_required)
@@ -105,10 +105,10 @@ FORMS: Final = {words["action"]: _form(**words) for words in _WORDS["forms"]}
 """The forms by action."""
 
 CONFIRMATIONS: Final = 3
-"""The blocks after which a transaction counts as confirmed: reorganisations seldom take back more than two."""
+"""The blocks after which a transaction counts as confirmed: reorganisations seldom revert more than two."""
 
 _LONGEST: Final = 4_000
-"""The characters of a field's first value."""
+"""The maximum length of a field's initial value."""
 
 _SPONSORED: Final = "sponsored_feedback"
 
@@ -119,7 +119,7 @@ _EVENTS: Final = {
     "rate_client": (Registry.BIDIRECTIONAL, ClientRated),
     "rate_validator": (Registry.BIDIRECTIONAL, ValidatorRated),
 }
-"""The events that say where the result of an action is shown."""
+"""The events that determine where the result of an action is shown."""
 
 _ABOUT_FEEDBACK: Final = frozenset(
     form.action for form in FORMS.values() if any(field.name == "feedback" for field in form.fields)
@@ -131,12 +131,12 @@ _PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The services of an operator for visitors who act.
+    """What an operator offers visitors who act.
 
     Attributes:
         sponsors: The chains on which its aggregator pays for feedback.
-        files: The public URL of the registration files that it keeps; None if it keeps none.
-        final: The sentence about an action that says what cannot be undone.
+        files: The public URL of the registration files that it stores; None if it stores none.
+        final: The sentence per action that says what cannot be undone.
     """
 
     sponsors: frozenset[int] = frozenset()
@@ -149,15 +149,15 @@ class ActPage:
     """The content of a page on which a visitor acts.
 
     Attributes:
-        form: The form, with the values of the path's query.
+        form: The form, with values from the URL's query.
         agent: The agent that it is about; None for an action about none.
         names: The agent's name, by its short id.
-        shows: The path of the result. `{block}`, `{log}` and `{id}` stand for what the transaction's event says.
-        topic: The first topic of this event; empty if there are no such parts.
+        shows: The path of the result. `{block}`, `{log}` and `{id}` are replaced with data of the transaction's event.
+        topic: The first topic of this event; empty if there are no such placeholders.
         confirmations: The blocks after which the transaction counts as confirmed.
-        sponsored: The path of the form for the same without gas; None if there is none.
+        sponsored: The path of the form for the gasless version; None if there is none.
         final: The sentence that says what cannot be undone.
-        facts: The facts by which the page checks what the service asks the wallet to sign, see `signing_facts`.
+        facts: The facts with which the page checks what the service asks the wallet to sign, see `signing_facts`.
     """
 
     form: Form
@@ -221,7 +221,7 @@ def _facts(
 
 
 def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
-    """Return the chain and the agent that a form is about: those of the field by which it names its subject."""
+    """Return the chain and the agent that a form is about, from the field that identifies its subject."""
     fields = {field.name for field in form.fields}
     subject = query.get("agent", "")
     if form.action in _ABOUT_FEEDBACK:
@@ -251,7 +251,7 @@ def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
 
 
 def _present_file(connection: Connection, key: AgentKey) -> str | None:
-    """Return an agent's present file as the index read it; None if there is none, or if it is not JSON in UTF-8."""
+    """Return an agent's current file as indexed; None if there is none, or if it is not JSON in UTF-8."""
     view = table("agent_registration", *map(column, ("chain_id", "identity_registry", "agent_id", "content_hash")))
     content = connection.execute(
         select(file_content.c.content)

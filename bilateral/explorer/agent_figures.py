@@ -29,7 +29,7 @@ class Share:
 
     Attributes:
         name: The share's name.
-        server: The share as a server, 0 to 1; None if it is unknown or makes no sense.
+        server: The share as a server, 0 to 1; None if it is unknown or not meaningful.
         client: The same as a client.
     """
 
@@ -44,9 +44,9 @@ class TagValues:
 
     Attributes:
         summary: The summary of all values.
-        least: The least value of the scale.
-        greatest: The greatest one.
-        places: The places of the newest values on the scale, 0 to 1.
+        least: The lowest value of the scale.
+        greatest: The highest value.
+        places: The positions of the newest values on the scale, 0 to 1.
     """
 
     summary: RatingSummary
@@ -57,11 +57,11 @@ class TagValues:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The number of ratings of an agent on each day, the last day is the chain's.
+    """The number of ratings of an agent per day, up to the chain's last day.
 
     Attributes:
         last_day: The last day, in days since 1970.
-        server: The numbers as a server, the oldest day first.
+        server: The numbers as a server, oldest day first.
         client: The numbers as a client.
     """
 
@@ -77,7 +77,7 @@ def shares(
     summaries: Sequence[RatingSummary],
     scores: Sequence[TrustScore],
 ) -> tuple[Share, ...]:
-    """Return the shares that say what a rating is worth."""
+    """Return the shares that show what a rating is worth."""
 
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
         return sum(map(condition, recent)) / len(recent) if recent else None
@@ -94,7 +94,7 @@ def shares(
 
 
 def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
-    """Return the share of ratings by servers that stand: all of them, for they are final."""
+    """Return the share of ratings by servers that are not revoked: all of them, because they are final."""
     return 1.0 if any(summary.side == "client" for summary in summaries) else None
 
 
@@ -159,7 +159,7 @@ class RaterGroup:
     """Raters of the same weight.
 
     Attributes:
-        name: Their kind: they paid the agent, they did not, or the analysis flags them.
+        name: Their kind: paid the agent, did not pay it, or flagged by the analysis.
         raters: The number of raters.
         share: Their share of all, 0 to 1.
         mean: The mean of their means, in the tag's unit.
@@ -174,7 +174,7 @@ class RaterGroup:
 def rater_groups(
     recent: Sequence[RecentFeedback], payments: Sequence[str], flagged: Collection[str], summary: RatingSummary | None
 ) -> tuple[RaterGroup, ...]:
-    """Return the raters under the tag that represents an agent, those who weigh most first."""
+    """Return the raters under the tag that represents an agent, those with the most weight first."""
     if summary is None or scale_of_tag(summary.tag) is None:
         return ()
     values: dict[str, list[float]] = defaultdict(list)
@@ -200,10 +200,10 @@ class Neighbour:
     """A counterpart of an agent.
 
     Attributes:
-        name: Its name, the word of a stranger; without one its id, or its shortened address.
+        name: Its name (untrusted text); without one its id, or its shortened address.
         url: The path of its page.
         count: The number of its values.
-        mean: Their mean as percents of each tag's scale; None if no tag has a scale.
+        mean: Their mean as a percentage of each tag's scale; None if no tag has a scale.
     """
 
     name: str
@@ -235,20 +235,20 @@ def _neighbour(
 
 
 _POINTS: Final = 24
-"""The points of the curve: more would stand closer than a reader can tell apart."""
+"""The maximum points of the curve: more would be too close to tell apart."""
 
 _CENTS: Final = 100  # in a dollar
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The rating at a time, of all counted feedback up to then.
+    """The rating at a time, from all counted feedback up to then.
 
     Attributes:
         time: The time, in Unix seconds.
-        lower: The value that holds at least, with 95 %.
+        lower: The lower bound at 95 % confidence.
         mean: The mean of the raters' means.
-        upper: The value that holds at most, with 95 %.
+        upper: The upper bound at 95 % confidence.
         raters: The number of raters.
     """
 
@@ -260,7 +260,7 @@ class Point:
 
 
 def rating_over_time(recent: Sequence[RecentFeedback], summary: RatingSummary | None) -> tuple[Point, ...]:
-    """Return the rating under the tag that represents an agent, as its newest feedback made it.
+    """Return the rating over time under the tag that represents an agent, from its newest feedback.
 
     Each rater counts once, by the mean of its values.
     """

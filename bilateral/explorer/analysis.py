@@ -18,11 +18,11 @@ from bilateral.index.standing.queries import Doubt, Suspect, cluster_accounts, d
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A detector. A test compares these words with `docs/trust.md`.
+    """A detector. A test compares these texts with `docs/trust.md`.
 
     Attributes:
         finds: The pattern that it finds.
-        evades: The attack that it would miss, and the cost of that attack.
+        evades: An attack that it would miss, and the cost of that attack.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Measured:
 
     Attributes:
         name: The families of attacks, and the name of the figure.
-        measured: The figure; in brackets, where it lies in 95 of 100 cases.
+        measured: The figure, with its 95 % interval in brackets.
     """
 
     name: str
@@ -54,12 +54,12 @@ class AnalysisPage:
 
     Attributes:
         run: The stored analysis; None if there is none.
-        findings: Its findings, the strongest first.
-        parties: Who acted in the first of them, about whom, and when, by their ids.
-        names: The names of the agents that these are about, by short id.
+        findings: Its findings, strongest first.
+        parties: Who acted in the first findings, about whom, and when, by finding id.
+        names: The names of the agents involved, by short id.
         doubts: Those of them that are held back or contested, by short id.
         clusters: Its clusters of accounts.
-        measured: Figures of the analysis, in simulated markets whose cheats are known.
+        measured: Figures of the analysis in simulated markets with known cheats.
     """
 
     chain_id: int
@@ -79,10 +79,10 @@ class FindingPage:
     """The content of a finding's page.
 
     Attributes:
-        detector: Its detector; None if this package does not know it.
+        detector: Its detector; None if this package does not have it.
         members: Its accounts.
         agents: The first agent that each of them owns, as a short id.
-        evidence: The events that it rests on.
+        evidence: The events that it is based on.
         moments: Their times, in Unix seconds.
         names: The names of the agents, by short id.
         doubts: Those of them that are held back or contested, by short id.
@@ -106,8 +106,8 @@ class ClusterPage:
 
     Attributes:
         cluster: The number of the cluster.
-        accounts: Its accounts, the most suspicious first: the first 200.
-        findings: The strongest findings that name one of them.
+        accounts: Its accounts, most suspicious first, at most 200.
+        findings: The strongest findings that involve one of them.
         names: The names of the agents in them, by short id.
         doubts: Those of them that are held back or contested, by short id.
     """

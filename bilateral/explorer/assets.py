@@ -1,4 +1,4 @@
-"""Files that pages load: the style sheet, scripts and fonts. Their names have a hash, so that browsers keep them."""
+"""Files that pages load: the style sheet, scripts and fonts, with hashed names so that browsers cache them."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -31,7 +31,7 @@ _COPIED: Final = {
     "swagger-ui-bundle.js": _JAVASCRIPT,
     "swagger-ui.css": _CSS,
 }
-"""Files of others. Set-up and builds bring them from npm."""
+"""Third-party files. Set-up and builds copy them from npm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Asset:
 
     @property
     def path(self) -> str:
-        """The path at which the service has it."""
+        """The path at which the service serves it."""
         return f"/assets/{self.name}"
 
 
 @cache
 def asset(name: str) -> Asset | None:
-    """Return a file by its name without a hash; None if it is one of others and set-up did not copy it.
+    """Return a file by its name without a hash; None if it is a third-party file that set-up did not copy.
 
-    Pages do without: browsers then use fonts of their own, and the table below a graph says the same.
+    Pages work without it: browsers use their own fonts, and the table below a graph has the same data.
     """
     folder = files("bilateral.explorer") / "static"
     place = folder / name if name in _OWN else folder / "vendor" / name
@@ -76,5 +76,5 @@ def asset(name: str) -> Asset | None:
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Return all files by their names with hashes."""
+    """Return all files by their hashed names."""
     return {copied.name: copied for copied in map(asset, (*_OWN, *_COPIED)) if copied is not None}

@@ -20,7 +20,7 @@ from bilateral.index.measurements.queries import MeasuredDay
 
 @cache
 def environment() -> Environment:
-    """Return what compiles the templates of this package. Every text in them is escaped."""
+    """Return the environment of this package's templates. It escapes all text."""
     shared = Environment(
         loader=PackageLoader("bilateral.explorer"),
         autoescape=True,
@@ -33,7 +33,7 @@ def environment() -> Environment:
 
 
 def drawn(macro: str, *values: Any, **options: Any) -> Markup:
-    """Return what a macro of the template of charts makes of computed figures."""
+    """Render computed figures with a macro of the chart template."""
     return Markup(getattr(environment().get_template("charts.svg.j2").module, macro)(*values, **options).strip())  # noqa: S704
 
 
@@ -45,11 +45,11 @@ _FAN_HEIGHT: Final = 500
 _CENTRE: Final = (_FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14)
 _STRIP: Final = 320  # units, stretched to the cell of a table
 _LOW: Final = 50
-"""The value from which a relation is a good one: half of the scale."""
+"""The value from which a relation counts as good: half of the scale."""
 
 
 def bar(share: float, kind: str, width: int = 120) -> Markup:
-    """Return a bar that is filled in part."""
+    """Return a partially filled bar."""
     return drawn("bar", width, max(3.0, width * min(max(share, 0.0), 1.0)), kind)
 
 
@@ -74,7 +74,7 @@ def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
 
 
 def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Neighbour]) -> Markup:
-    """Return an agent's counterparts as a fan to both sides. A dashed, red line is a mean below half of the scale."""
+    """Return an agent's counterparts as a fan to both sides. Dashed red lines are means below half of the scale."""
     return drawn(
         "neighbourhood",
         *(_FAN_WIDTH, _FAN_HEIGHT, *_CENTRE),
@@ -116,14 +116,14 @@ def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
 
 
 def time_marks(times: Sequence[int]) -> Markup:
-    """Return a strip of time: a tick for each event between the first and the last one."""
+    """Return a timeline: a tick for each event between the first and the last."""
     first, last = times[0], times[-1]
     places = [(time - first) / ((last - first) or 1) for time in times]
     return drawn("time_marks", places, f"{len(times)} events from {timestamp(first)} to {timestamp(last)}")
 
 
 def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
-    """Return a bar from 0 to 100: pale between the values that a rating has at least and at most, with a mark at it."""
+    """Return a bar from 0 to 100, pale between the bounds of a rating, with a mark at the rating."""
     first, mark, last = (_STRIP * min(max(value, 0.0), 100.0) / 100 for value in (least, rating, greatest))
     return drawn("interval", first, max(mark - 2, 0.0), max(last - first, 3.0), kind)
 
@@ -144,7 +144,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
 def over_time(
     points: Sequence[Point], scale: tuple[int, int], after: tuple[float, float, float] | None = None
 ) -> Markup:
-    """Return a rating over time: a line, a band of its uncertainty, and behind them the rating after the analysis."""
+    """Return a rating over time: a line, its uncertainty band, and behind them the rating after the analysis."""
     width, height, right = 400, 150, 40 if after else 8
     first, last = points[0].time, points[-1].time
     least, greatest = scale
@@ -180,7 +180,7 @@ def over_time(
 
 
 def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup:
-    """Return a chart of days: dollars that an account received above the line, dollars that it paid below."""
+    """Return a daily chart: dollars that an account received above the line, dollars that it paid below."""
     label = (
         f"Payments over {len(received)} days: ${sum(received) / 100:,.2f} received above, ${sum(paid) / 100:,.2f} paid "
         "below"
@@ -189,7 +189,7 @@ def money(received: Sequence[int], paid: Sequence[int], last_day: int) -> Markup
 
 
 def timeline(up: Sequence[int], down: Sequence[int], last_day: int, label: str | None = None) -> Markup:
-    """Return a chart of days: ratings as a server above the line, as a client below."""
+    """Return a daily chart: ratings as a server above the line, as a client below."""
     width, height = 400, 150
     middle, step, most = height * 0.56, width / len(up), max(1, *up, *down)
     bars = []
@@ -211,7 +211,7 @@ _MOST_LISTED: Final = 10  # days that the text of a chart names
 
 
 def alive_days(days: Sequence[MeasuredDay], last_day: int) -> Markup:
-    """Return a strip of 90 days: blue as far as an endpoint answered, red for the rest, grey if it was not measured."""
+    """Return a strip of 90 days: blue where an endpoint responded, red where not, grey where not measured."""
     by_day = {measured.day: measured for measured in days if measured.measured}
     bars = []
     for place in range(_DAYS):
@@ -234,7 +234,7 @@ _ACCENT_EVERY: Final = 5  # a fifth of these
 
 
 def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """Return the picture of an id: its background, and column, row and colour of each filled cell of six by six.
+    """Return the identicon of an id: its background, and column, row and colour of each filled cell of six by six.
 
     The left half mirrors the right half, like the two sides of an agent.
     """
@@ -252,5 +252,5 @@ def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
 
 
 def identicon(seed: str, size: int = 32) -> Markup:
-    """Return the picture of an id as SVG."""
+    """Return the identicon of an id as SVG."""
     return drawn("identicon", size, *cells(seed))

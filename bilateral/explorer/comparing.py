@@ -52,11 +52,11 @@ class ComparePage:
     """The content of the page.
 
     Attributes:
-        wanted: The ids, as they were asked for.
-        compared: The agents; fewer than two if the form is not filled.
+        wanted: The requested ids.
+        compared: The agents; fewer than two if the form is not filled in.
         tags: Their means by side and tag.
         doubts: Those that are held back or contested, by short id.
-        problem: The sentence that says why the form is wrong; None if it is not.
+        problem: A sentence that explains why the form is invalid; None if it is valid.
     """
 
     wanted: tuple[str, str]

@@ -1,4 +1,4 @@
-"""The page of an agent's ratings: all entries that a figure is made of, with a path for every state."""
+"""The page of an agent's ratings: all entries behind a figure, with a path for every state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ from bilateral.index.search.filters import Payment, address, require_short, stor
 from bilateral.index.standing.queries import Doubt, doubts_of
 
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
-"""The parameters of the path, in their order."""
+"""The parameters of the path, in order."""
 
 GATE_FILTERS: Final = ("payment", "blind")
-"""The parameters that a gate of a search has, too."""
+"""The parameters that a search gate also has."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
 """The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those that it gave."""
@@ -41,7 +41,7 @@ _FILTERS: Final = {
     "payment": ("server",),
     "blind": ("server", "client", "given"),
 }
-"""The kinds of ratings that each filter is for."""
+"""The kinds of ratings to which each filter applies."""
 
 _ROWS: Final = 50  # of a page; the file of ratings has them all
 _AT_ONCE: Final = 1_000  # of a file of ratings: a thousand queries for a million
@@ -49,13 +49,13 @@ _AT_ONCE: Final = 1_000  # of a file of ratings: a thousand queries for a millio
 
 @dataclass(frozen=True, slots=True)
 class RatingsPage:
-    """The content of the page. One of the lists has entries.
+    """The content of the page. Only one of the lists has entries.
 
     Attributes:
         fields: The parameters of the path: side, tag, client, reviewer, payment, blind, registry and cursor.
         side: The kind of the ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
-        feedback: The feedback, the newest first, revoked ones too.
+        feedback: The feedback, newest first, including revoked entries.
         evidence: The payments and answers of the feedback, by the path of its page.
         authorized: The feedback that the agent's owner authorised.
         ratings: The ratings by servers.
@@ -80,7 +80,7 @@ class RatingsPage:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The ratings that a path asks for.
+    """The ratings that a path requests.
 
     Attributes:
         key: The agent, with the registries that count.
@@ -89,8 +89,8 @@ class _Selection:
         client: The account that gave them; None for any.
         reviewers: The accounts, or ids of servers, that gave them; None for any.
         payment: The proof of payment; None for any.
-        blind: `only` for ratings that were sealed first; None for all.
-        cursor: The place in the list.
+        blind: `only` for blind ratings; None for all.
+        cursor: The position in the list.
     """
 
     key: AgentKey
@@ -142,7 +142,7 @@ def ratings_page(
 def rating_rows(
     connection: Connection, registries: Registries, key: AgentKey, parameters: Mapping[str, str]
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
-    """Read up to 1,000 of the ratings that a path asks for, for a file that has all of them."""
+    """Read up to 1,000 of the ratings that a path requests, for a file with all of them."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -153,7 +153,7 @@ def rating_rows(
 
 
 def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of a path that are filled. A tag may be empty."""
+    """Return the parameters of a path that are set. A tag may be empty."""
     return {name: value for name in FIELDS if (value := parameters.get(name)) is not None and (value or name == "tag")}
 
 
@@ -207,7 +207,7 @@ def _selection(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts of a list, or the ids of servers. An agent gives feedback by accounts that speak as it."""
+    """Return the accounts or server ids of a list. Agents give feedback from accounts whose primary agent they are."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

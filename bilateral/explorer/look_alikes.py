@@ -1,4 +1,4 @@
-"""Names that look alike: the words of strangers, of which one may pretend to be another."""
+"""Names that look alike: untrusted text that may imitate another name."""
 
 import re
 import unicodedata
@@ -15,23 +15,23 @@ _READ_AS: Final = (
     (re.compile(r"(?<=[A-Za-z0])0(?=0*[A-Za-z])"), "o"),
     (re.compile("vv"), "w"),
 )
-"""Plain letters and digits that a person takes for others where they stand."""
+"""Plain letters and digits that people mistake for others in context."""
 
 _MARK: Final = "\u200e"
-"""The mark that the library puts around characters that are written from right to left."""
+"""The mark that the library puts around right-to-left characters."""
 
 
 def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
-    """Return the ids of agents whose name looks like that of another one."""
+    """Return the ids of agents whose name looks like another's."""
     shapes = {id_: shape(name[:MAX_LENGTH]) for id_, name in names.items() if name}
     counts = Counter(shapes.values())
     return frozenset(id_ for id_, reading in shapes.items() if counts[reading] > 1)
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """Return the texts in plain letters that a person may take a name for. A name that reads in one way has none.
+    """Return the plain-letter texts that a name may be mistaken for. An unambiguous name has none.
 
-    A name with a letter of another alphabet that looks like no plain one has none, either: it is what it seems.
+    A name with a letter of another alphabet that resembles no plain letter has none either: it is what it seems.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_LENGTH]), _stands_for()
     visible = [character for character in written if unicodedata.category(character) not in UNSEEN]
@@ -52,8 +52,8 @@ def readings(name: str) -> tuple[str, ...]:
 def shape(name: str) -> str:
     """Return the shape of a name: names with the same shape look alike (Unicode, UTS 39, "skeleton").
 
-    Letters of other alphabets stand for those that they look like, as Unicode's table says. Case, blanks and characters
-    that nobody sees do not count.
+    Letters of other alphabets map to those that they look like, according to Unicode's table. Case, blanks and
+    invisible characters are ignored.
     """
     table = _stands_for()
     visible = (

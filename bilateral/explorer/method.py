@@ -1,4 +1,4 @@
-"""The page that says how each figure is made, and what the API has."""
+"""The page that explains how each figure is computed, and what the API offers."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,10 +12,10 @@ from bilateral.index.operating.chains import ChainProgress, chains
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The making of a figure.
+    """The explanation of a figure.
 
     Attributes:
-        anchor: The name with which a path leads to it: figures of other pages link to it.
+        anchor: The anchor of its URL, to which figures on other pages link.
         name: The figure, as pages name it.
         text: The explanation.
     """
@@ -31,7 +31,7 @@ class Entrance:
 
     Attributes:
         path: The path, or a pattern of it.
-        link: The path to try it; None if it takes more than a path.
+        link: The path to try it; None if it needs more than a path.
         text: The content.
     """
 
@@ -45,7 +45,7 @@ class MethodPage:
     """The content of the page.
 
     Attributes:
-        explanations: The making of each figure.
+        explanations: The explanation of each figure.
         api: The parts of the API.
     """
 
@@ -65,7 +65,7 @@ def method_page(chains: tuple[ChainProgress, ...]) -> MethodPage:
 
 
 LEAST: Final = 20
-"""The members below which the prover refuses a group."""
+"""The group size below which the prover refuses a group."""
 
 LINES: Final = (
     ("The seller", "learns a tier of at least t, the payer, and one number for a buyer there and on that day."),
@@ -74,7 +74,7 @@ LINES: Final = (
     ("A fresh wallet", "that the main wallet funded shows the main wallet. No proof repairs that."),
     ("A small group", "hides badly: a proof says that one of its members acts."),
 )
-"""Who learns what, a line each."""
+"""Who learns what, one line each."""
 
 
 @dataclass(frozen=True, slots=True)

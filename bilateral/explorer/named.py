@@ -12,7 +12,7 @@ from bilateral.index.standing.findings import Finding, evidence_of, findings_abo
 from bilateral.index.standing.tables import Part
 
 MAX_FINDINGS: Final = 12
-"""The findings of an account or agent that a page shows: the strongest ones."""
+"""The maximum number of findings about an account or agent on a page: the strongest."""
 
 _MAX_NAMES: Final = 3  # names that fit into the row of a finding
 _ACTIONS: Final = {
@@ -24,7 +24,7 @@ _ACTIONS: Final = {
     "retaliation": "gave {} low ratings in return for criticism",
     "reviewed kin": "are controlled by reviewed accounts, and rated {}",
 }
-"""The deed that each detector finds."""
+"""The behaviour that each detector finds."""
 
 _OTHER_ACTION: Final = "rated {}"
 _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
@@ -32,15 +32,15 @@ _TABLES: Final = {table.name: table for table in schema.EVENT_TABLES.values()}
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """A finding that names an account, with who acted and when.
+    """A finding that involves an account, with who acted and when.
 
     Attributes:
-        part: The account's part in it: `actor`, `beneficiary` or `subject`.
+        part: The account's role in it: `actor`, `beneficiary` or `subject`.
         actors: The first accounts that acted.
-        acted: The number of accounts that acted; of many, those among the first 200 accounts.
-        beneficiaries: The first agents that gained, by the accounts that own them: short ids.
-        targets: The first agents that it is about, in the same form. They get no blame.
-        moments: The times of the events that it rests on, the first 200, in Unix seconds.
+        acted: The number of accounts that acted; if there are many, among the first 200 accounts.
+        beneficiaries: The first agents that gained, through the accounts that own them, as short ids.
+        targets: The first agents that it is about, in the same form. They are not blamed.
+        moments: The times of the first 200 events that it is based on, in Unix seconds.
     """
 
     chain_id: int
@@ -54,12 +54,12 @@ class FindingRow:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agents that it names."""
+        """The agents that it mentions."""
         return self.beneficiaries + self.targets
 
     @property
     def deed(self) -> tuple[str, str]:
-        """The words before and after the agents that it names: what those who acted did to them."""
+        """The words before and after the agents that it mentions: what the actors did to them."""
         before, _, after = _ACTIONS.get(self.finding.detector.replace("_", " "), _OTHER_ACTION).partition("{}")
         return before, after
 
@@ -67,7 +67,7 @@ class FindingRow:
 def findings_of(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[FindingRow, ...]:
-    """Return the strongest findings that name one of some accounts."""
+    """Return the strongest findings that involve any of some accounts."""
     return with_members(
         connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:MAX_FINDINGS]
     )

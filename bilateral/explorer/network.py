@@ -21,7 +21,7 @@ from bilateral.index.standing.queries import Doubt, doubts_of, flagged_accounts
 from bilateral.index.standing.words import MARKS
 
 ROWS: Final = 50
-"""The links of one page of the table."""
+"""The maximum number of links on a page of the table."""
 
 _GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which points of a spiral never line up
 _ROUNDS: Final = 6  # each passes over all links, and the first ones move most agents
@@ -37,12 +37,12 @@ class Node:
 
     Attributes:
         id: The agent's short id, or the account's address.
-        name: The agent's name, the word of a stranger; None without one.
-        x: Its place from left to right.
-        y: Its place from bottom to top.
+        name: The agent's name (untrusted text); None without one.
+        x: Its horizontal position, from left to right.
+        y: Its vertical position, from bottom to top.
         ratings: The number of ratings that it gave and received.
         role: `server` if clients rated it, else `client`.
-        group: The number of its group: those that rate each other most. The largest group is 1.
+        group: The number of its group of nodes that rate each other most. The largest group is 1.
         is_flagged: True if trust analysis flags the account, or holds the agent back.
         mark: `held back` or `contested`; None for others.
     """
@@ -65,7 +65,7 @@ class NetworkPage:
     Attributes:
         agent: The agent whose neighbourhood it is; None for a whole chain.
         nodes: The agents and accounts, those with the most ratings first.
-        links: Who rated whom, the most ratings first.
+        links: Who rated whom, most ratings first.
         doubts: The agents among the nodes that are held back or contested, by short id.
     """
 
@@ -78,14 +78,14 @@ class NetworkPage:
 
 
 class RecentNetworks:
-    """Networks of chains that were made a moment ago: a page asks for the same one as HTML and as JSON."""
+    """A cache of recently computed networks, because a page requests the same one as HTML and as JSON."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._cached: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
 
     def get(self, chain_id: int, limit: int, make: Callable[[], NetworkPage]) -> NetworkPage:
-        """Return the network of a chain. Two callers at once make it once."""
+        """Return the network of a chain. Concurrent callers share one computation."""
         with self._lock:
             now = monotonic()
             self._cached = {key: cached for key, cached in self._cached.items() if now < cached[0]}
@@ -138,7 +138,7 @@ def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
 def _nodes(
     connection: Connection, registries: Registries, links: Sequence[Link], flagged: frozenset[str]
 ) -> tuple[tuple[Node, ...], dict[str, Doubt]]:
-    """Return the ends of links with their places, and the doubts about them: communities stand together."""
+    """Return the nodes of links with their positions, and the doubts about them. Communities are placed together."""
     ratings: Counter[str] = Counter()
     for link in links:
         ratings[link.source] += link.count
@@ -169,7 +169,7 @@ def _nodes(
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
-    """Return the community of each node, by its place: in rounds, each takes that of most of its links."""
+    """Return the community of each node, by index: in rounds, each adopts that of most of its links."""
     place = {name: number for number, name in enumerate(order)}
     near: list[list[tuple[int, int]]] = [[] for _ in order]
     for link in links:
@@ -199,7 +199,7 @@ def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
 
 
 def _places(groups: Iterable[Sequence[str]]) -> dict[str, tuple[float, float]]:
-    """Return the places: groups on a spiral, the largest in the middle; in each, its nodes on a spiral."""
+    """Return the positions: groups on a spiral, the largest in the middle, and in each its nodes on a spiral."""
     places, area = {}, 0.0
     for number, group in enumerate(groups):
         radius = sqrt(len(group))

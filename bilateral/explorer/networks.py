@@ -25,12 +25,12 @@ _EXPLORERS: Final = {
     84532: "https://sepolia.basescan.org",
     11155111: "https://sepolia.etherscan.io",
 }
-"""Sites that show transactions of a chain: those of Etherscan and its kind. A chain without one gets no links."""
+"""Block explorers of a chain, such as Etherscan. A chain without one gets no links."""
 
 
 @cache
 def slugs() -> dict[str, int]:
-    """Return the chain of each name: `base` for a main network, `base-sepolia` for another."""
+    """Return the chain for each name: `base` for a main network, `base-sepolia` for a test network."""
     names = {}
     for chain_id, record in address_book().items():
         ecosystem, _, name = record.network.partition(":")
@@ -45,7 +45,7 @@ def slug_of(chain_id: int) -> str:
 
 
 def chain_of(slug: str) -> int | None:
-    """Return the chain of a name or a number; None if it is neither."""
+    """Return the chain for a name or a number; None if it is neither."""
     chain_id = slugs().get(slug)
     if chain_id is not None:
         return chain_id
@@ -77,12 +77,12 @@ def ratings_path(agent: str, side: str = "server", tag: str | None = None, **fil
 
 
 def summary_path(agent: str, summary: RatingSummary, ratings: Sequence[RatingSummary]) -> str:
-    """Return the path of the ratings that a summary is made of."""
+    """Return the path of the ratings behind a summary."""
     same = [other for other in ratings if (other.side, other.tag) == (summary.side, summary.tag)]
     return ratings_path(agent, summary.side, summary.tag, registry=summary.registry if len(same) > 1 else None)
 
 
 def transaction_link(chain_id: int, transaction: str) -> str | None:
-    """Return the address of a transaction at a site that shows them; None if no site is known."""
+    """Return the URL of a transaction in a block explorer; None if there is none."""
     site = _EXPLORERS.get(chain_id)
     return None if site is None else f"{site}/tx/{transaction}"

@@ -1,4 +1,4 @@
-"""Pictures for previews of links (Open Graph): 1200 by 630 pixels, drawn on the server."""
+"""Images for link previews (Open Graph): 1200 by 630 pixels, drawn on the server."""
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -27,7 +27,7 @@ _CACHE_SIZE: Final = 512  # pictures of 22 kB: 11 MB in a process
 
 @cache
 def site_picture() -> bytes:
-    """Return the picture of pages that are not about one agent, as PNG."""
+    """Return the image for pages that are not about one agent, as PNG."""
     image, draw = _canvas()
     draw.text((80, 230), "Who trusts whom", _INK, _font("serif", 120))
     draw.text((84, 390), "AI agents from both sides: as servers, and as clients", _SOFT, _font("sans", 34))
@@ -35,7 +35,7 @@ def site_picture() -> bytes:
 
 
 def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
-    """Return the picture of an agent, as PNG."""
+    """Return the image of an agent, as PNG."""
     by_side = {standing.side: standing for standing in standings}
     name = plain(agent.registration.name if agent.registration else None, _NAME) or f"Agent {agent.agent_id}"
     return _drawn(name, agent.id, *(_words(by_side.get(side)) for side in Side))
@@ -43,7 +43,7 @@ def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
-    """Return the picture with these texts. Drawing takes longer than the queries behind it."""
+    """Return the image with these texts. Drawing takes longer than the queries behind it."""
     image, draw = _canvas()
     _face(image, id_, (80, 120))
     draw.text((284, 124), name, _INK, _font("serif", 84))
@@ -62,7 +62,7 @@ def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str
 
 @cache
 def favicon() -> bytes:
-    """Return the mark of the site as an icon of 16, 32 and 48 pixels."""
+    """Return the site's logo as an icon of 16, 32 and 48 pixels."""
     written = BytesIO()
     _mark(192).save(written, "ICO", sizes=[(16, 16), (32, 32), (48, 48)])
     return written.getvalue()
@@ -70,7 +70,7 @@ def favicon() -> bytes:
 
 @cache
 def touch_icon() -> bytes:
-    """Return the mark of the site on paper, 180 by 180 pixels, as PNG."""
+    """Return the site's logo on the paper colour, 180 by 180 pixels, as PNG."""
     image = Image.new("RGB", (180, 180), _PAPER)
     mark = _mark(132)
     image.paste(mark, (24, 24), mark)
@@ -78,7 +78,7 @@ def touch_icon() -> bytes:
 
 
 def _mark(size: int) -> Image.Image:
-    """Return the two halves of the mark on nothing, drawn four times as large, so that their edges are smooth."""
+    """Return the two halves of the logo on a transparent background, drawn four times as large for smooth edges."""
     large = 4 * size
     image = Image.new("RGBA", (large, large), (0, 0, 0, 0))
     draw, gap = ImageDraw.Draw(image), large // 18
@@ -126,7 +126,7 @@ def _font(name: str, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _png(image: Image.Image) -> bytes:
-    """Return a picture as PNG with few colours: it is smaller so. The octree is six times as fast as the default."""
+    """Return an image as PNG with few colours, to save space. The octree is six times as fast as the default."""
     written = BytesIO()
     image.quantize(64, Image.Quantize.FASTOCTREE).save(written, "PNG")
     return written.getvalue()
@@ -135,10 +135,10 @@ def _png(image: Image.Image) -> bytes:
 POLICY: Final = (
     "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *; sandbox allow-popups"
 )
-"""The content security policy of a page for embedding: a picture of this service alone, and no script."""
+"""The content security policy of a page for embedding: only images of this service, and no scripts."""
 
 _CHARACTER: Final = 6.6
-"""The pixels that a character of 11 pixels takes: `textLength` fits the text to it in any font."""
+"""The width of a character at 11 pixels: `textLength` fits the text to it in any font."""
 
 _COLOURS: Final = {
     Status.OK: "#17704a",
@@ -149,7 +149,7 @@ _COLOURS: Final = {
 
 
 def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
-    """Return the badge of an agent as SVG. It has no text of a stranger, and its link is relative to this service."""
+    """Return the badge of an agent as SVG. It has no untrusted text, and its link is relative to this service."""
     current = next((standing for standing in standings if standing.side == side), None)
     label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
     if standings and current is None:
@@ -164,5 +164,5 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
 
 
 def embedded_page(agent: str, side: str) -> str:
-    """Return a page with nothing but the badge, for frames on other sites."""
+    """Return a page with only the badge, for frames on other sites."""
     return drawn("embedded_page", agent, side)

@@ -34,7 +34,7 @@ class RatingPage:
         rating: A server's rating of a client or validator.
         names: The names of the agents in it, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        file: The file of the feedback, and how it was checked; None if it names none.
+        file: The file of the feedback, and how it was checked; None if it has none.
         evidence: The payment and the answer of the feedback, by the path of its page; empty for ratings by servers.
         responses: The newest responses to the feedback.
     """
@@ -56,7 +56,7 @@ class ValidationPage:
     """The content of a validation's page.
 
     Attributes:
-        records: The requests with this name: one for each registry that has one.
+        records: The requests with this hash: one per registry that has one.
         names: The names of the agents, by short id.
         doubts: Those of them that are held back or contested, by short id.
     """
@@ -126,10 +126,10 @@ def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a feedback.
+    """The evidence of a feedback entry.
 
     Attributes:
-        payment: The answer to the question if it was paid for.
+        payment: Whether it was paid for.
         answer: The answer that counts most; None without one.
     """
 
@@ -138,7 +138,7 @@ class Evidence:
 
 
 def evidence_of(connection: Connection, registries: Registries, entries: Iterable[Feedback]) -> dict[str, Evidence]:
-    """Return the evidence of each feedback, by the path of its page."""
+    """Return the evidence of each feedback entry, by the path of its page."""
     by_chain: dict[int, list[Feedback]] = defaultdict(list)
     for entry in entries:
         by_chain[_chain(entry)].append(entry)

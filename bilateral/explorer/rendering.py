@@ -1,4 +1,4 @@
-"""Renders the content of pages as HTML by Jinja2, with every text of a stranger escaped."""
+"""Renders the content of pages as HTML with Jinja2, with all untrusted text escaped."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ _SHARE_ANCHORS: Final = {
     "Answered": "shares",
     "Beyond the top 5": "beyond",
 }
-"""The parts of the method's page that explain each share."""
+"""The sections of the method page that explain each share."""
 
 _PAGES: Final = (
     ("/search", "Search"),
@@ -72,7 +72,7 @@ _FUNCTIONS: Final = (
     *(charts.alive_days, charts.bar, charts.identicon, charts.interval, charts.strip),
     *(dollars, readings, reasons_of, scale_of_tag, verdict_of),
 )
-"""The functions that templates call by their names."""
+"""The functions that templates can call by name."""
 
 
 @cache
@@ -100,10 +100,9 @@ class Frame:
 
     Attributes:
         query: Its query, without the question mark.
-        origin: The service's address, such as `https://example.org`: previews need whole addresses. Empty if it is not
-            known.
+        origin: The service's address, such as `https://example.org`: previews need absolute URLs. Empty if unknown.
         acts: The chains on which visitors can act.
-        missing: The chains whose rows the page lacks, as their server does not answer.
+        missing: The chains whose rows the page lacks because their server does not answer.
     """
 
     path: str
@@ -127,19 +126,19 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
 
 
 def template(name: str) -> Callable[[Frame, Any], str]:
-    """Return the function that makes HTML of a page by its template alone."""
+    """Return a function that renders a page with only its template."""
     return lambda frame, page: render(name, frame, getattr(page, "names", None), page=page)
 
 
 def render_home(frame: Frame, page: HomePage) -> str:
-    """Return the first page as HTML."""
+    """Return the home page as HTML."""
     boards = (page.held_back, *(board.leaders for board in page.leaders))
     leaders = {leader.id: leader.name for board in boards for leader in board}
     return render("home", frame, {**leaders, **page.names}, page=page)
 
 
 def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str], caveats: Mapping[str, Doubt]) -> str:
-    """Return the table of the latest ratings as HTML, to replace that of a page."""
+    """Return the table of the latest ratings as HTML, to replace the one on a page."""
     template = _environment().get_template("latest.html.j2")
     return template.render(rows=rows, names=names, doubts=caveats, twins=look_alikes(names))
 
@@ -171,7 +170,7 @@ def _money(flow: Activity | None) -> Markup | None:
 
 
 def _curve(page: AgentPage) -> Markup | None:
-    """Return the rating of an agent as a server over time; None with fewer than two times."""
+    """Return the rating of an agent as a server over time; None with fewer than two points."""
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None
@@ -215,7 +214,7 @@ def render_compare(frame: Frame, page: ComparePage) -> str:
 
 
 def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Markup | None:
-    """Return the ratings of two agents on one axis; None if fewer than two have one on this side that counts."""
+    """Return the ratings of two agents on one axis; None if fewer than two have a rating that counts on this side."""
     rows = []
     for compared in page.compared:
         for standing in compared.standings:
@@ -252,5 +251,5 @@ def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
 
 
 def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[ChainProgress] = ()) -> str:
-    """Return the page of a request that failed, as HTML."""
+    """Return the page of a failed request as HTML."""
     return render("problem", frame, status=status, detail=detail, chains=chains)

@@ -41,20 +41,20 @@ _NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
 _PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
 _MOST: Final = 5  # the results stand above those of the search, which must stay in sight
 _MAX_INSPECTED: Final = 20
-"""The agents among which names that look alike are looked for: those with the words in their names come first."""
+"""The number of agents among which look-alike names are searched. Those with the words in their names come first."""
 
 _SIDES: Final = (Side.SERVER, Side.CLIENT, Side.VALIDATOR)
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """A page that the words of a search name.
+    """A page that a search text identifies.
 
     Attributes:
         kind: `agent`, `account`, `validation` or `tag`; `rating`, `registration` or `payment` for those of a
             transaction.
         name: The agent's id, the address, the hash or the tag.
-        label: The agent's name, the word of a stranger; None for others.
+        label: The agent's name (untrusted text); None for other pages.
         path: The path of the page.
     """
 
@@ -65,7 +65,7 @@ class Direct:
 
 
 def directly(connection: Connection, registries: Registries, words: str) -> tuple[Direct, ...]:
-    """Return the pages that the words of a search name."""
+    """Return the pages that a search text identifies."""
     text = words.strip()
     if _ADDRESS.fullmatch(text):
         address = checksummed(text)
@@ -80,7 +80,7 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
 
 
 def _agents(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
-    """Return the agents of an id. A number alone may be an agent of each chain."""
+    """Return the agents with an id. A bare number may be an agent on each chain."""
     keys: list[AgentKey] = []
     if number := _NUMBER.fullmatch(text):
         candidates = [(chain_id, number[1]) for chain_id in registries.by_chain]
@@ -100,7 +100,7 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
 
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
-    """Return the agents of the whole index whose names look like a text, but have other letters."""
+    """Return the agents in the whole index whose names look like a text but have different letters."""
     target = shape(text)
     names: dict[str, str] = {}
     for reading in readings(text):
@@ -162,7 +162,7 @@ GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fie
 """The names of a gate's fields. Those of the second gate end with `_2`, and so on."""
 
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
-"""The ends of the names of each gate's fields."""
+"""The suffixes of each gate's field names."""
 
 _ROWS: Final = 20  # the default page of the API
 _USUAL_TAG: Final = "starred"
@@ -170,7 +170,7 @@ _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 
 class _Form(AgentFilters):
-    """The fields of the form beside those of gates."""
+    """The fields of the form other than those of gates."""
 
     order: Order | None = None
 
@@ -180,7 +180,7 @@ FIELDS: Final = (
     *(f"{name}{end}" for end in ENDS for name in GATE),
     *("order", "cursor"),
 )
-"""The names of the form's fields, in their order."""
+"""The names of the form's fields, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +188,16 @@ class SearchPage:
     """The content of the page.
 
     Attributes:
-        fields: The filled fields of the form.
+        fields: The fields of the form that are filled in.
         found: The agents.
-        details: The words and figures beside each of them, by short id.
-        facets: In what the first agents differ; None if the form is wrong.
-        rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
+        details: The text and figures beside each of them, by short id.
+        facets: How the first agents differ; None if the form is invalid.
+        rated_side: The side of the first gate that is set, for which the displayed ratings are.
         next: The path of the next page; None if this is the last one.
-        problem: The sentence that says why the form is wrong; None if it is not.
-        is_closest: True if no agent has all words, and these come closest to their meaning.
+        problem: A sentence that explains why the form is invalid; None if it is valid.
+        is_closest: True if no agent matches all words, and these are the closest in meaning.
         doubts: The agents of the page that are held back or contested, by short id.
-        direct: Pages that the words name: an agent, an account, a validation or a tag.
+        direct: Pages that the text identifies: an agent, an account, a validation or a tag.
     """
 
     fields: dict[str, str]
@@ -214,7 +214,7 @@ class SearchPage:
 
 
 def filled(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of the form that are filled, in their order."""
+    """Return the fields of the form that are filled in, in order."""
     fields = {name: parameters.get(name, "").strip() for name in FIELDS}
     fields = {name: value for name, value in fields.items() if value}
     for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
@@ -261,7 +261,7 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
-    """Return the path of a search with one more condition; None if it has a condition of this kind."""
+    """Return the path of a search with one more condition; None if it already has a condition of this kind."""
     if fields.get(facet.name):
         return None
     chosen = slug_of(int(value)) if facet.name == "chain" else value
@@ -269,7 +269,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
 
 def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
-    """Return the path of the ratings by which an agent passed the first gate: by its reviewers, with its payments."""
+    """Return the path of the ratings with which an agent passed the first gate, with the gate's filters."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None
@@ -303,7 +303,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
 
 
 def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
-    """Return a gate of a form; None if it is not filled. A side alone is a gate, but for that of servers."""
+    """Return a gate of a form; None if it is empty. A side alone is a gate, except the side of servers."""
     values: dict[str, Any] = {name: fields[f"{name}{end}"] for name in GATE if f"{name}{end}" in fields}
     if values.get("side", Side.SERVER) == Side.SERVER and not values.keys() - {"side"}:
         return None
@@ -341,6 +341,6 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
 
 
 def _capability(text: str) -> str:
-    """Return a kind and a value; a value alone is that of an MCP tool."""
+    """Split a text into kind and value; a bare value is an MCP tool."""
     kind, colon, value = text.partition(":")
     return f"{kind}:{value.strip()}" if colon else f"{Capability.MCP_TOOL}:{kind}"

@@ -1,4 +1,4 @@
-"""The facts by which a page checks what the service asks a wallet to sign: contracts, functions and messages."""
+"""The facts with which a page checks what the service asks a wallet to sign: contracts, functions, messages."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -45,7 +45,7 @@ _MESSAGES: Final[Mapping[str, tuple[type[TypedMessage], Registry]]] = {
     "authorize_feedback": (FeedbackAuth, Registry.AUTHORIZED),
     "publish_review": (AgentReview, Registry.IDENTITY),
 }
-"""The typed message of each action that has one, and the registry of its domain."""
+"""The typed message of each action that has one, and the registry in its domain."""
 
 _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
     "edit_registration": ((Registry.IDENTITY, "tokenURI", 1),),
@@ -56,11 +56,11 @@ _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
     "rate_validator": (_OWNER, *((directory, "agentOf", 1) for directory in _DIRECTORIES)),
     "authorize_feedback": ((Registry.AUTHORIZED, "getLastIndex", 2),),
 }
-"""The views that the page asks of the wallet's own node, to compare them with what the service says."""
+"""The view functions that the page calls on the wallet's own node, to compare them with the service."""
 
 
 def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
-    """Return what an action may have a wallet sign, as JSON for the script of its page."""
+    """Return what an action may ask a wallet to sign, as JSON for the script of its page."""
     message = _MESSAGES.get(action)
     return {
         "chain": deployment.chain_id,
@@ -78,7 +78,7 @@ def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
 
 
 def _functions(deployment: Deployment, functions: tuple[_Function, ...]) -> list[dict[str, Any]]:
-    """Return the functions whose registries the deployment has: a directory is one of two contracts."""
+    """Return the functions whose registries are in the deployment: a directory is one of two contracts."""
     described = []
     for registry, name, count in functions:
         address = getattr(deployment, attribute_of(registry))

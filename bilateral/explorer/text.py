@@ -1,4 +1,4 @@
-"""Text of strangers and figures, as pages show them."""
+"""Formatting of untrusted text and figures for pages."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -10,22 +10,22 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""The categories of characters that are invisible, or that turn the direction of writing."""
+"""The categories of characters that are invisible or change the text direction."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
-"""Alphabets with letters that look like those of another one."""
+"""Alphabets with letters that look like those of another."""
 
 MAX_LENGTH: Final = 300
-"""The characters of a text of a stranger that a page shows."""
+"""The maximum length of untrusted text on a page."""
 
 _MOST_MARKS: Final = 3
-"""The unseen characters in a row that get a mark each. A text of 60 marks pushes everything else off a page."""
+"""The consecutive invisible characters that get a mark each. 60 marks would push everything else off a page."""
 
 
 def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
-    """Return a text of a stranger as HTML, with marks for characters that a person would not see.
+    """Return untrusted text as HTML, with marks for invisible characters.
 
-    More than three of them in a row have one mark, with their number.
+    More than three of them in a row get one mark with their number.
     """
     parts = [
         escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
@@ -35,7 +35,7 @@ def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
 
 
 def plain(text: str | None, limit: int = MAX_LENGTH) -> str:
-    """Return a text of a stranger without markup, for titles and pictures: marks stand for unseen characters."""
+    """Return untrusted text without markup, for titles and images, with marks for invisible characters."""
     marked = "".join(
         "".join(run) if not is_unseen else "".join(f"[{word}]" for word in _shortened(list(run)))
         for is_unseen, run in groupby((text or "")[:limit], _is_unseen)
@@ -68,12 +68,12 @@ def _mark(word: str) -> Markup:
 
 
 def short(identifier: str) -> str:
-    """Return an address or a hash with its middle left out."""
+    """Return an address or a hash with its middle elided."""
     return f"{identifier[:6]}…{identifier[-4:]}" if identifier.startswith("0x") and len(identifier) > 12 else identifier  # noqa: PLR2004
 
 
 def timestamp(seconds: int) -> str:
-    """Return a time as a person reads it, such as `22 Nov 2026 09:54 UTC`."""
+    """Format a time for people, such as `22 Nov 2026 09:54 UTC`."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b %Y %H:%M UTC")
     except (OverflowError, ValueError, OSError):
@@ -81,7 +81,7 @@ def timestamp(seconds: int) -> str:
 
 
 def iso(seconds: int) -> str:
-    """Return a time for programs, such as `2026-11-22T09:54:00Z`; an empty text for one that no calendar has."""
+    """Format a time for programs, such as `2026-11-22T09:54:00Z`; empty if it is out of the calendar's range."""
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError, OSError):
@@ -89,17 +89,17 @@ def iso(seconds: int) -> str:
 
 
 def figure(value: float | Decimal | None) -> str:
-    """Return a value with at most one digit behind the point."""
+    """Format a value with at most one decimal."""
     return "\N{EN DASH}" if value is None else f"{value:,.1f}".removesuffix(".0")
 
 
 def rounded(rating: float | None) -> str:
-    """Return the rating of a standing. All places show it in the same way, so that an agent has one figure."""
+    """Format the rating of a standing. It looks the same everywhere, so that an agent has one figure."""
     return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 
 def web_link(uri: str | None) -> str | None:
-    """Return a URI of a stranger if a page may link to it: `http` or `https`, with a host and no user name."""
+    """Return an untrusted URI if a page may link to it: `http` or `https`, with a host and no user name."""
     try:
         parts = urlsplit(uri or "")
         is_safe = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
@@ -109,5 +109,5 @@ def web_link(uri: str | None) -> str | None:
 
 
 def day(number: int) -> str:
-    """Return a day as a person reads it, such as `22 Nov`."""
+    """Format a day for people, such as `22 Nov`."""
     return datetime.fromtimestamp(number * 86_400, UTC).strftime("%-d %b")

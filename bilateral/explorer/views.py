@@ -48,34 +48,34 @@ from bilateral.index.standing.words import LEAST_RATING
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others
 _PAYMENTS: Final = 300
-"""The newest payments of each account and direction that the chart of money sums up."""
+"""The newest payments per account and direction that the money chart sums up."""
 
 _LEADERS: Final = 5  # of each side, so that both fit on the first screen
 _OF_ONE_RATER: Final = 3
-"""The rows of one rater among the latest ratings: one account with twelve new ratings would fill the first page."""
+"""The maximum rows per rater in the latest ratings, so that one active account cannot fill the home page."""
 
 _READS: Final = 8
-"""The latest ratings that are read for each one that is shown: a few raters may have given most of them."""
+"""The ratings that are read for each one that is shown, because a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
-"""The least standing among the best: most are content with a server, and policies accept a client (`checks.policy`)."""
+"""The minimum standing of leaders: most raters are content with the server, or policies accept the client."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
-"""The leaders of the first page, by side and tag. A standing is of all tags, so another tag of a side has the same."""
+"""The leaderboards of the home page, by side and tag. A standing covers all tags, so one per side is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """The content of the first page.
+    """The content of the home page.
 
     Attributes:
-        latest: The latest feedback and ratings of all chains, the newest first.
-        leaders: The agents with the greatest standings, by side and tag.
+        latest: The latest feedback and ratings of all chains, newest first.
+        leaders: The agents with the highest standings, by side and tag.
         held_back: Servers that are held back.
         names: The names of the agents in the latest ratings, by short id.
         doubts: The agents of the page that are held back or contested, by short id.
         side: The side of the rated agents in the latest ratings; `""` for both.
-        alive: The agents that answer now; None if no watchtower writes into the index.
+        alive: The agents that currently respond; None if no watchtower writes into the index.
     """
 
     chains: tuple[ChainProgress, ...]
@@ -90,11 +90,11 @@ class HomePage:
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """The agents with the greatest standings on one side, for one tag. Those with little evidence are left out.
+    """The agents with the highest standings on one side, for one tag, except those with little evidence.
 
     Attributes:
         tag: The tag; `""` for ratings by servers.
-        leaders: The agents, the best first.
+        leaders: The agents, best first.
     """
 
     side: str
@@ -122,33 +122,33 @@ class AgentPage:
     Attributes:
         as_server: The agent as a server.
         as_client: The agent as a client.
-        file: The registration file, and how it was checked; None if the agent names none.
-        feedback: Its newest feedback, revoked ones too.
+        file: The registration file, and how it was checked; None if the agent has none.
+        feedback: Its newest feedback, including revoked entries.
         evidence: The payments and answers of this feedback, by the path of its page.
         authorized: The newest feedback that its owner authorised.
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
-        sealed: The newest pairs that it sealed with others, and that are not open on both sides.
+        sealed: The newest pairs that it sealed with counterparts and that are not open on both sides.
         validations: Its newest validations.
-        shares: Shares that say how much its ratings are worth.
+        shares: Shares that show how much its ratings are worth.
         authorizing: The registries of feedback that its owner authorises.
         tags: Its newest values by tag, on their own scales.
         activity: Its ratings by day.
-        over_time: Its rating as a server over time, by its newest feedback.
-        raters: The raters behind it by their weight.
-        money: The cents that it received and its accounts paid on each day, by their newest payments; None without any.
-        metered: What it charged of the amounts that buyers of its metered service signed for; None without any.
+        over_time: Its rating as a server over time, from its newest feedback.
+        raters: The raters behind it, by weight.
+        money: The cents per day that it received and its accounts paid, from their newest payments; None without any.
+        metered: The share it charged of the amounts signed by buyers of its metered service; None without any.
         endpoints: The endpoints of its file, as watchtowers measured them.
         changes: Its history: transfers, wallets and files.
-        others: The agents that its file names as the same one.
+        others: The agents that its file lists as the same agent.
         on_solana: Those on Solana, each proven or claimed.
-        findings: The findings of trust analysis that name its accounts.
+        findings: The findings of trust analysis that involve its accounts.
         scores: Its scores without false ratings.
         buyers: The records of its owner and wallet as buyers.
         standings: Its standings, as a server and as a client if it has one.
         names: The names of the agents on the page, by short id.
         doubts: Those of them that are held back or contested, by short id.
-        progress: The chain's progress: all figures are as of its block.
+        progress: The chain's progress: all figures are as of its last block.
     """
 
     agent: Agent
@@ -191,7 +191,7 @@ def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple
 
 
 def home_page(connection: Connection, side: str | None = None) -> HomePage:
-    """Read the first page."""
+    """Read the home page."""
     progresses, registries = chains(connection), read_registries(connection)  # of one moment
     boards = tuple(Leaders(side, tag, _best(connection, side, tag)) for side, tag in _BOARDS)
     latest = latest_of_all(connection, progresses, side)
@@ -204,7 +204,7 @@ def home_page(connection: Connection, side: str | None = None) -> HomePage:
 
 
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
-    """Return the agents that lead, without those that lack the evidence to be called the best."""
+    """Return the leading agents, without those that have too little evidence."""
     leaders = leaderboard(connection, tag, side, limit=_LEADERS).items
     return tuple(
         leader for leader in leaders if leader.status == Status.OK and (leader.standing or 0.0) >= _LEAST[side]
@@ -214,7 +214,7 @@ def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
 def latest_of_all(
     connection: Connection, indexed: tuple[ChainProgress, ...], side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of all chains, the newest first: at most three of one rater."""
+    """Return the latest feedback and ratings of all chains, newest first, at most three per rater."""
     latest = [
         rating for chain in indexed for rating in latest_ratings(connection, chain.chain_id, _ROWS * _READS, side)
     ]

@@ -21,7 +21,7 @@ class CursorMovedError(FormattedError):
 
 
 class AnalysisOutdatedError(FormattedError):
-    """Reorganisations replaced the analysed blocks while the analysis ran, several times. Run it again."""
+    """Reorganisations repeatedly replaced the analysed blocks while the analysis ran. Run it again."""
 
     reason = "analysis_outdated"
     template = "chain {chain_id} was reorganised during each analysis: run it again. Nothing was stored."
@@ -29,13 +29,13 @@ class AnalysisOutdatedError(FormattedError):
 
 
 class EndpointRefusesError(FormattedError):
-    """An endpoint refuses to give logs, and asking differently does not help.
+    """An endpoint refuses to return logs, and changing the request does not help.
 
     Attributes:
         endpoint: The endpoint's host.
         first_block: The first block that was requested.
         last_block: The last block that was requested.
-        wait_seconds: The seconds that the endpoint asks to wait; None if it does not say.
+        wait_seconds: The seconds that the endpoint requests to wait; None if it does not say.
         is_final: True if waiting does not help either.
     """
 
@@ -51,11 +51,11 @@ class EndpointRefusesError(FormattedError):
 
 
 class EndpointLiesError(FormattedError):
-    """An endpoint contradicts itself, another endpoint, or the question.
+    """An endpoint contradicts itself, another endpoint, or the request.
 
     Attributes:
         endpoint: The endpoint's host.
-        may_pass: True if a reorganisation, or a node that lags behind others of its host, may be the cause.
+        may_pass: True if the cause may be a reorganisation, or a node that lags behind others of its host.
     """
 
     reason = "endpoint_lies"
@@ -82,7 +82,7 @@ class EndpointLagsError(FormattedError):
 
 
 class FinalizedBlockError(BilateralError):
-    """An endpoint lacks indexed blocks that were finalized, and no second one does. Nothing was removed.
+    """An endpoint lacks finalized blocks that are indexed, and no second one does. Nothing was removed.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -104,7 +104,7 @@ class FinalizedBlockError(BilateralError):
 
 
 class MissingLogsError(FormattedError):
-    """A block's filter announces logs of a registry that nobody gives. Nothing was stored of it.
+    """A block's filter announces logs of a registry that no endpoint returns. Nothing of the block was stored.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -121,7 +121,7 @@ class MissingLogsError(FormattedError):
 
 
 class ChainChangedError(FormattedError):
-    """The chain changed while blocks were read, as a reorganisation changes it. Nothing was stored; read again.
+    """The chain changed while blocks were read, as in a reorganisation. Nothing was stored; read again.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -137,8 +137,8 @@ class NoEndpointError(BilateralError):
     """No endpoint of a chain is usable now.
 
     Attributes:
-        chain_id: The chain; None if no endpoint said which it is of.
-        is_final: True if waiting does not help: each endpoint refuses for good.
+        chain_id: The chain; None if no endpoint reported its chain.
+        is_final: True if waiting does not help: each endpoint refuses permanently.
     """
 
     reason = "no_endpoint"
@@ -153,7 +153,7 @@ class NoEndpointError(BilateralError):
 
 
 class OtherRegistriesError(BilateralError):
-    """The database has a chain with other registries than those that are to be indexed now."""
+    """The database has a chain with different registries than those to be indexed now."""
 
     reason = "other_registries"
 
@@ -168,7 +168,7 @@ class OtherRegistriesError(BilateralError):
 
 
 class EarlierRegistryError(FormattedError):
-    """A registry to add may have events before the first block that the database has. Its arguments: both blocks."""
+    """A registry to add may have events before the first block in the database. The arguments are both blocks."""
 
     reason = "earlier_registry"
     template = (
@@ -182,7 +182,7 @@ class EarlierRegistryError(FormattedError):
 
 
 class OtherFirstBlockError(BilateralError):
-    """The database has a chain from another first block on than the settings name."""
+    """The database has a chain with a different first block than the settings specify."""
 
     reason = "other_first_block"
 
@@ -215,11 +215,11 @@ class FirstBlockAheadError(FormattedError):
 
 
 class NewerSchemaError(FormattedError):
-    """A newer version of this package made the tables.
+    """A newer version of this package created the tables.
 
     Attributes:
         stored: The version of the tables.
-        supported: The newest version that this package knows.
+        supported: The newest version that this package supports.
     """
 
     reason = "newer_schema"
@@ -229,7 +229,7 @@ class NewerSchemaError(FormattedError):
 
 
 class OlderSchemaError(FormattedError):
-    """An older version of this package made the tables.
+    """An older version of this package created the tables.
 
     Attributes:
         stored: The version of the tables.
@@ -244,24 +244,24 @@ class OlderSchemaError(FormattedError):
 
 
 class DatabaseUnavailableError(BilateralError):
-    """The database cannot be opened or written: it is locked, its disk is full, or its server does not answer."""
+    """The database cannot be opened or written: it is locked, its disk is full, or its server is not responding."""
 
     reason = "database_unavailable"
 
 
 class ChainServerFailedError(DatabaseUnavailableError):
-    """A shard failed during a visit of its coordinator. The next visit does without it."""
+    """A shard failed during a visit of its coordinator. The next visit leaves it out."""
 
 
 class MissingChainError(FormattedError, DatabaseUnavailableError):
-    """The shard of a chain does not answer, so an answer about the chain would lack rows. Others get theirs."""
+    """The shard of a chain is not responding, so an answer about that chain would lack rows. Others work."""
 
     template = "the database of chain {chain_id} is not responding: try again later, or query other chains"
     chain_id: int
 
 
 class NotIndexedError(BilateralError):
-    """The index does not have what a query is about.
+    """The index does not have what a query requests.
 
     Attributes:
         kind: The kind of thing, such as `chain`.
@@ -278,7 +278,7 @@ class NotIndexedError(BilateralError):
 
 
 class ShardError(BilateralError):
-    """A server of a sharded index is not what the settings say. Nothing was changed.
+    """A server of a sharded index does not match the settings. Nothing was changed.
 
     Attributes:
         shard: The name of the shard, or `coordinator`.
@@ -292,7 +292,7 @@ class ShardError(BilateralError):
 
 
 class MisplacedChainError(FormattedError):
-    """A worker would write a chain into a database that does not hold it. Nothing was changed."""
+    """A worker would write a chain into a database that does not own it. Nothing was changed."""
 
     reason = "misplaced_chain"
     template = "chain {chain_id} {problem}"
@@ -301,11 +301,11 @@ class MisplacedChainError(FormattedError):
 
 
 class ChainNotIndexedError(NotIndexedError):
-    """The index does not follow the chain, or knows no identity registry on it.
+    """The index does not follow the chain, or has no identity registry on it.
 
     Attributes:
         kind: `chain`.
-        name: The chain's id, or the name that the caller gave.
+        name: The chain's id, or the name that the caller passed.
     """
 
     reason = "chain_not_indexed"
@@ -318,7 +318,7 @@ class ChainNotIndexedError(NotIndexedError):
 
 
 class LargeAnswerError(FormattedError, InvalidArgumentError):
-    """A query has an answer that is too large."""
+    """The answer to a query is too large."""
 
     reason = "answer_too_large"
     template = "the answer has more than {most} bytes: request fewer entries or fewer texts"
@@ -326,7 +326,7 @@ class LargeAnswerError(FormattedError, InvalidArgumentError):
 
 
 class QueryTimeoutError(FormattedError):
-    """A query took too long, and was ended. The database works as before.
+    """A query took too long and was cancelled. The database is unaffected.
 
     Attributes:
         seconds: The limit.

@@ -1,6 +1,6 @@
 """The projections of the log, in their order. A new kind of fact is a new folder and one line here.
 
-A projection imports only those before it. Search is a reader of the contents of files.
+A projection only imports those before it. Search is a reader of the contents of files.
 """
 
 from collections import defaultdict
@@ -39,14 +39,14 @@ READERS: Final[Sequence[Reader]] = (
 """The readers of the contents of files, in their order."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
-"""The tables that follow from events alone."""
+"""The tables derived from events alone."""
 
 PARTITIONED_TABLES: Final[Sequence[Table]] = tuple(
     table
     for table in (*LOG_TABLES, *(table for projection in PROJECTIONS for table in projection.tables))
     if is_partitioned(table)
 )
-"""The tables of which each chain has a partition in PostgreSQL."""
+"""The tables with a partition per chain in PostgreSQL."""
 
 
 def progress_of(connection: Connection, chain_id: int | None = None) -> Mapping[int, Mapping[str, Any]]:

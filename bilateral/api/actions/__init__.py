@@ -1,1 +1,1 @@
-"""Actions of visitors: the service prepares what their wallets sign. No key ever reaches it."""
+"""Actions of visitors: the service prepares what their wallets sign, and never sees a key."""

@@ -1,4 +1,4 @@
-"""Actions of an agent's owner: to register it, to edit its file, to set its wallet, and to speak as it."""
+"""Actions of an agent's owner: register it, edit its file, set its wallet, make it the primary agent."""
 
 import time
 from datetime import UTC, datetime
@@ -16,13 +16,13 @@ from bilateral.core.signatures import Domain
 from bilateral.documents import RegistrationFile
 
 _PARTS = (2, 3)
-"""The words of a service as a line: name, endpoint, and perhaps a version."""
+"""A service as one line of text: name, endpoint and optionally a version."""
 
 _MOST_SERVICES = 50  # the form shows them all; files with more are written by hand
 
 
 class ServiceEntry(BaseModel):
-    """A way to reach the agent."""
+    """An endpoint at which the agent can be reached."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,7 +62,7 @@ _TakesX402 = Annotated[bool, Field(description="True if it takes payments by x40
 
 
 class _Keepable(Action):
-    """An action with a registration file, which the service keeps once the account has signed it."""
+    """An action with a registration file, which the service stores once the account has signed it."""
 
     keep: Annotated[
         bool, Field(description="True to keep the file at the service, not on the chain. The account signs it first.")
@@ -122,7 +122,7 @@ class RegisterAgent(_Keepable):
 
     @property
     def file(self) -> RegistrationFile | None:
-        """The registration file; None if it is elsewhere."""
+        """The registration file; None if it is hosted elsewhere."""
         described = self.name or self.description or self.image or self.services
         if self.uri and (described or self.keep):
             raise InvalidArgumentError(
@@ -149,7 +149,7 @@ class _OfAgent(Action):
 
 
 class EditRegistration(_OfAgent, _Keepable):
-    """Change an agent's registration file, which the URI then holds or the service keeps (ERC-8004, `setAgentURI`)."""
+    """Change an agent's registration file, embedded in the URI or stored by the service (ERC-8004, `setAgentURI`)."""
 
     final: ClassVar[str] = "The new file replaces the present one at once. The chain keeps all earlier URIs."
 
@@ -178,7 +178,7 @@ class EditRegistration(_OfAgent, _Keepable):
 
 
 class SetAgentWallet(_OfAgent):
-    """Set the wallet that receives an agent's payments, which proves its consent (ERC-8004, `setAgentWallet`)."""
+    """Set the wallet that receives an agent's payments, with its signed consent (ERC-8004, `setAgentWallet`)."""
 
     final: ClassVar[str] = (
         "Payments to the agent go to this wallet from now on. You can set another one; what was paid stays there."
@@ -205,7 +205,7 @@ class SetAgentWallet(_OfAgent):
 
 
 class SetPrimaryAgent(_OfAgent):
-    """Choose the agent that the account speaks as (`setPrimaryAgent`)."""
+    """Choose the account's primary agent (`setPrimaryAgent`)."""
 
     final: ClassVar[str] = "From now on, ratings by your account are those of this agent. You can choose another one."
 

@@ -1,4 +1,4 @@
-"""The parts that all actions share: their common fields, and the answer that says what a wallet is asked to sign."""
+"""What all actions share: their common fields, and the response that describes what the wallet will sign."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ AgentText = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=200)]
 Uri = Annotated[str, Field(max_length=2_000)]
 Prose = Annotated[str, Field(max_length=4_000)]
-"""Every byte of a text on chain costs its sender some 700 gas, so that longer ones belong elsewhere."""
+"""Every byte of text on chain costs its sender about 700 gas, so longer texts belong off chain."""
 
 Hash = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 Signature = Annotated[str, Field(max_length=4_000, pattern="^0x([0-9a-fA-F]{2})+$")]
@@ -41,7 +41,7 @@ class Cost:
         gas: The node's estimate of its gas.
         expected: The expected cost in the chain's currency, such as `0.00012 ETH`.
         most: The highest cost: the gas limit at the highest fee.
-        sentence: The same in words.
+        sentence: The cost in words.
     """
 
     gas: int
@@ -55,11 +55,11 @@ class SignatureRequest:
     """A message that an account has to sign, and what to do with the signature.
 
     Attributes:
-        typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
-        message: The bytes, as `personal_sign` takes them; None for a typed message.
-        path: The path of this service to which the signature goes.
+        typed_data: The message for `eth_signTypedData_v4`; None for a message of bytes.
+        message: The bytes for `personal_sign`; None for a typed message.
+        path: The path of this service that receives the signature.
         body: The body to post there, with the signature added.
-        place: The place of the signature in the body: names of fields with points between.
+        place: The place of the signature in the body: field names separated by dots.
     """
 
     account: str
@@ -72,7 +72,7 @@ class SignatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMark:
-    """A block of the chain, by which a wallet shows that it is on the same chain."""
+    """A block with which a wallet can show that it is on the same chain."""
 
     number: int
     hash: str
@@ -84,13 +84,13 @@ class Prepared:
 
     Attributes:
         account: The account that acts; None if the fields were only checked.
-        summary: Sentences that say what the wallet is asked to sign.
+        summary: Sentences that describe what the wallet is asked to sign.
         final: A sentence that says what cannot be undone.
-        document: The file that is signed with it, whole; without an account, the fields that the form fills. None
+        document: The complete file that is signed with it; without an account, the fields that the form fills. None
             without a file.
-        transaction: The transaction, as `eth_sendTransaction` takes it; None if a signature comes first.
-        signature: The signature that comes first, or that is all; None without one.
-        result: The result of an action that needs no transaction, to hand on.
+        transaction: The transaction for `eth_sendTransaction`; None if a signature comes first.
+        signature: The signature that is needed first, or the only one; None without one.
+        result: The result of an action that needs no transaction, to pass on.
         block: The last indexed block of the chain.
     """
 
@@ -108,7 +108,7 @@ class Prepared:
 
 
 class Action(BaseModel, ABC):
-    """An action of a visitor. Subclasses say its fields, and how the SDK performs it.
+    """An action of a visitor. Subclasses define its fields and how the SDK performs it.
 
     Attributes:
         final: A sentence that says what cannot be undone.
@@ -134,11 +134,11 @@ class Action(BaseModel, ABC):
 
     @property
     def sentence(self) -> str:
-        """A sentence that says what happens: `words`, with the fields that they name."""
+        """A sentence that describes the action: `words` with the values of its fields."""
         return self.words.format(self=self)
 
     def document(self) -> Any:
-        """Return the file that would be stored, after a check of all fields. None without one."""
+        """Check all fields, and return the file that would be stored; None without one."""
         return None
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Action(BaseModel, ABC):
         return "signature"
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        """Return the path and body to which a signature goes: by default this action again."""
+        """Return the path and body for a signature: by default this action again."""
         del typed_data
         return PATH, self.model_dump(mode="json", exclude_none=True)
 

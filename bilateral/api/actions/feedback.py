@@ -1,4 +1,4 @@
-"""Actions of clients: to give feedback, to revoke it, and to respond to it."""
+"""Actions of clients: give feedback, revoke it, and respond to it."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -43,7 +43,7 @@ class GiveFeedback(Action):
 
     @property
     def stored(self) -> FeedbackValue:
-        """The value in the registry's form."""
+        """The value as encoded in the registry."""
         return value_for_tag(self.tag1, self.value, self.tag2)
 
     @property
@@ -52,7 +52,7 @@ class GiveFeedback(Action):
         return f"Rate agent {self.agent} with {self.stored}{under}."
 
     def file(self, client: str = "", wallet: str = "") -> FeedbackFile | None:
-        """Return the feedback file; None if it would say nothing."""
+        """Return the feedback file; None if it would be empty."""
         if not (self.text or self.payment):
             return None
         if self.uri or self.hash:
@@ -92,7 +92,7 @@ class GiveFeedback(Action):
 
 
 class _AboutFeedback(Action):
-    """An action about one feedback."""
+    """An action about one feedback entry."""
 
     feedback: Annotated[
         str, Field(max_length=300, description="The feedback, as 8453:247:0x…:0: its last number counts from 0.")
@@ -128,7 +128,7 @@ class RevokeFeedback(_AboutFeedback):
 
 
 class AppendResponse(_AboutFeedback):
-    """Respond to a feedback, which anybody may (ERC-8004, `appendResponse`)."""
+    """Respond to feedback, as anyone may (ERC-8004, `appendResponse`)."""
 
     final: ClassVar[str] = "A response stays on the chain for ever. You can add another one, and remove none."
 
@@ -180,7 +180,7 @@ class RateValidator(_Rating):
 
 
 class RespondToValidation(Action):
-    """Answer a validation request as the validator that it names (ERC-8004, `validationResponse`)."""
+    """Respond to a validation request as its validator (ERC-8004, `validationResponse`)."""
 
     final: ClassVar[str] = "The answer stays on the chain for ever. You can answer again: then the last answer counts."
 
@@ -201,7 +201,7 @@ class RespondToValidation(Action):
 
 
 class AuthorizeFeedback(Action):
-    """Let a client rate an agent in the registry that asks for this (FeedbackAuth). Nothing is sent."""
+    """Let a client rate an agent in the registry that requires authorisation (FeedbackAuth). Nothing is sent."""
 
     final: ClassVar[str] = "You cannot take the authorisation back: the client can use it until it ends, or is used up."
 

@@ -1,4 +1,4 @@
-"""Prepares an action: checks its fields, and simulates it with the checks of the SDK."""
+"""Prepares an action: checks its fields and simulates it with the SDK's checks."""
 
 import logging
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from bilateral.explorer.networks import slug_of
 from bilateral.explorer.signing import indexed_deployment
 
 _NODE_SECONDS: Final = 5.0
-"""The longest time for one request to a node: a visitor waits for a few of them."""
+"""The timeout of one request to a node: a visitor waits for a few of them."""
 
 _LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
 """Loads the file that an owner edits."""
@@ -94,7 +94,7 @@ def _simulated(service: Service, action: Action, prepared: Prepared) -> Prepared
 
 
 class _Recorder:
-    """A store that notes the last document: the one whose URI is signed."""
+    """A store that remembers the last document: the one whose URI is signed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -106,12 +106,12 @@ class _Recorder:
         return self._store.put(content)
 
     def completed(self, prepared: Prepared) -> Prepared:
-        """Return an action with the whole document in place of the fields of its form."""
+        """Return an action with the complete document instead of its form fields."""
         return prepared if self._content is None else replace(prepared, document=decode_object(self._content))
 
 
 class _InlineRecorder(_Recorder, DataUriStore):
-    """The same for files in their URIs, which the SDK knows by the class of their store."""
+    """The same for files in data URIs, which the SDK recognises by the class of their store."""
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
@@ -160,7 +160,7 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
 
 
 def _problem(error: BilateralError) -> ProblemError:
-    """Return the problem of an action that was refused. A node's failure may name its URL, so it is not passed on."""
+    """Return the problem of a refused action. A node's error may contain its URL, so it is not passed on."""
     if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
         _LOGGER.warning("a node failed while an action was prepared: %s", error)
         detail = "the node of this chain does not answer as it should: try again later"
@@ -185,4 +185,4 @@ AnyAction = Annotated[
     | SponsoredFeedback,
     Field(discriminator="action"),
 ]
-"""An action of any kind; its field `action` says which."""
+"""An action of any kind, as specified by its field `action`."""

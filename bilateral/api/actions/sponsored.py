@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.types import InteractionData
 
 _LONGEST = 20_000
-"""The characters of a statement: two thousand are usual."""
+"""The maximum length of a statement in characters: two thousand are usual."""
 
 _UNSIGNED = b"\0"
 _TAG2 = "x402"
@@ -163,7 +163,7 @@ Tag = Annotated[str, Field(max_length=64)]
 
 
 class PublishReview(Action):
-    """Publish a review of a purchase, which this service keeps. Nothing is sent to a chain."""
+    """Publish a review of a purchase, stored by this service. Nothing is sent to a chain."""
 
     final: ClassVar[str] = "The review is public, and one payment has one review. It costs nothing."
 

@@ -1,4 +1,4 @@
-"""The aggregator over HTTP. `routes` is loaded only if the settings name one: it needs the extra `x402`."""
+"""The aggregator over HTTP. `routes` is loaded only if an aggregator is configured: it needs the extra `x402`."""
 
 from typing import Final
 
@@ -6,4 +6,4 @@ FEEDBACK_PATH: Final = "/v1/aggregator/feedback"
 """The path that servers declare as `feedbackAggregator`."""
 
 MAX_FEEDBACK: Final = 1024 * 1024 * 4 // 3 + 64 * 1024
-"""Bytes of a feedback with the bodies of its paid request, which have 1 MiB at most, in base64."""
+"""Bytes of feedback with the bodies of its paid request, at most 1 MiB, in base64."""

@@ -34,23 +34,23 @@ from bilateral.x402.aggregator.tables import State
 router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"], default_response_class=Response)
 
 _LOOK_SECONDS: Final = 0.05
-"""A block takes two seconds or more, so a caller that waits for one loses little by looks this far apart."""
+"""A block takes two seconds or more, so polling at this interval costs a waiting caller little."""
 
 _LIST: Final = "sponsored"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The answer to a message that was taken (the shape of the upstream draft).
+    """The response to an accepted message (in the shape of the upstream draft).
 
     Attributes:
         status: `submitted` once there is a transaction, `queued` before; later `included`, `confirmed` or `failed`.
-        id: The number of the feedback in the log.
+        id: The number of the entry in the log.
         settlementRegistry: The reputation registry (CAIP-10).
-        txRef: The transaction; null before there is one.
+        txRef: The transaction; null until there is one.
         feedbackURI: The URI of the feedback file.
-        proof: `bound` if the agent's signature is proven to be of this payment, else `unbound`.
-        file: `checked` if the feedback file was loaded and fits, else `unchecked`.
+        proof: `bound` if the agent's signature is proven to belong to this payment, else `unbound`.
+        file: `checked` if the feedback file was loaded and matches, else `unchecked`.
     """
 
     status: str
@@ -64,7 +64,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A feedback that this service took.
+    """A feedback entry that this service accepted.
 
     Attributes:
         id: Its number.
@@ -73,19 +73,19 @@ class LogEntry:
         client: The reviewer.
         task_ref: The payment.
         value: The integer value.
-        tag1: The first tag, a stranger's text.
-        tag2: The second tag, a stranger's text.
-        feedback_index: The index of the feedback on chain, from 1.
-        feedback_uri: The URI of the feedback file, a stranger's text.
+        tag1: The first tag (untrusted text).
+        tag2: The second tag (untrusted text).
+        feedback_index: The index of the feedback on chain, starting at 1.
+        feedback_uri: The URI of the feedback file (untrusted text).
         feedback_hash: The file's hash.
         proof: `bound` or `unbound`.
         file: `checked` or `unchecked`.
-        transaction: The hash of the latest transaction; null before there is one.
-        block_number: The block that has it.
-        gas_used: The gas that it took.
-        cost: The cost in wei: the largest possible one until the feedback is confirmed.
-        problem: The reason of a failure or delay.
-        accepted_at: The time at which it was taken, in ISO 8601.
+        transaction: The hash of the latest transaction; null until there is one.
+        block_number: The block that contains it.
+        gas_used: The gas it used.
+        cost: The cost in wei: the highest possible cost until the feedback is confirmed.
+        problem: The reason for a failure or delay.
+        accepted_at: The time at which it was accepted, in ISO 8601.
     """
 
     id: int
@@ -112,7 +112,7 @@ class LogEntry:
 
     @classmethod
     def of(cls, sponsored: Sponsored) -> LogEntry:
-        """Make an entry of a record."""
+        """Create an entry from a record."""
         same = {name: getattr(sponsored, name) for name in cls.__dataclass_fields__}
         changed = {
             "state": sponsored.state.value,
@@ -133,13 +133,13 @@ class SponsoredTerms:
         network: The chain (CAIP-2).
         identity_registry: The identity registry whose agents are served (CAIP-10).
         reputation_registry: The reputation registry (CAIP-10).
-        account: The account that pays.
+        account: The account that pays the gas.
         tokens: The smallest payment that counts, by token.
-        confirmations: The blocks that must hold or follow a payment.
+        confirmations: The confirmations that a payment needs, including its own block.
         requires_bound_proof: True if messages need `bodies`.
         requires_checked_file: True if the feedback file must be published before the message.
-        budget: The budget of a day, in wei.
-        spent_today: The wei that count for today (UTC).
+        budget: The daily budget in wei.
+        spent_today: The wei charged to today's budget (UTC).
     """
 
     network: str
@@ -190,9 +190,9 @@ _PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
 )
 async def submit_feedback(request: Request) -> Response:
-    """Take a signed feedback on a paid request, and pay the gas.
+    """Accept signed feedback on a paid request, and pay the gas.
 
-    201 if it has a transaction, 202 if it is queued, 200 if the same message was taken before.
+    Returns 201 if it has a transaction, 202 if it is queued, and 200 if the same message was accepted before.
     """
     aggregator = _aggregator(request)
     accepted, is_new = await _take(request, aggregator.submit)
@@ -209,7 +209,7 @@ async def submit_feedback(request: Request) -> Response:
 
 
 class LogQuery(ListQuery):
-    """Filters of the public log, and the page and form of the list."""
+    """Filters of the public log, and the page and format of the list."""
 
     agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None
     client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None
@@ -233,7 +233,7 @@ class LogQuery(ListQuery):
 
 @router.get("/feedback", responses=list_of(LogEntry))
 def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()]) -> Response:
-    """Return the public log: all feedback that this service took, the newest first."""
+    """Return the public log: all feedback that this service accepted, newest first."""
     chosen = query.filter()
     kind = f"{_LIST} {query.agent} {query.client} {query.task_ref} {query.state}"
     before = None if query.cursor is None else decode_cursor(kind, query.cursor, int)[0]
@@ -245,7 +245,7 @@ def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()
 
 @router.get("/feedback/{feedback_id}", responses=one_of(LogEntry, 404))
 def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
-    """Return one feedback of the log."""
+    """Return one feedback entry of the log."""
     in_range = 0 < feedback_id < 1 << 63
     sponsored = service_of(request).read(read_feedback, feedback_id) if in_range else None
     return answer(request, LogEntry, LogEntry.of(existing(sponsored, "sponsored_feedback", feedback_id)))
@@ -258,9 +258,10 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
 )
 async def submit_blind_rating(request: Request) -> Response:
-    """Take the envelope and the opening of one side of two blind ratings, and bring both on chain together.
+    """Accept one side's envelope and opening of two blind ratings, and put both on chain together.
 
-    202 if the side is new, 200 if it was sent before. Openings stay secret until they are sent, and are deleted then.
+    Returns 202 if the side is new, 200 if it was sent before. Openings stay secret until they are sent, and are then
+    deleted.
     """
     accepted, is_new = await _take(request, _aggregator(request).relay)
     headers = {"Location": f"/v1/aggregator/blind-ratings/{accepted.id}", "Cache-Control": "no-store"}
@@ -270,14 +271,14 @@ async def submit_blind_rating(request: Request) -> Response:
 
 @router.get("/blind-ratings/{pair_id}", responses=one_of(RelayedPair, 404))
 async def read_blind_ratings(request: Request, pair_id: int) -> Response:
-    """Return the state of two blind ratings that this service relays. No answer has an opening."""
+    """Return the state of two blind ratings that this service relays. Openings are never included."""
     pair = await to_thread.run_sync(_aggregator(request).read_pair, pair_id) if 0 < pair_id < 1 << 63 else None
     return answer(request, RelayedPair, existing(pair, "blind_ratings", pair_id))
 
 
 @router.get("/tally", responses=one_of(tuple[Tally, ...]))
 def read_tally(request: Request) -> Response:
-    """Count accepted feedback and refusals by bands of ten values: no sentiment is refused more often."""
+    """Count accepted and refused feedback by bands of ten values, to show that no sentiment is refused more often."""
     _aggregator(request).flush_refusals()
     return answer(request, tuple[Tally, ...], tuple(service_of(request).read(tally_feedback)))
 
@@ -310,7 +311,7 @@ def _aggregator(request: Request) -> Aggregator:
 
 
 async def _take(request: Request, submit: Callable[[bytes], tuple[Any, bool]]) -> tuple[Any, bool]:
-    """Take a message, and return its record, and True if it is new."""
+    """Accept a message, and return its record, and True if it is new."""
     work: NodeWork = request.app.state.aggregator_work
     try:
         return await work.run(submit, await request.body())

@@ -45,7 +45,7 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
 
 
 def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
-    """Return the kind of a URI, as the public subgraph names it."""
+    """Return the kind of a URI, in the public subgraph's terms."""
     cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
     gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
     hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
@@ -63,7 +63,7 @@ def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
 
 
 def starts_with(text: ColumnElement[str], start: str) -> Condition:
-    """Return true if a text begins with another one, in the same case."""
+    """Return true if a text begins with another, case-sensitively."""
     return func.substr(text, 1, len(start)) == start
 
 
@@ -115,7 +115,7 @@ class AgentRows(Rows):
         return ENTITIES[entity](self.scope).of(self.agent)
 
     def of(self, rows: FromClause) -> AgentRows:
-        """Keep the agent that rows of a table are about."""
+        """Restrict to the agent that rows of a table are about."""
         return self._about_agent("identity", self.agent, rows, "identity_registry")
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
@@ -127,7 +127,7 @@ class AgentRows(Rows):
         return None if column is None else [self._times()[column]]
 
     def _times(self) -> ReadOnlyColumnCollection[str, Any]:
-        """Return the columns of the agent's times, and join their table to the rows. Each agent has one row in it."""
+        """Return the columns of the agent's times, and join their table, which has one row per agent."""
         if self._activity is None:
             agent = self.agent
             self._activity = activity = agent_activity.alias()
@@ -182,7 +182,7 @@ class AgentRows(Rows):
 
 
 class RowsOfAgents(Rows):
-    """The rows of a table about agents, in registries of a kind: those of agents that are registered."""
+    """The rows of a table about registered agents, in registries of one kind."""
 
     of_entity: ClassVar[Any]
     kind: ClassVar[str] = "identity"
@@ -196,7 +196,7 @@ class RowsOfAgents(Rows):
         self.key = tuple(table.c[column.name] for column in self.of_entity.primary_key)
 
     def of(self, rows: FromClause) -> Rows:
-        """Keep the rows of the agent of a row."""
+        """Restrict to the agent of a row."""
         self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         return self._about_agent(self.kind, self.table, rows, self.registry)
 
@@ -222,7 +222,7 @@ class MetadataRows(RowsOfAgents):
         }
 
     def _updated_at(self) -> ColumnElement[int]:
-        """Return the time of the event that set the entry; 0 for a key that is too long to be told."""
+        """Return the time of the event that set the entry; 0 for a key that is too long to be looked up."""
         table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.table.c
         latest = select(func.max(table.c.block_time)).where(
             self.scope.same_chain(table, self.table),
@@ -234,21 +234,21 @@ class MetadataRows(RowsOfAgents):
 
 
 _DECIMALS: Final = 4
-"""The decimals of figures: the tables have floating-point numbers, whose last digits differ between engines."""
+"""The decimals of figures, because the last digits of floating-point numbers differ between engines."""
 
 
 class StandingRows(RowsOfAgents):
-    """The rows of `Standing`: of agents as servers, and as clients those that are rated."""
+    """The rows of `Standing`: agents as servers, and as clients if they are rated."""
 
     entity: ClassVar = "Standing"
     of_entity: ClassVar = standing
 
     def of(self, rows: FromClause) -> StandingRows:
-        """Keep the standing of the agent of a row as a server."""
+        """Restrict to the standing of the row's agent as a server."""
         return self.on(rows, Side.SERVER)
 
     def on(self, rows: FromClause, side: Side) -> StandingRows:
-        """Keep the standing of the agent of a row on one side."""
+        """Restrict to the standing of the row's agent on one side."""
         self._about_agent(self.kind, self.table, rows, self.registry)
         self.conditions += [self.table.c.side == literal_column(f"'{side}'")]
         return self

@@ -1,4 +1,4 @@
-"""Validation and execution of queries: each selected root field becomes one statement, whose JSON is the answer."""
+"""Validation and execution of queries: each root field becomes one statement that returns its JSON."""
 
 import math
 import time
@@ -46,10 +46,10 @@ from bilateral.index.reading.registries import Registries
 
 
 class Deadline:
-    """The end of the processor time that a thread has for a query. All are equal, as keys of remembered answers.
+    """The end of a thread's processor time for a query. All compare equal, so that they can be part of cache keys.
 
     Args:
-        seconds: The time from now on.
+        seconds: The time from now.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -61,30 +61,30 @@ class Deadline:
         return isinstance(other, Deadline)
 
     def __hash__(self) -> int:
-        """Return the same for every deadline."""
+        """Return the same hash for every deadline."""
         return hash(Deadline)
 
     def require(self) -> None:
-        """End the query if its time is over."""
+        """Cancel the query if its time is over."""
         if time.thread_time() >= self._until:
             raise QueryTimeoutError(self._seconds)
 
     def rule(self) -> type[ASTValidationRule]:
-        """Return a rule that no query breaks in time: it looks at the clock at each node."""
+        """Return a validation rule that only checks the clock, at each node."""
         require = self.require
 
         class InTimeRule(ASTValidationRule):
-            """Validation ends in time."""
+            """Validation stays within its time limit."""
 
             def enter(self, *_args: Any) -> None:
-                """Look at the clock."""
+                """Check the clock."""
                 require()
 
         return InTimeRule
 
 
 class ExistingFieldsRule(FieldsOnCorrectTypeRule):
-    """Fields exist. The words are those of graph-node, which published SDKs look for."""
+    """Fields exist. The messages are graph-node's, which published SDKs look for."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
@@ -94,7 +94,7 @@ class ExistingFieldsRule(FieldsOnCorrectTypeRule):
 
 
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
-    """Variables have the types of their places. A `String` may stand for an `ID`: a published SDK declares it so."""
+    """Variables have the types of their positions. A `String` may stand for an `ID`, as a published SDK declares it."""
 
     def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
@@ -131,7 +131,7 @@ RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
 
 
 MAX_REPETITIONS: Final = 30
-"""Fields of one name in the answer, in one selection. 30 make 435 pairs; published SDKs repeat none."""
+"""Fields with the same response name in one selection. 30 make 435 pairs; published SDKs repeat none."""
 
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
@@ -154,13 +154,13 @@ def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
 
 
 _MAX_ERRORS: Final = 5
-"""Errors of one answer: enough to mend a query by, and no more work for a hostile one."""
+"""Errors per response: enough to fix a query, without extra work for a hostile one."""
 
 _REMEMBERED: Final = 128
-"""Texts of queries that stay parsed and validated. Programs send few texts, with many variables."""
+"""The parsed and validated queries that are cached. Programs send few texts with many variables."""
 
 _REMEMBERED_LENGTH: Final = 4_000
-"""The most characters of a text that stays."""
+"""The maximum length of a cached text."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class GraphqlRequest:
 
     Attributes:
         query: The text.
-        operation: The name of the operation, if the text has several.
+        operation: The name of the operation, if the text contains several.
     """
 
     query: str
@@ -184,8 +184,8 @@ class Checked:
         seconds: The processor time for it.
 
     Raises:
-        GraphQLError: It is malformed, invalid or too large. `errors` has all of them.
-        QueryTimeoutError: To parse and to validate it takes too long.
+        GraphQLError: It is malformed, invalid or too large. `errors` lists all reasons.
+        QueryTimeoutError: Parsing and validating it takes too long.
     """
 
     def __init__(self, request: GraphqlRequest, seconds: float = math.inf) -> None:
@@ -296,7 +296,7 @@ class Checked:
         return limits.fields_by_key(sets, self._fragments, applies)
 
     def _is_included(self, node: Any) -> bool:
-        """Return True unless @skip or @include leaves a selection out."""
+        """Return True unless @skip or @include excludes a selection."""
         if not node.directives:
             return True
         skip = get_directive_values(GraphQLSkipDirective, node, self._variables)
@@ -337,7 +337,7 @@ class InvalidQueryError(GraphQLError):
     """A query is invalid.
 
     Attributes:
-        errors: All that is wrong.
+        errors: All errors.
     """
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
@@ -352,7 +352,7 @@ def _errors(document: ast.DocumentNode, deadline: Deadline) -> tuple[GraphQLErro
 
 @lru_cache(_REMEMBERED)
 def _cached_document(text: str) -> ast.DocumentNode:
-    """Return a document, which nothing changes. See `parsed` for its errors."""
+    """Return a document, which must not be modified. See `parsed` for its errors."""
     return limits.parsed(text)
 
 

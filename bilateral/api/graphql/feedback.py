@@ -25,7 +25,7 @@ _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
-    """Return the place of an event in its chain. The sum keeps SQLite from walking through all later blocks by it."""
+    """Return the position of an event in its chain. The sum keeps SQLite from scanning all later blocks by index."""
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
@@ -68,7 +68,7 @@ def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]],
 
 
 class FeedbackRows(RowsOfAgents):
-    """The rows of `Feedback`: those of agents that are registered."""
+    """The rows of `Feedback`: those of registered agents."""
 
     entity: ClassVar = "Feedback"
     of_entity: ClassVar = NEW_FEEDBACK
@@ -87,7 +87,7 @@ class FeedbackRows(RowsOfAgents):
         return super().of(rows)
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
-        """Keep the feedback that a response is about."""
+        """Restrict to the feedback that a response is about."""
         self.conditions += _same(self.scope, self.table, rows)
         return self
 
@@ -157,7 +157,7 @@ class FeedbackRows(RowsOfAgents):
 
 
 class ResponseRows(Rows):
-    """The rows of `FeedbackResponse`: those to feedback that is there."""
+    """The rows of `FeedbackResponse`: those to existing feedback."""
 
     entity: ClassVar = "FeedbackResponse"
 
@@ -169,7 +169,7 @@ class ResponseRows(Rows):
         self.block = response.c.block_number
 
     def of(self, rows: FromClause) -> ResponseRows:
-        """Keep the responses to the feedback of a row."""
+        """Restrict to responses to the feedback of a row."""
         self.parents["feedback"] = lambda: FeedbackRows(self.scope).of_response(rows)
         self.conditions += _same(self.scope, self.response, rows)
         return self
@@ -203,7 +203,7 @@ class ResponseRows(Rows):
 
 
 class ValidationRows(RowsOfAgents):
-    """The rows of `Validation`: the requests of agents that are registered, with their last answer."""
+    """The rows of `Validation`: the requests of registered agents, with their last response."""
 
     entity: ClassVar = "Validation"
     of_entity: ClassVar = VIEW
@@ -259,7 +259,7 @@ class ProtocolRows(Rows):
         self.block = chain.c.block_number
 
     def of(self, rows: FromClause) -> ProtocolRows:
-        """Keep the chain of a row."""
+        """Restrict to the chain of a row."""
         self.conditions += [self.chain.c.chain_id == rows.c.chain_id]
         return self
 
@@ -279,7 +279,7 @@ class ProtocolRows(Rows):
         }
 
     def _address(self, kind: str) -> ColumnElement[str]:
-        """Return the address of a registry of the chain; the zero address without one."""
+        """Return the address of a registry of the chain; the zero address if there is none."""
         zero = "0x" + "00" * 20
         places = [
             (self.chain.c.chain_id == scoped.chain_id, getattr(scoped, kind) or zero) for scoped in self.scope.chains
@@ -287,7 +287,7 @@ class ProtocolRows(Rows):
         return case(*places, else_=zero) if places else literal(zero)
 
     def _created_at(self) -> ColumnElement[int]:
-        """Return the time of the chain's first registration; 0 before it."""
+        """Return the time of the chain's first registration; 0 if there is none."""
         events = schema.EVENT_TABLES[Registered].alias()
         first = (
             select(events.c.block_time)

@@ -29,11 +29,11 @@ _FEEDBACK_TEXTS: Final = (
 )
 _CARD_LISTS: Final = ("mcpTools", "mcpPrompts", "mcpResources", "a2aSkills", "oasfSkills", "oasfDomains")
 _CID_START: Final = 8
-"""The position behind `ipfs://`."""
+"""The position after `ipfs://`."""
 
 
 class RegistrationFileRows(Rows):
-    """The rows of `AgentRegistrationFile`: the files behind the present URIs of agents, as far as they are loaded."""
+    """The rows of `AgentRegistrationFile`: the loaded files of agents' current URIs."""
 
     entity: ClassVar = "AgentRegistrationFile"
 
@@ -84,7 +84,7 @@ class RegistrationFileRows(Rows):
         self.block = reference.c.block_number
 
     def of(self, rows: FromClause) -> RegistrationFileRows:
-        """Keep the file of the agent of a row."""
+        """Restrict to the file of the row's agent."""
         return RegistrationFileRows(self.scope, rows)
 
     @property
@@ -145,7 +145,7 @@ class RegistrationFileRows(Rows):
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return the CID of a file, as the public subgraph has it: data URIs and web addresses are named by their event."""
+    """Return the CID of a file as in the public subgraph: data URIs and web addresses are identified by their event."""
     place = text_of(transaction, cast(log_index, Text))
     return case(
         (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),
@@ -155,7 +155,7 @@ def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index
 
 
 def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return the id of a file, as the public subgraph has it."""
+    """Return the id of a file as in the public subgraph."""
     index = cast(log_index, Text)
     return case(
         (starts_with(uri, "ipfs://"), text_of(transaction, func.substr(uri, _CID_START))),
@@ -170,7 +170,7 @@ def text_field(column: ColumnElement[str]) -> Callable[[], Value]:
 
 
 class FeedbackFileRows(Rows):
-    """The rows of `FeedbackFile`: the files of feedback, as far as they are loaded."""
+    """The rows of `FeedbackFile`: the loaded files of feedback."""
 
     entity: ClassVar = "FeedbackFile"
 
@@ -191,7 +191,7 @@ class FeedbackFileRows(Rows):
         self.block = feedback.c.block_number
 
     def of(self, rows: FromClause) -> FeedbackFileRows:
-        """Keep the file of the feedback of a row."""
+        """Restrict to the file of the row's feedback."""
         self.conditions += [self.feedback.c[column.name] == rows.c[column.name] for column in NEW_FEEDBACK.primary_key]
         return self
 

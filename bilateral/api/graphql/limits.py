@@ -1,4 +1,4 @@
-"""Limits of a query, checked before it is validated or executed: its size is computed from the types of the schema."""
+"""Limits of a query, checked before validation and execution: its size follows from the schema's types."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,31 +20,31 @@ MAX_OBJECTS: Final = 150_000
 """Entities that a query may declare, by `first` of its lists. Published SDKs declare up to 103,000."""
 
 MAX_SELECTIONS: Final = 2_000
-"""Fields, with those of fragments as often as they are spread."""
+"""Fields, with those of fragments counted at each spread."""
 
 MAX_TOKENS: Final = 15_000
-"""Words and marks of the text."""
+"""Tokens of the text."""
 
 MAX_ALIASES: Final = 30
-"""Fields with a name of their own."""
+"""Fields with an alias."""
 
 MAX_ROOT_FIELDS: Final = 20
-"""Fields of the query itself: each is a statement."""
+"""Root fields: each is a statement."""
 
 MAX_ITEMS: Final = 10_000
 """Entries of all lists together, in the text and in the variables."""
 
 MAX_DEFINITIONS: Final = 50
-"""Operations and fragments of a text. Each is validated, and a fragment may spread another one."""
+"""Operations and fragments of a text. Each is validated, and a fragment may spread another."""
 
 MAX_CONDITIONS: Final = 300
 """Conditions of all filters together."""
 
 LINKED_CONDITIONS: Final = 10
-"""Conditions for which one on another entity counts: the engine plans a query for it."""
+"""The weight of a condition on another entity: the engine plans a query for it."""
 
 MAX_FILTER_LEVELS: Final = 6
-"""Levels of a filter: `and`, `or` and linked entities within each other. SQLite's parser takes few more."""
+"""Levels of a filter: nested `and`, `or` and linked entities. SQLite's parser allows few more."""
 
 MAX_LINKED_LEVELS: Final = 3
 """Levels of linked entities in a filter. graph-node has one."""
@@ -53,7 +53,7 @@ MAX_FIRST: Final = 1_000  # as in graph-node
 MAX_SKIP: Final = 100_000  # the engine reads what it skips, within the time limit of a read
 
 _MAX_BRACKETS: Final = 60
-"""Brackets that are open at once: the parser calls itself for each."""
+"""Brackets that are open at once: the parser recurses for each."""
 
 _MAX_VARIABLE_DEPTH: Final = 20
 """Levels of variables: more than a filter of the schema needs, and far from the end of Python's stack."""
@@ -71,10 +71,10 @@ class _Size:
     """The size of a selection.
 
     Attributes:
-        depth: Its levels of entities.
-        objects: The entities that it declares, for one entity around it.
+        depth: The levels of entities.
+        objects: The entities that it declares, per enclosing entity.
         selections: Its fields.
-        aliases: Its fields with a name of their own.
+        aliases: Its fields with an alias.
     """
 
     depth: int = 0
@@ -119,10 +119,10 @@ def fragments_of(document: ast.DocumentNode) -> Fragments:
 def fields_by_key(
     sets: Sequence[ast.SelectionSetNode], fragments: Fragments, applies: Callable[[Any], bool] = lambda _: True
 ) -> dict[str, list[ast.FieldNode]]:
-    """Return the fields of selections by their name in the answer, with those of fragments, each spread once.
+    """Return the fields of selections by response name, with those of fragments, each spread once.
 
     Args:
-        applies: Returns False for a selection or fragment that is left out.
+        applies: Returns False for a selection or fragment that is excluded.
     """
     fields: dict[str, list[ast.FieldNode]] = {}
     spread: set[str] = set()
@@ -253,7 +253,7 @@ class SizeOfQuery:
 
 
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
-    """Return the number of conditions of a filter. Each entry of a list that must be contained is one."""
+    """Return the number of conditions of a filter. Each entry of a list operand counts as one."""
     if level > MAX_FILTER_LEVELS:
         raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: nest `and`, `or` and entities less")
     if linked > MAX_LINKED_LEVELS:
@@ -279,6 +279,6 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
 
 
 def refuse_nul(value: Any) -> None:
-    """Refuse a text with NUL."""
+    """Reject a text with NUL."""
     if isinstance(value, str) and "\0" in value:
         raise LimitError("the query contains the character NUL, which no stored text contains: remove it")

@@ -19,13 +19,13 @@ class Root(ABC):
     """A field at the root.
 
     Attributes:
-        key: Its name in the answer.
+        key: Its name in the response.
     """
 
     key: str
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:  # noqa: B027
-        """Check that the index has the block that the field asks for."""
+        """Check that the index has the block requested by the field."""
 
     @abstractmethod
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
@@ -44,7 +44,7 @@ class Constant(Root):
 
 @dataclass(frozen=True)
 class _AtBlock(Root):
-    """A field that may name a block.
+    """A field with an optional block argument.
 
     Attributes:
         block: `number`, `number_gte` or `hash`.
@@ -77,7 +77,7 @@ class One(_AtBlock):
 
     Attributes:
         entity: Its type.
-        selection: The fields that are asked for.
+        selection: The requested fields.
     """
 
     entity: str
@@ -94,8 +94,8 @@ class Many(_AtBlock):
 
     Attributes:
         entity: Their type.
-        selection: The fields that are asked for.
-        page: The part of the list.
+        selection: The requested fields.
+        page: The requested page of the list.
     """
 
     entity: str
@@ -108,10 +108,10 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The progress of the index: that of the chain that is furthest behind in time.
+    """The progress of the index: that of the chain whose last block is the oldest.
 
     Attributes:
-        names: The fields that are asked for, by their names in the answer; each with those inside of it.
+        names: The requested fields by response name, each with its subfields.
     """
 
     names: Mapping[str, Any] = field(default_factory=dict)

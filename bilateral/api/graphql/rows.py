@@ -28,8 +28,8 @@ class ChainRegistries:
 
     Attributes:
         identity: The identity registry.
-        reputation: The registry of open feedback; None without one.
-        validation: The validation registry; None without one.
+        reputation: The registry of open feedback; None if there is none.
+        validation: The validation registry; None if there is none.
     """
 
     chain_id: int
@@ -51,22 +51,22 @@ class Scope:
     chains: tuple[ChainRegistries, ...]
 
     def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
-        """Return the condition that rows are of one of the chains and its registry."""
+        """Return the condition that rows belong to one of the chains and its registry."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
-        """Return the address of the registry of a row's chain, so that rows of its events are found by an index."""
+        """Return the registry address for a row's chain, so that an index finds the rows of its events."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         if len(places) == 1:
             return literal(places[0][1])
         return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in places))
 
     def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
-        """Return the condition that rows are of the chain of other rows, by its number if the query has one chain.
+        """Return the condition that rows belong to the chain of other rows, by number if the query has one chain.
 
-        PostgreSQL plans a subquery by constants alone: of a column it would open the partitions of all chains, and on a
-        coordinator all servers.
+        PostgreSQL prunes partitions by constants only: given a column, it would open the partitions of all chains, and
+            on a coordinator all servers.
         """
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
@@ -76,12 +76,12 @@ class Scope:
 
     @property
     def is_one_chain(self) -> bool:
-        """True if all rows are of one chain, so that its blocks sort them by time."""
+        """True if all rows belong to one chain, so that block order is time order."""
         return len(self.chains) == 1
 
 
 def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[ChainRegistries, ...]:
-    """Return the registries that entities show: of each chain the canonical identity registry, or else the oldest."""
+    """Return the registries that entities show: each chain's canonical identity registry, or else its oldest."""
     chain_registries = []
     for chain, registered in registries.by_chain.items():
         if chain_id not in (None, chain) or not any(registry.kind == Registry.IDENTITY for registry in registered):
@@ -96,18 +96,18 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
 
 
 class Rows(ABC):
-    """The rows of one entity in a statement: a fresh alias of its tables.
+    """The rows of one entity in a statement: new aliases of its tables.
 
     Args:
         scope: The chains and the engine.
 
     Attributes:
         source: The tables, joined.
-        conditions: The conditions that make a row one of the entity's. The first one names the chains.
-        key: The columns that tell the rows apart.
-        block: The block of a row's last change; None if it has none.
-        sort_aliases: Further names of fields to sort by.
-        parents: The links that name the row whose list the rows are. All entries of the list link to this row.
+        conditions: The conditions that select the entity's rows. The first is the condition on chains.
+        key: The columns that identify a row.
+        block: The block of a row's last change; None if there is none.
+        sort_aliases: Aliases of fields to sort by.
+        parents: The links to the parent row whose list the rows are in. All entries of the list link to this row.
     """
 
     entity: ClassVar[str]
@@ -125,7 +125,7 @@ class Rows(ABC):
         self._children: dict[str, Rows] = {}
 
     def __init_subclass__(cls) -> None:
-        """Make the rows known by the name of their entity, if they are of one."""
+        """Register the rows under the name of their entity, if they have one."""
         if "entity" in vars(cls):
             ENTITIES[cls.entity] = cls
 
@@ -141,7 +141,7 @@ class Rows(ABC):
 
     @abstractmethod
     def of(self, rows: FromClause) -> Rows:
-        """Keep the rows that are linked to a row of another entity, and return them."""
+        """Restrict to rows that are linked to a row of another entity, and return them."""
 
     @property
     @abstractmethod
@@ -150,17 +150,17 @@ class Rows(ABC):
 
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
-        """The fields that name one other entity. The rows are those that this row names."""
+        """The fields that refer to one other entity, and the rows that this row refers to."""
         return {}
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:
-        """The fields that list other entities. The rows are those that name this row."""
+        """The fields that list other entities, and the rows that refer to this row."""
         return {}
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """Further names of fields."""
+        """Aliases of fields."""
         return {}
 
     def value(self, name: str) -> Value:
@@ -173,17 +173,17 @@ class Rows(ABC):
         return self._values[name]
 
     def child(self, name: str) -> Rows:
-        """Return the rows behind a link or a list, for filters: they stay."""
+        """Return the cached rows of a link or a list, for filters."""
         if name not in self._children:
             self._children[name] = (self.links.get(name) or self.lists[name])()
         return self._children[name]
 
     def forget_child(self, name: str) -> None:
-        """Let the next filter have rows of its own."""
+        """Give the next filter its own rows."""
         del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
-        """Return the columns that sort by a field in a way that an index serves; None to sort by its values."""
+        """Return columns that sort by a field using an index; None to sort by its values."""
         return None
 
 
@@ -205,7 +205,7 @@ def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def parsed_agent(text: str) -> tuple[int, int] | None:
-    """Return chain and token of an agent's id such as `8453:247`; None for another text."""
+    """Return chain and token of an agent's id such as `8453:247`; None for any other text."""
     chain, _, agent = text.partition(":")
     return (
         None if (number := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (number, of)
@@ -213,7 +213,7 @@ def parsed_agent(text: str) -> tuple[int, int] | None:
 
 
 def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
-    """Return chain, token, client and index of a feedback's id; None for another text."""
+    """Return chain, token, client and index of a feedback id; None for any other text."""
     parts = text.split(":")
     if len(parts) != 4 or parts[2] != parts[2].lower():  # noqa: PLR2004  # chain, agent, client, index
         return None
@@ -227,7 +227,7 @@ def snake_case(name: str) -> str:
 
 
 def _number(digits: str, largest: int = 2**256 - 1) -> int | None:
-    """Return the number that digits without leading zeros are; None for anything else."""
+    """Parse digits without leading zeros as a number; return None for anything else."""
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 78 or (digits[0] == "0" and digits != "0"):  # noqa: PLR2004  # of 2**256
         return None
     number = int(digits)

@@ -1,4 +1,4 @@
-"""The GraphQL schema: queries, filters and orders, made of the list of entities by the rules of graph-node."""
+"""The GraphQL schema: queries, filters and orders, generated from the list of entities by graph-node's rules."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ PLURALS: Final = {
     "FeedbackFile": ("feedbackFiles",),
     "Standing": ("standings",),
 }
-"""The names of the root fields that list entities. graph-node names one of the two for `AgentMetadata`."""
+"""The names of the root fields that list entities. graph-node has only one of the two for `AgentMetadata`."""
 
 FIRST: Final = 100
 """The entries of a list whose query has no `first`, as in graph-node."""
@@ -72,14 +72,14 @@ def entity_types() -> dict[str, GraphQLObjectType]:
 
 
 def is_derived(field: GraphQLField) -> bool:
-    """Return True if a field lists the entities that name its own one."""
+    """Return True if a field lists the entities that refer to its own."""
     node = field.ast_node
     return node is not None and any(directive.name.value == "derived" for directive in node.directives or ())
 
 
 @cache
 def reference_names() -> frozenset[str]:
-    """Return the names of the fields that name one other entity."""
+    """Return the names of the fields that refer to one other entity."""
     fields = (field for entity in entity_types().values() for field in entity.fields.items())
     return frozenset(
         name
@@ -193,8 +193,8 @@ class Scalar:
     """A scalar.
 
     Attributes:
-        parse: Returns the value that a text is; None for an invalid text.
-        nodes: The literals that it takes.
+        parse: Parses a text as a value; returns None if it is invalid.
+        nodes: The literals that it accepts.
         description: A value, in words.
     """
 
@@ -203,7 +203,7 @@ class Scalar:
     description: str
 
     def adorn(self, scalar: GraphQLScalarType) -> None:
-        """Make a scalar of a schema parse its values so."""
+        """Set how a scalar of a schema parses its values."""
         name = scalar.name
 
         def parse_value(value: Any) -> Any:
@@ -252,4 +252,4 @@ SCALARS: Final = {
     "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a text"),
     "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a text"),
 }
-"""The scalars beside those of GraphQL itself, by name."""
+"""The scalars besides GraphQL's own, by name."""

@@ -1,10 +1,10 @@
-"""Entities of the GraphQL schema as JSON: one statement answers a list of entities with all that is selected of them.
+"""Entities of the GraphQL schema as JSON: one statement returns a list of entities with all selected fields.
 
-A page of keys comes first: filters, order, `first` and `skip` look at them alone. Each key's row becomes a JSON object,
-and what it links to becomes an object or list inside of it.
+It first selects a page of keys, to which filters, order, `first` and `skip` apply. Each key's row becomes a JSON
+object, and linked entities become objects or lists inside it.
 
-SQLite's parser has a stack of a hundred entries, which nested expressions fill. So on SQLite objects that are nested
-deeply become common table expressions, which follow each other in the text. SQLite's planner puts them back into place.
+SQLite's parser has a stack of a hundred entries, which nested expressions fill. On SQLite, deeply nested objects
+therefore become a sequence of common table expressions, which SQLite's planner inlines again.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from bilateral.index.reading.readers import MOST_BYTES
 
 @dataclass(frozen=True)
 class Page:
-    """The part of a list that is asked for.
+    """The requested page of a list.
 
     Attributes:
         where: The filter, as the schema's input types parse it.
         order_by: The field that sorts, or a reference's field such as `registrationFile__name`; None for the id.
-        descending: True for the greatest first.
-        first: The largest number of entries.
-        skip: The number of entries to leave out before them.
+        descending: True to sort in descending order.
+        first: The maximum number of entries.
+        skip: The number of entries to skip.
     """
 
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -66,13 +66,13 @@ class Page:
 
 @dataclass(frozen=True)
 class Selected:
-    """A field that is asked for.
+    """A requested field.
 
     Attributes:
-        key: Its name in the answer.
+        key: Its name in the response.
         name: Its name in the schema, or `__typename`.
         selection: The fields of the entities behind it; empty for a value.
-        page: The part of the list, if it is a list of entities.
+        page: The requested page, if it is a list of entities.
     """
 
     key: str
@@ -82,38 +82,38 @@ class Selected:
 
 
 _MAX_STATEMENTS: Final = 64
-"""Statements that stay. One takes half a megabyte."""
+"""The statements that are cached. One takes half a megabyte."""
 
 _LONGEST: Final = 1_500
-"""The most characters of a selection whose statement stays. Those of the SDKs have about half of them."""
+"""The maximum length of a selection whose statement is cached. Those of the SDKs have about half."""
 
 _MAX_PARAMETERS: Final = 64
-"""The most values in the filters of a statement that stays."""
+"""The maximum number of filter values in a cached statement."""
 
 _FIRSTS: Final = (100, 1_000)
-"""The `first` that is written into statements: the schema's default, and that of the SDKs. Others are parameters."""
+"""The `first` values written into statements: the defaults of the schema and the SDKs. Others are parameters."""
 
 _MAX_COUNTED: Final = 1_024
-"""Statements that are counted until the count begins anew."""
+"""The statements that are counted before the count is reset."""
 
 _COUNTS: Final[Counter[int]] = Counter()
 
 _LOCK: Final = Lock()
-"""Held while a filter is put together from rows that stay."""
+"""Held while a filter is built from cached rows."""
 
 _Parameters: TypeAlias = Sequence[BindParameter[Any]]
 
 
 class _Query:
-    """A query for entities. Two are equal if one statement serves both, with the values of each.
+    """A query for entities. Two are equal if one statement serves both, each with its own values.
 
     Args:
         page: The list; for one entity, a filter that finds it.
         is_list: False for one entity.
 
     Attributes:
-        key: What the statement depends on; None if it does not stay.
-        values: The values of its parameters, those of lists one by one.
+        key: What the statement depends on; None if it is not cached.
+        values: The values of its parameters, with those of lists flattened.
     """
 
     def __init__(self, scope: Scope, entity: str, selection: Sequence[Selected], page: Page, *, is_list: bool) -> None:
@@ -129,11 +129,11 @@ class _Query:
         return isinstance(other, _Query) and self.key == other.key
 
     def __hash__(self) -> int:
-        """Return the same for queries that one statement serves."""
+        """Return the same hash for queries that one statement serves."""
         return hash(self.key)
 
     def rows(self, connection: Connection) -> Iterable[Any]:
-        """Return the rows of the answer. The statement stays from the second time on that it is asked for."""
+        """Return the rows of the response. The statement is cached from its second use on."""
         if self.key is not None:
             if len(_COUNTS) >= _MAX_COUNTED:
                 _COUNTS.clear()
@@ -172,7 +172,7 @@ def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Ite
 
 
 def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameters]:
-    """Return what a statement depends on of a page, and the parameters of the page."""
+    """Return the part of a page that its statement depends on, and the parameters of the page."""
     key: Hashable = tuple(page.where)
     parameters: _Parameters = ()
     if any(operand is not None for operand in page.where.values()):
@@ -185,15 +185,15 @@ def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameter
 
 @lru_cache(_MAX_STATEMENTS)
 def _rows_of_filters(scope: Scope, entity: str) -> Rows:
-    """Return rows for filters whose keys alone are needed: to make the tables anew takes longer than most answers."""
+    """Return rows for filters that only need their keys: rebuilding the tables takes longer than most responses."""
     return ENTITIES[entity](scope)
 
 
 def _key_and_parameters(condition: Condition) -> tuple[Hashable, _Parameters]:
-    """Return what a condition is without its values, as SQLAlchemy has it, and the parameters with its values."""
+    """Return SQLAlchemy's cache key of a condition without its values, and the parameters with its values."""
     cached = condition._generate_cache_key()  # noqa: SLF001  # as compiled caches do
     assert cached is not None  # noqa: S101  # all parts of conditions have keys
-    lengths = tuple(len(parameter.value) for parameter in cached.bindparams if parameter.expanding)
+    lengths = tuple(len(parameter.value or ()) for parameter in cached.bindparams if parameter.expanding)
     return (cached.key, lengths), cached.bindparams
 
 
@@ -206,7 +206,7 @@ def _limits(page: Page) -> tuple[BindParameter[int], BindParameter[int]]:
 
 
 def _shape(selection: Sequence[Selected]) -> Hashable:
-    """Return what tells a selection from others, apart from its pages."""
+    """Return what distinguishes a selection from others, except its pages."""
     return tuple((selected.key, selected.name, _shape(selected.selection)) for selected in selection)
 
 
@@ -214,19 +214,19 @@ MODULES: Final = (agents, feedback, files)
 """The modules whose rows are in `ENTITIES`."""
 
 _NESTED: Final = 2
-"""Levels of entities within each other in one expression, where the engine's parser has a small stack."""
+"""Nested levels of entities in one expression, for engines whose parser has a small stack."""
 
 
 def read_list(
     connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
-    """Return a list of entities as JSON, by one statement: each row is an entity."""
+    """Return a list of entities as JSON, using one statement: each row is an entity."""
     query = _Query(Scope(entity_dialect(connection), tuple(chains)), entity, selection, page, is_list=True)
     return _listed(text for (text,) in query.rows(connection))
 
 
 def _listed(entries: Iterable[str | None]) -> bytes:
-    """Return a JSON list of entries. SQLite makes them one by one, so too large a list ends before it takes memory."""
+    """Return a JSON list of entries. SQLite builds them one by one, so oversized lists fail before using memory."""
     encoded, size = [], 1
     for entry in entries:
         encoded.append((entry or "null").encode())
@@ -243,14 +243,14 @@ def read_one(
     selection: Sequence[Selected],
     entity_id: str,
 ) -> bytes:
-    """Return one entity as JSON, by one statement; `null` if there is none."""
+    """Return one entity as JSON, using one statement; `null` if there is none."""
     scope = Scope(entity_dialect(connection), tuple(chains))
     ((answer,),) = _Query(scope, entity, selection, Page({"id": entity_id}), is_list=False).rows(connection)
     return b"null" if answer is None else str(answer).encode()
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
-    """Read a statement from the rows of an entity. Other tables that it names are of the statements around it."""
+    """Select from the rows of an entity. Other tables in the statement belong to the enclosing ones."""
     return statement.select_from(rows.source).correlate_except(*_leaves(rows.source))
 
 
@@ -261,7 +261,7 @@ def _leaves(source: Any) -> list[Any]:
 
 
 class _Assembly:
-    """Puts the parts of a statement together.
+    """Assembles the parts of a statement.
 
     Args:
         scope: The chains and the engine.
@@ -276,13 +276,13 @@ class _Assembly:
         """The parameters of each page, by the page's identity."""
 
     def condition(self, rows: Rows, page: Page) -> Condition:
-        """Return the condition of a page, and note the parameters."""
+        """Return the condition of a page, and record its parameters."""
         condition = _condition(rows, page.where)
         self.parameters[id(page)] = _key_and_parameters(condition)[1]
         return condition
 
     def rows(self, rows: Rows, selection: Sequence[Selected], page: Page) -> Select[Any]:
-        """Return the entities of a list at the root, each as JSON. To join them, an engine copies long texts."""
+        """Return the entities of a root list, each as JSON. Joining them in the engine would copy long texts."""
         item, numbered = self._entries(rows, selection, page, 1)
         return select(cast(item, Text)).select_from(numbered)
 
@@ -311,7 +311,7 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects that all entries of a list link to, by their places in the selection; None without any."""
+        """Return the objects that all entries of a list link to, by position in the selection; None without any."""
         # They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
         # Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
         if self._is_apart(level):
@@ -326,7 +326,7 @@ class _Assembly:
     def object(
         self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
     ) -> ScalarSelect[Any]:
-        """Return the first of some rows as a JSON object. Some of its members may be known."""
+        """Return the first row as a JSON object. Some of its members may be passed in."""
         if self._is_apart(level):
             content: Any = self._by_key(rows, rows.key, selection, level)
         else:
@@ -334,7 +334,7 @@ class _Assembly:
         return _rows_of(rows, select(content)).where(*rows.conditions).limit(1).scalar_subquery()
 
     def _is_apart(self, level: int) -> bool:
-        """Return True if the objects of a level are written apart."""
+        """Return True if the objects of a level become separate expressions."""
         return self._is_flat and level > 1 and level % _NESTED == 1
 
     def _by_key(
@@ -437,7 +437,7 @@ def _test(rows: Rows, name: str, operand: Any) -> Condition:
 
 
 def _has(rows: Rows, name: str, where: Mapping[str, Any]) -> Condition:
-    """Return true if there is a linked row that a filter lets pass."""
+    """Return true if a linked row matches a filter."""
     children = rows.child(name)
     source = children.source
     condition = _condition(children, where)

@@ -1,4 +1,4 @@
-"""Values of entities: how each type of GraphQL is shown, compared and sorted in SQL."""
+"""Values of entities: how each GraphQL type is output, compared and sorted in SQL."""
 
 # ruff: noqa: ARG002  # every value takes the engine, though some values do not need it
 
@@ -25,7 +25,7 @@ _ADDRESS_DIGITS: Final = 40  # two for each of the 20 bytes
 
 
 class Value:
-    """The values of one field, as an expression over the rows of an entity.
+    """The values of one field, as an SQL expression over the rows of an entity.
 
     Args:
         is_nullable: True if it may be NULL.
@@ -36,7 +36,7 @@ class Value:
         self.is_nullable = is_nullable
 
     def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
-        """Return the value in the form that a JSON function takes."""
+        """Return the value in the form that JSON functions accept."""
         return self.expression
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
@@ -83,17 +83,17 @@ class MatchedValue(Value, ABC):
 
     @abstractmethod
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """Return true if the value has an operand at a place. Negation and missing values are seen to elsewhere."""
+        """Return true if the value has an operand at a place. Callers handle negation and missing values."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an operand that a filter such as `not_starts_with_nocase` names.
+    """The place of an operand in a filter such as `not_starts_with_nocase`.
 
     Attributes:
         name: `contains`, `starts_with` or `ends_with`.
-        is_negated: True if the operand must not be there.
-        is_folded: True if upper and lower case are the same.
+        is_negated: True if the operand must be absent.
+        is_folded: True to ignore case.
     """
 
     name: str
@@ -102,7 +102,7 @@ class _Place:
 
     @classmethod
     def of(cls, operator: str) -> _Place | None:
-        """Return the place that an operator names; None for an operator of another kind."""
+        """Return the place that an operator specifies; None for other operators."""
         name = operator.removeprefix("not_").removesuffix("_nocase")
         if name not in ("contains", "starts_with", "ends_with"):
             return None
@@ -113,7 +113,7 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {"gt": gt, "lt": lt
 
 
 class Whole(Value):
-    """An integer of at most 64 bits. `is_text`: it is shown as text."""
+    """An integer of at most 64 bits. `is_text`: it is output as text."""
 
     def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
         super().__init__(expression, is_nullable=is_nullable)
@@ -205,7 +205,7 @@ class Id(String):
 
     Args:
         expression: The id as text.
-        finder: Returns the condition that the id is one of several, in a form that indexes serve.
+        finder: Returns the condition that the id is one of several, in a form that can use an index.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class Id(String):
 
 
 class Address(MatchedValue):
-    """An address. Operands are compared whatever their case."""
+    """An address. Comparisons ignore case."""
 
     def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return func.lower(self.expression, type_=Text)
@@ -258,8 +258,9 @@ class Entries(MatchedValue):
 
     Args:
         shown: The list as JSON.
-        has: Returns the condition that the list has all of some entries; in any case if the second argument is true.
-        same: Returns the condition that the list is another one.
+        has: Returns the condition that the list contains all of some entries, ignoring case if the second argument is
+            true.
+        same: Returns the condition that the list equals another.
     """
 
     def __init__(
@@ -280,7 +281,7 @@ class Entries(MatchedValue):
 
 
 def checksum_address(text: str) -> str | None:
-    """Return an address in checksum form, whatever its case; None for another text."""
+    """Return an address in any case in checksum form; None for other texts."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if len(digits) != _ADDRESS_DIGITS:
         return None

@@ -1,4 +1,4 @@
-"""Parts that tools and resources share: arguments, look-ups, errors, and answers with the words of strangers."""
+"""What tools and resources share: arguments, look-ups, errors, and responses with untrusted text."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 READS: Final = ToolAnnotations(read_only_hint=True)
-"""The nature of every tool. It is open to strangers, too, which is the default."""
+"""The annotations of every tool. That it deals with outside data is the default."""
 
 _MOST: Final = 100
-"""The most rows of an answer: a model reads all of them, and pays for each."""
+"""The maximum number of rows in a response: a model reads all of them, and pays for each."""
 
 AgentText = Annotated[str, Field(description="Such as 8453:247.", max_length=200)]
 """An agent, as a tool's argument."""
@@ -61,14 +61,14 @@ def account_of(connection: Connection, address: str) -> Account:
 
 
 async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: Any) -> Untrusted:
-    """Read in a thread, and mark the answer as the words of strangers. See `tool_errors`."""
+    """Read in a thread, and mark the response as untrusted. See `tool_errors`."""
     with tool_errors():
         return untrusted(kind, await to_thread.run_sync(read, *arguments))
 
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Turn errors of the package into those that a model reads."""
+    """Turn errors of the package into errors for models."""
     try:
         yield
     except (BilateralError, ProblemError) as error:
@@ -77,9 +77,9 @@ def tool_errors() -> Iterator[None]:
 
 
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:
-    """Return a model with descriptions as short as a tool's have to be.
+    """Return a model with descriptions short enough for a tool.
 
-    Its arguments have the names that they have over HTTP, where a list is a parameter in the singular that is repeated.
+    Its arguments are named as over HTTP, where a list is a repeated parameter in the singular.
     """
     fields: dict[str, Any] = {
         name: (
@@ -95,7 +95,7 @@ def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> An
 
 
 def _published(name: str, field: FieldInfo) -> str | None:
-    """Return the name of a field over HTTP; None for its own, which lists have too."""
+    """Return the HTTP name of a field; None to use its own name, as lists do too."""
     is_list = get_origin(field.annotation) is list or any(
         get_origin(kind) is list for kind in get_args(field.annotation)
     )
@@ -103,7 +103,7 @@ def _published(name: str, field: FieldInfo) -> str | None:
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Make the fields of a model arguments of a tool, before those that it has itself. Required ones come first."""
+    """Turn the fields of a model into arguments of a tool, before its own. Required ones come first."""
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)
@@ -145,12 +145,12 @@ NOTICE_OF_CHECKS: Final = (
 
 @dataclass(frozen=True)
 class Untrusted:
-    r"""An answer with the words of strangers.
+    r"""A response with untrusted text.
 
     Attributes:
         is_untrusted: Always true.
-        notice: The warning to the model that reads the answer.
-        data: The answer. Characters that are not visible are escaped as in Python, such as \u202e.
+        notice: The warning to the model that reads the response.
+        data: The response. Invisible characters are escaped as in Python, such as \u202e.
     """
 
     is_untrusted: bool
@@ -160,12 +160,12 @@ class Untrusted:
 
 @dataclass(frozen=True)
 class Judged:
-    """The answer of a check, apart from the words of strangers.
+    """The result of a check, separate from untrusted text.
 
     Attributes:
-        check: The verdict with its reasons and figures. It has no text of a stranger.
-        notice: The warning to the model that reads the answer.
-        untrusted: The texts of strangers, with the files and domains that reasons name by number.
+        check: The verdict with its reasons and figures. It contains no untrusted text.
+        notice: The warning to the model that reads the response.
+        untrusted: The untrusted texts, with the files and domains that reasons refer to by number.
     """
 
     check: dict[str, Any]
@@ -174,7 +174,7 @@ class Judged:
 
 
 def judged(check: Check) -> Judged:
-    """Return the answer of a check, with the words of strangers apart."""
+    """Return the result of a check, with untrusted text separated."""
     kind: Any = type(check)  # for mypy, no frozen class of a package that is imported late can be hashed
     content = visible(adapter(kind).dump_python(check, mode="json"))
     strange = content.pop("untrusted")
@@ -182,7 +182,7 @@ def judged(check: Check) -> Judged:
 
 
 def untrusted(kind: Any, value: Any) -> Untrusted:
-    """Mark an answer as the words of strangers, and make hidden characters in it visible."""
+    """Mark a response as untrusted, and make its hidden characters visible."""
     return Untrusted(True, NOTICE, visible(adapter(kind).dump_python(value, mode="json")))
 
 

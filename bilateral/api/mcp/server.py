@@ -1,7 +1,7 @@
 """The MCP server: its tools, its resources, and subscriptions to these (protocol version 2026-07-28).
 
-Each subscription is one stream without a session, so that any process of the service can serve it. Older versions of
-the protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
+Each subscription is one stream without a session, so any process of the service can serve it. Older versions of the
+protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
 """
 
 import json
@@ -57,17 +57,17 @@ AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"
 
 MOST_RESOURCES: Final = 100
-"""The most resources of one subscription, because each change is compared with each of them."""
+"""The maximum number of resources per subscription, because each change is compared with each of them."""
 
 STREAM_SECONDS: Final = 600.0
-"""The longest subscription over HTTP, as of a stream of changes. The client then subscribes again."""
+"""The maximum duration of a subscription over HTTP, as for a stream of changes. The client then subscribes again."""
 
 _WAIT_SECONDS: Final = 15.0  # between two keep-alive messages of `/v1/changes`, too
 _EVERYTHING: Final = FeedFilter()
 
 
 class Reads:
-    """Reads of a database in threads, for a feed without a service."""
+    """Reads a database in threads, for a feed without a service."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -83,7 +83,7 @@ class Listening:
     """Serves subscriptions to agents and accounts.
 
     Args:
-        feed: The change feed. It counts the subscriptions of each address among the requests that wait.
+        feed: The change feed. It counts each address's subscriptions among its waiting requests.
     """
 
     def __init__(self, reader: Reader, feed: Feed) -> None:
@@ -172,7 +172,7 @@ def make_server(
     network: Network | None = None,
     feed: Feed | None = None,
 ) -> MCPServer[Any]:
-    """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`."""
+    """Create the server. Each module of `bilateral.api.mcp.tools` adds tools with its function `add_tools`."""
     options: dict[str, dict[str, Any]] = {
         "buyers": {"default_policy": buyer_policy},
         "services": {"nodes": nodes or {}, "network": network or Network()},
@@ -225,7 +225,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
-    """Return one feedback. Refuse a malformed or unknown id."""
+    """Return one feedback entry. Refuse a malformed or unknown id."""
     feedback_id = FeedbackId.parse(text)
     key = key_of(connection, str(feedback_id.agent))
     return indexed(feedback(connection, key, feedback_id.client, feedback_id.on_chain_index), "feedback", feedback_id)
@@ -242,14 +242,14 @@ async def _resource(kind: Any, read: Callable[..., Any], *arguments: Any) -> str
 
 
 class StrictServer(MCPServer[Any]):
-    """A server whose tools refuse arguments that they do not have, and name invalid ones in one line."""
+    """A server whose tools refuse unknown arguments, and report invalid ones in one line."""
 
     def serve_listening(self, listening: Any) -> None:
         """Serve subscriptions to resources."""
         self._lowlevel_server.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, listening)
 
     async def list_tools(self) -> list[Tool]:
-        """Return the tools with short schemas, which say that there are no other arguments."""
+        """Return the tools with short schemas that allow no other arguments."""
         tools = await super().list_tools()
         return [
             tool.model_copy(
@@ -308,13 +308,13 @@ _LEFT_OUT: Final = frozenset(
         *("pattern", "additionalProperties", "$defs"),
     }
 )
-"""Titles repeat names. The server checks bounds in any case, and its errors name them."""
+"""Keys to drop: titles repeat names, and the server checks bounds anyway and reports them in errors."""
 
 _NULL: Final = {"type": "null"}
 
 
 def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a shorter schema of a tool's arguments. It allows the same values but null, which is as a missing one."""
+    """Return a shorter schema of a tool's arguments, allowing the same values except null, which means missing."""
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 

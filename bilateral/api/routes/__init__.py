@@ -1,1 +1,1 @@
-"""The routes, a module a subject. `create_app` includes the `router` of each."""
+"""The routes, one module per subject. `create_app` includes the `router` of each."""

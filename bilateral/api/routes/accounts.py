@@ -1,4 +1,4 @@
-"""Routes of one account and one feedback, and of a service that is known by its URL alone."""
+"""Routes of one account, of one feedback entry, and of a service known only by its URL."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -22,13 +22,13 @@ router = APIRouter(default_response_class=Response)
 
 @router.get("/v1/accounts/{address}", tags=["accounts"], responses=one_of(Account))
 def read_account(request: Request, address: AddressPath) -> Response:
-    """Return the agents that an account owns, is paid for, or speaks as, on all chains."""
+    """Return the agents that an account owns, is the wallet of, or has as primary agent, on all chains."""
     service = service_of(request)
     return answer(request, Account, service.read(account, checksummed(address), tuple(service.registries().by_chain)))
 
 
 class FeedbackByQuery(ListQuery):
-    """Filters of the feedback that an account gave, and the page and form of the list."""
+    """Filters of the feedback that an account gave, and the page and format of the list."""
 
     chain_id: ChainId
     revoked: Revoked = False
@@ -36,14 +36,14 @@ class FeedbackByQuery(ListQuery):
 
 @router.get("/v1/accounts/{address}/feedback", tags=["accounts"], responses=list_of(Feedback, 404))
 def read_given_feedback(request: Request, address: AddressPath, query: Annotated[FeedbackByQuery, Query()]) -> Response:
-    """Return the feedback that an account gave on a chain, the newest first."""
+    """Return the feedback that an account gave on a chain, newest first."""
     service_of(request).require_indexed((query.chain_id,))
     chosen = FeedbackFilter(include_revoked=query.revoked)
     return query.answer(request, Feedback, feedback_by, query.chain_id, checksummed(address), chosen)
 
 
 class RequestedQuery(ListQuery):
-    """The chain of validation requests, and the page and form of the list."""
+    """The chain of validation requests, and the page and format of the list."""
 
     chain_id: ChainId
 
@@ -52,18 +52,18 @@ class RequestedQuery(ListQuery):
 def read_requested_validations(
     request: Request, address: AddressPath, query: Annotated[RequestedQuery, Query()]
 ) -> Response:
-    """Return the validation requests to an account on a chain, the newest first."""
+    """Return the validation requests to an account on a chain, newest first."""
     service_of(request).require_indexed((query.chain_id,))
     return query.answer(request, Validation, validations_by, query.chain_id, checksummed(address))
 
 
 @dataclass(frozen=True, slots=True)
 class FeedbackWithResponses:
-    """A feedback and the responses to it.
+    """A feedback entry and the responses to it.
 
     Attributes:
-        feedback: The feedback; several if more than one registry has its id. The newest comes first.
-        responses: The responses, the newest first; the first 1,000.
+        feedback: The entry; several if more than one registry has its id, newest first.
+        responses: The responses, newest first, at most 1,000.
     """
 
     feedback: tuple[Feedback, ...]
@@ -77,7 +77,7 @@ def read_one_feedback(
         str, Path(alias="id", max_length=250, description="The feedback's textual id, whose last number counts from 0.")
     ],
 ) -> Response:
-    """Return one feedback with its responses, by its textual id, such as 8453:247:0x742d…:0."""
+    """Return one feedback entry with its responses, by its id such as 8453:247:0x742d…:0."""
     service = service_of(request)
     parsed = FeedbackId.parse(feedback_id)
     if parsed.agent.chain_id is None:
@@ -93,8 +93,8 @@ def read_one_feedback(
 def read_services(
     request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")]
 ) -> Response:
-    """Return the agents whose registration files name a URL, or another one of its host. Nothing is fetched.
+    """Return the agents whose registration files list a URL, or another URL of the same host. Nothing is fetched.
 
-    Everybody can name the host of somebody else: check the agent, and its wallet, before you pay.
+    Anyone can list somebody else's host: check the agent and its wallet before you pay.
     """
     return answer(request, NamedHost, service_of(request).read(services_at, url))

@@ -1,4 +1,4 @@
-"""Routes for visitors who act with their own wallets: a page for each action, and what prepares its transaction."""
+"""Routes for visitors who act with their own wallets: a page per action, and a route that prepares it."""
 
 from typing import Annotated, Final, get_args
 
@@ -17,7 +17,7 @@ router = APIRouter(default_response_class=Response)
 _FINAL: Final = {
     get_args(kind.model_fields["action"].annotation)[0]: kind.final for kind in get_args(get_args(AnyAction)[0])
 }
-"""The sentence of each action that says what cannot be undone."""
+"""The sentence per action that says what cannot be undone."""
 
 
 @page(router, "/act/{action}", "act")
@@ -42,7 +42,7 @@ def _prepare(request: Request, action: Action) -> Prepared:
 async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
     """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent.
 
-    With `keep`, the account signs the registration file first. The service stores it when the signature comes back.
+    With `keep`, the account signs the registration file first. The service stores it when it receives the signature.
     """
     prepared = await service_of(request).visitor_work.run(_prepare, request, action)
     body = adapter(Prepared).dump_json(prepared)

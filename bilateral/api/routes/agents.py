@@ -39,7 +39,7 @@ def read_agent(
 
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
-    """Return an agent as JSON; None for a query that the route has to check."""
+    """Return an agent as JSON; None for a query that the route has to validate."""
     newest = _NEWEST.fullmatch(query)
     if newest is None:
         return None
@@ -67,7 +67,7 @@ def _address(client: str | None) -> str | None:
 
 
 class ReceivedFeedbackQuery(ListQuery):
-    """Filters of the feedback on an agent, and the page and form of the list."""
+    """Filters of the feedback on an agent, and the page and format of the list."""
 
     tag1: parameters.Tag = None
     tag2: parameters.Tag = None
@@ -78,60 +78,60 @@ class ReceivedFeedbackQuery(ListQuery):
 
 @router.get("/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[ReceivedFeedbackQuery, Query()]) -> Response:
-    """Return the feedback on an agent, the newest first."""
+    """Return the feedback on an agent, newest first."""
     address, tag1, tag2 = _address(query.client), require_storable(query.tag1), require_storable(query.tag2)
     chosen = FeedbackFilter(tag1, tag2, address, query.revoked, query.sealed)
     return query.answer(request, Feedback, feedback_of, service_of(request).agent_key(agent_id), chosen)
 
 
 class ClientQuery(ListQuery):
-    """A client whose records to list, and the page and form of the list."""
+    """A client whose records to list, and the page and format of the list."""
 
     client: parameters.Client = None
 
 
 @router.get("/authorized-feedback", responses=list_of(AuthorizedFeedback, 404))
 def read_authorized_feedback(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
-    """Return the feedback on an agent that its owner authorised, the newest first."""
+    """Return the feedback on an agent that its owner authorised, newest first."""
     address, key = _address(query.client), service_of(request).agent_key(agent_id)
     return query.answer(request, AuthorizedFeedback, authorized_feedback_of, key, address)
 
 
 @router.get("/responses", responses=list_of(FeedbackResponse, 404))
 def read_responses(request: Request, agent_id: AgentPath, query: Annotated[ClientQuery, Query()]) -> Response:
-    """Return the responses to the feedback on an agent, the newest first."""
+    """Return the responses to the feedback on an agent, newest first."""
     address, key = _address(query.client), service_of(request).agent_key(agent_id)
     return query.answer(request, FeedbackResponse, responses_of, key, address)
 
 
 class RatingsQuery(ListQuery, parameters.RatingFilters):
-    """Filters of the ratings by servers, and the page and form of the list."""
+    """Filters of the ratings by servers, and the page and format of the list."""
 
     sealed: parameters.SealedOnly = None
 
 
 @router.get("/ratings", responses=list_of(Rating, 404))
 def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[RatingsQuery, Query()]) -> Response:
-    """Return the ratings by servers that an agent received or gave, the newest first."""
+    """Return the ratings by servers that an agent received or gave, newest first."""
     key = service_of(request).agent_key(agent_id)
     return query.answer(request, Rating, ratings_of, key, query.direction, query.side, sealed=query.sealed)
 
 
 class SealedPairsQuery(ListQuery):
-    """A filter of sealed ratings, and the page and form of the list."""
+    """A filter of sealed ratings, and the page and format of the list."""
 
     state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None
 
 
 @router.get("/sealed-pairs", responses=list_of(SealedPair, 404))
 def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
-    """Return the ratings that an agent and others sealed, and which sides opened theirs, the newest seal first."""
+    """Return ratings sealed by an agent and its counterparts, with the sides opened so far, newest seal first."""
     return query.answer(request, SealedPair, sealed_pairs_of, service_of(request).agent_key(agent_id), query.state)
 
 
 @router.get("/validations", responses=list_of(Validation, 404))
 def read_validations(request: Request, agent_id: AgentPath, query: Annotated[ListQuery, Query()]) -> Response:
-    """Return the validations of an agent, the newest request first."""
+    """Return the validations of an agent, newest request first."""
     return query.answer(request, Validation, validations_of, service_of(request).agent_key(agent_id))
 
 
@@ -141,6 +141,6 @@ def read_neighbourhood(
     agent_id: AgentPath,
     limit: Annotated[int, Query(ge=1, le=MAX_EDGES, description="The largest number of edges of each kind.")] = 100,
 ) -> Response:
-    """Return the accounts and agents that rated an agent, and those that it rated."""
+    """Return the accounts and agents that rated an agent, and those it rated."""
     service = service_of(request)
     return answer(request, Neighbourhood, service.read(neighbourhood, service.agent_key(agent_id), limit=limit))

@@ -1,4 +1,4 @@
-"""Routes of trust analysis: its findings and clusters, the judgement about accounts and agents, trusted clients."""
+"""Routes of trust analysis: findings, clusters, judgements about accounts and agents, and trusted clients."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -29,12 +29,13 @@ router = APIRouter(prefix="/v1", tags=["trust analysis"], default_response_class
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFinding:
-    """A finding with all that it rests on.
+    """A finding with its full evidence.
 
     Attributes:
-        finding: The finding; `sentence` says it to a person.
-        members: Its accounts, the first 200: who acted, who gains, and whom the rows are about. The last get no blame.
-        evidence: The events that it rests on, the first 200.
+        finding: The finding; `sentence` states it for people.
+        members: Its first 200 accounts: those that acted, those that gained, and those the rows are about, which are
+            not blamed.
+        evidence: The first 200 events that it is based on.
     """
 
     finding: Finding
@@ -44,10 +45,10 @@ class ExplainedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Involvement:
-    """A finding, and the part that an account has in it.
+    """A finding, and the role of an account in it.
 
     Attributes:
-        part: `actor`, `beneficiary` or `subject`. A subject gets no blame.
+        part: `actor`, `beneficiary` or `subject`. A subject is not blamed.
     """
 
     finding: Finding
@@ -59,7 +60,7 @@ class ExplainedAccount:
     """The judgement about an account, and the findings behind it.
 
     Attributes:
-        findings: The findings that name it, the first 100.
+        findings: The first 100 findings that involve it.
         scores: Its scores as a client.
     """
 
@@ -76,7 +77,7 @@ def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
     """Return the standing of an agent: its status, figures, reasons, and the money behind it.
 
-    It exists from the first analysis that sees the agent, and on the client side from the first rating as a client.
+    It exists once an analysis has seen the agent, and on the client side once the agent was rated as a client.
     """
     service = service_of(request)
     key = service.agent_key(agent)
@@ -104,7 +105,7 @@ def read_findings(
     ] = None,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
-    """Return the findings of the last analysis of a chain, the strongest first: at most 100."""
+    """Return the findings of the last analysis of a chain, strongest first, at most 100."""
     service = service_of(request)
     of = _analysed(service, chain_id)
     if account is None:
@@ -117,7 +118,7 @@ def read_findings(
 
 @router.get("/findings/{finding_id}", responses=one_of(ExplainedFinding, 404))
 def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
-    """Return a finding with its members and the events that it rests on."""
+    """Return a finding with its members and the events it is based on."""
     service = service_of(request)
     of = _analysed(service, chain_id)
     explained = ExplainedFinding(
@@ -130,7 +131,7 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
 
 @router.get("/clusters", responses=list_of(standing_findings.Cluster, 404))
 def read_clusters(request: Request, chain_id: ChainId, list_format: ListFormat = Format.JSON) -> Response:
-    """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
+    """Return clusters of accounts that seem to be under common control, most suspicious first, at most 100."""
     service = service_of(request)
     groups = service.read(standing_findings.clusters, *_analysed(service, chain_id))
     return answer_page(request, standing_findings.Cluster, Page(groups, None), list_format)
@@ -143,7 +144,7 @@ def read_cluster(
     chain_id: ChainId,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
-    """Return the accounts of a cluster, the most suspicious first: at most 200."""
+    """Return the accounts of a cluster, most suspicious first, at most 200."""
     service = service_of(request)
     suspects = indexed(service.read(cluster_accounts, *_analysed(service, chain_id), cluster), "cluster", cluster)
     return answer_page(request, Suspect, Page(suspects, None), list_format)
@@ -151,14 +152,14 @@ def read_cluster(
 
 @router.get("/accounts/{address}/trust", responses=one_of(ExplainedAccount, 404))
 def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
-    """Return the judgement about an account with its parts, and the findings that name it."""
+    """Return the judgement about an account with its components, and the findings that involve it."""
     service = service_of(request)
     explained = service.read(explain_account, *_analysed(service, chain_id), checksummed(address))
     return answer(request, ExplainedAccount, explained)
 
 
 def explain_account(connection: Connection, chain_id: int, identity: str, account: str) -> ExplainedAccount:
-    """Read the judgement about an account with its parts, and the findings that name it."""
+    """Read the judgement about an account with its components, and the findings that involve it."""
     of = (connection, chain_id, identity)
     involvements = tuple(Involvement(*involvement) for involvement in standing_findings.findings_about(*of, [account]))
     return ExplainedAccount(suspect(*of, account), involvements, standing_findings.trust_scores(*of, [account]))
@@ -166,7 +167,7 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
 def read_agent_trust(request: Request, agent: AgentPath, list_format: ListFormat = Format.JSON) -> Response:
-    """Return the scores of an agent without false ratings: as a server, and as a validator."""
+    """Return the scores of an agent as a server and a validator, excluding false ratings."""
     service = service_of(request)
     key = service.agent_key(agent)
     scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])

@@ -1,4 +1,4 @@
-"""Atom feeds (RFC 4287) of an agent and of an account, for feed readers."""
+"""Atom feeds (RFC 4287) of agents and accounts, for feed readers."""
 
 import re
 from collections.abc import Iterable
@@ -21,10 +21,10 @@ from bilateral.index.reading.registries import AgentKey
 MEDIA_TYPE: Final = "application/atom+xml"
 
 ENTRIES: Final = 50
-"""The entries of a feed, the newest first."""
+"""The entries of a feed, newest first."""
 
 _TEXT: Final = 4_000
-"""The characters of a text of a stranger. Those that nobody sees, or that turn the direction of writing, are marked."""
+"""The maximum length of an untrusted text. Invisible characters and those that change the text direction are marked."""
 
 _ALL: Final = FeedbackFilter(include_revoked=True)
 _NAMESPACE: Final = "http://www.w3.org/2005/Atom"
@@ -46,7 +46,7 @@ router = APIRouter(tags=["changes"], default_response_class=Response)
 
 @router.get("/v1/agents/{agent}/atom", responses=_ANSWERS)
 def read_agent_feed(request: Request, agent_id: AgentPath) -> Response:
-    """Return the newest feedback on an agent, and its newest changes, as an Atom feed."""
+    """Return the newest feedback on an agent and its newest changes as an Atom feed."""
     service = service_of(request)
     key = service.agent_key(agent_id)
     page, changes = service.read(feedback_of, key, _ALL, limit=ENTRIES), service.read(changes_of, key, ENTRIES)
@@ -81,7 +81,7 @@ def _change(key: AgentKey, entry: Change) -> _Entry:
 
 
 def _answer(request: Request, title: str, name: str, path: str, entries: Iterable[_Entry]) -> Response:
-    """Answer with a feed. Titles and texts are plain text, so that nothing of a stranger is markup."""
+    """Answer with a feed. Titles and texts are plain text, so untrusted text is never markup."""
     # Links are relative to the feed: behind a proxy, a service may not know its own address.
     newest = sorted(entries, reverse=True)[:ENTRIES]
     feed = Element("feed", xmlns=_NAMESPACE)
@@ -107,5 +107,5 @@ def _add(parent: Element, name: str, text: str) -> None:
 
 
 def _time(unix: int) -> str:
-    """Return a time in the form of RFC 3339."""
+    """Return a time in RFC 3339 format."""
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Routes that take messages about buyers (Buyer Reputation Protocol, sections 5.3, 6.1 and 7)."""
+"""Routes that accept messages about buyers (Buyer Reputation Protocol, sections 5.3, 6.1 and 7)."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -27,7 +27,7 @@ router = APIRouter(tags=["buyers"])
 
 @dataclass(frozen=True)
 class FeedbackTaken:
-    """The answer to feedback (section 5.3). `counted` and `isNew` are ours."""
+    """The response to feedback (section 5.3). `counted` and `isNew` are ours."""
 
     success: bool
     feedbackId: str
@@ -40,7 +40,7 @@ class FeedbackTaken:
 
 @dataclass(frozen=True)
 class MessageTaken:
-    """The answer to a review, a dispute or a service of a seller."""
+    """The response to a review, a dispute or a service of a seller."""
 
     success: bool
     id: str
@@ -83,7 +83,7 @@ def _secret(variable: str) -> bytes:
 
 @router.post("/api/buyer/feedback", **described_body(FeedbackBody, FeedbackTaken))
 async def submit_feedback(request: Request) -> Response:
-    """Take feedback of a seller on a buyer. It counts if the agent's wallet or owner signed it."""
+    """Accept a seller's feedback on a buyer. It counts if the agent's wallet or owner signed it."""
     accepted = await _take(request, "feedback", _messages(request).take_feedback)
     text = "Feedback recorded. Buyer reputation will be updated."
     if not accepted.is_counted:
@@ -97,21 +97,21 @@ async def submit_feedback(request: Request) -> Response:
 
 @router.post("/api/review", **described_body(ReviewBody, MessageTaken))
 async def submit_review(request: Request) -> Response:
-    """Take a review of a seller by its buyer. It counts if the buyer signed it."""
+    """Accept a buyer's review of a seller. It counts if the buyer signed it."""
     accepted = await _take(request, "review", _messages(request).take_review)
     return _accepted(accepted, "rv", "Review recorded.", "Review has no signature, so it does not count.")
 
 
 @router.post("/api/agent/enrichment", **described_body(EnrichmentBody, MessageTaken))
 async def submit_enrichment(request: Request) -> Response:
-    """Take a service of a seller and its policy for buyers, signed by the agent's wallet, owner or operator."""
+    """Accept a seller's service and its policy for buyers, signed by the agent's wallet, owner or operator."""
     accepted = await _take(request, "enrichment", _messages(request).take_enrichment)
     return _accepted(accepted, "en", "Service recorded.")
 
 
 @router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
 async def submit_dispute(request: Request, address: BuyerPath) -> Response:
-    """Take a dispute of a seller about a payment, or its withdrawal. Off unless the operator switched it on."""
+    """Accept a seller's dispute about a payment, or its withdrawal. Disabled unless the operator enables it."""
     buyer = parse_buyer(address)[1]
     take = _messages(request).take_dispute
     accepted = await _take(request, "dispute", lambda value: take(buyer, value))
@@ -120,7 +120,7 @@ async def submit_dispute(request: Request, address: BuyerPath) -> Response:
 
 @router.post("/api/buyer/replies", **described_body(ReplyBody, MessageTaken, 404))
 async def submit_reply(request: Request) -> Response:
-    """Take the reply of a buyer to feedback or a dispute, signed by the buyer."""
+    """Accept a buyer's reply to feedback or a dispute, signed by the buyer."""
     accepted = await _take(request, "reply", _messages(request).take_reply)
     return _accepted(accepted, "rp", "Reply recorded.")
 

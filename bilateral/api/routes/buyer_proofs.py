@@ -1,4 +1,4 @@
-"""Routes with what others check without this service: anchored states, credentials of tiers, and private tiers."""
+"""Routes for proofs that others verify on their own: anchored states, tier credentials and private tiers."""
 
 # ruff: noqa: N803, N815  # the names of the specification and the service
 
@@ -36,22 +36,22 @@ from bilateral.core.signatures import Domain, recover_signer
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 _REQUEST_SECONDS: Final = 600
-"""The time in which a signed request must arrive: a copy of it is of no use for longer."""
+"""The maximum validity of a signed request, after which a copy of it is useless."""
 
 _LIFETIME: Final = 3_600
-"""The seconds that a credential is valid: a fallen tier is shown for no longer."""
+"""The validity of a credential in seconds: a tier that has dropped can be shown no longer than this."""
 
 
 @dataclass(frozen=True)
 class AnchoredState:
-    """The state of a buyer in the last tree whose root is on chain, as `verifyBuyer` takes it.
+    """The state of a buyer in the last tree with its root on chain, in the form for `verifyBuyer`.
 
     Attributes:
         registry: The registry of buyers with the root, as `eip155:8453:0x…`.
         transaction: The transaction of the root.
-        madeAt: The time up to which the ages in the score count.
-        scoringPolicy: The name whose hash the state has.
-        state: The fields of `BuyerState`, in their order. Numbers of 256 bits are texts.
+        madeAt: The time as of which ages in the score are computed.
+        scoringPolicy: The policy name whose hash is in the state.
+        state: The fields of `BuyerState`, in order. 256-bit numbers are strings.
         leaf: The leaf of the state.
         proof: The sibling hashes, from the leaf up.
     """
@@ -70,14 +70,14 @@ class AnchoredState:
 
 @dataclass(frozen=True)
 class Credential(buyers.SignedMessage):
-    """A tier credential (EIP-712), as `verifyCredential` takes it.
+    """A tier credential (EIP-712), in the form for `verifyCredential`.
 
     Attributes:
         primaryType: The name of the struct.
         types: The struct.
         message: Its values.
         signer: The attestor of the registry.
-        scoringPolicy: The name whose hash the message has.
+        scoringPolicy: The policy name whose hash is in the message.
     """
 
     scoringPolicy: str
@@ -134,10 +134,10 @@ def _fields_of(state: BuyerState) -> dict[str, Any]:
 
 @router.post("/api/buyer/{address}/credential", **buyers.described_body(CredentialBody, Credential, 403, 404, 429))
 async def issue(request: Request, address: buyers.BuyerPath) -> Response:
-    """Issue a credential of a buyer's tier for another address, as the buyer signs (EIP-712).
+    """Issue a credential of a buyer's tier for another address, as requested by the buyer's signature (EIP-712).
 
-    It holds for an hour, and not beyond the UTC day. `scope` names the place of its use, where all holders of the buyer
-    have one `pseudonym` a day: eight holders at most.
+    It is valid for an hour, but not beyond the UTC day. `scope` specifies where it is used. There, all holders of a
+    buyer, at most eight, share one `pseudonym` per day.
     """
     return await buyers.answer_to_buyer(request, address, _issue)
 
@@ -198,7 +198,7 @@ _Policy = Annotated[str, Path(max_length=64, description="The scoring policy, su
 
 
 class TierMemberBody(BaseModel):
-    """The wish of a buyer to be a member of the groups for private proofs. All of it is ours."""
+    """A buyer's request to join the groups for private proofs. Not part of the specification."""
 
     commitment: Annotated[str, Field(pattern=r"^[0-9]{1,77}$")]
     chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
@@ -210,12 +210,12 @@ class TierMemberBody(BaseModel):
 
 @dataclass(frozen=True)
 class MemberTaken:
-    """A buyer that is a member from a day on.
+    """A buyer that is a member from a certain day.
 
     Attributes:
         policy: The scoring policy.
         fromEpoch: The first UTC day of the commitment, in days since the beginning of Unix time.
-        tier: The tier of the buyer now. The anchored one counts.
+        tier: The buyer's current tier. The anchored one counts.
     """
 
     buyer: str
@@ -226,7 +226,7 @@ class MemberTaken:
 
 @dataclass(frozen=True)
 class TierGroups:
-    """The groups of the last day by one policy.
+    """The groups of the last day under one policy.
 
     Attributes:
         policy: The scoring policy.
@@ -241,10 +241,10 @@ class TierGroups:
 
 @router.post("/api/buyer/{address}/tier-member", **buyers.described_body(TierMemberBody, MemberTaken, 403))
 async def join(request: Request, address: buyers.BuyerPath) -> Response:
-    """Make a buyer a member of the groups for private proofs of its tier, as the buyer signs (EIP-712).
+    """Add a buyer to the groups for private proofs of its tier, as requested by its signature (EIP-712).
 
-    The commitment is that of a Semaphore v4 identity. The identity signs, too (EdDSA-Poseidon): the hash of the digest
-    that the buyer signs, without its last byte. All of it becomes public with the list of its first day.
+    The commitment is that of a Semaphore v4 identity. The identity also signs (EdDSA-Poseidon) the hash of the digest
+    that the buyer signs, without its last byte. All of this becomes public with the list of its first day.
     """
     return await buyers.answer_to_buyer(request, address, _join)
 
@@ -284,7 +284,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
 def read_list(
     request: Request, policy: _Policy, epoch: Annotated[int, Path(ge=0, lt=2**32, description="The UTC day.")]
 ) -> Response:
-    """Return the list of members of a day, the same for everybody. Its trees have the roots on chain."""
+    """Return the list of members of a day, the same for everyone. The roots of its trees are on chain."""
     document = read_published(_engine(request), policy, epoch)
     if document is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"there is no list of day {epoch} by {policy}")
@@ -308,5 +308,5 @@ def _engine(request: Request) -> Engine:
 
 
 def _any(value: str) -> Any:
-    """Return a text as any type: it is an address in checksum form."""
+    """Return a text typed as `Any`: it is an address in checksum form."""
     return value

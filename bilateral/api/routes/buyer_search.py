@@ -26,7 +26,7 @@ router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 @dataclass(frozen=True)
 class Pricing:
-    """The lowest price of a seller, and that price for the buyer."""
+    """A seller's lowest price, and that price for the buyer."""
 
     original: Number
     discounted: Number
@@ -36,7 +36,7 @@ class Pricing:
 
 @dataclass(frozen=True)
 class BuyerDiscount:
-    """The discount of a seller for the buyer. `code` is ours."""
+    """A seller's discount for the buyer. `code` is ours."""
 
     eligible: bool
     reason: str
@@ -45,13 +45,13 @@ class BuyerDiscount:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """An agent that was found. Name and description are the words of a stranger.
+    """An agent that was found. Its name and description are untrusted text.
 
     Attributes:
         globalId: Its global id.
         name: Its name; null without a file.
         description: The beginning of its description.
-        x402: True if its file says that it takes payments by x402.
+        x402: True if its file declares x402 support.
         pricing: Its lowest price; null if it has published none.
         buyerDiscount: The discount for the buyer; null without a buyer.
     """
@@ -66,7 +66,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchMeta:
-    """The size of the answer: `total` counts the results of this page, and `next` is the cursor of the next one."""
+    """The size of the result: `total` is the number of results on this page, and `next` the cursor of the next page."""
 
     total: int
     next: str | None
@@ -93,7 +93,7 @@ class SearchAnswer:
 
 
 class PricedSearch(BaseModel):
-    """A search for agents whose prices a buyer wants to see."""
+    """A search for agents with prices for a buyer."""
 
     q: Annotated[str | None, Query(max_length=1_000, description="Words of the registration file.")] = None
     buyerAddress: Annotated[str | None, Query(max_length=200, description="The buyer: 0x…, or eip155:…:0x….")] = None
@@ -107,7 +107,7 @@ class PricedSearch(BaseModel):
 
 @router.get("/api/search", responses=one_of(SearchAnswer, 404, 422))
 def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]) -> Response:
-    """Find agents, and show the prices that a buyer has with each."""
+    """Find agents, and show the prices each of them offers a buyer."""
     service = service_of(request)
     gates = () if query.minScore is None else (Gate(tag="starred", minimum=Decimal(query.minScore)),)
     search = AgentSearch(
@@ -136,7 +136,7 @@ def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]
 
 
 def _result(agent: FoundAgent, offer: Offer | None, standing: Standing | None, *, is_withheld: bool) -> SearchResult:
-    """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
+    """Return a result with the buyer's price for the cheapest service, under the policy of that service."""
     prices = {} if offer is None else offer.prices
     cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None

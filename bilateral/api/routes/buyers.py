@@ -37,10 +37,10 @@ INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 """The type of the well-known document (section 9)."""
 
 _MAX_AGE: Final = 300
-"""The seconds that caches keep an answer, and so the most by which a score that is shown is old."""
+"""The seconds for which caches keep a response, and thus the maximum age of a displayed score."""
 
 _PROOF_SECONDS: Final = 600
-"""The furthest end of a proof: a copy of it is of no use for longer."""
+"""The maximum validity of a proof, after which a copy of it is useless."""
 
 _SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
@@ -93,7 +93,7 @@ def _with_records(connection: Connection, standing: Standing, registries: Regist
 
 
 async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
-    """Return a profile as JSON; None for a query that the route has to check."""
+    """Return a profile as JSON; None for a query that the route has to validate."""
     plain = _PLAIN.fullmatch(query)
     if plain is None:
         return None
@@ -117,7 +117,7 @@ def consent_text(buyer_id: str, until: int) -> str:
 
 
 def _require_consent(request: Request, standing: Standing) -> None:
-    """Check that the buyer itself asks for its payments, unless the service shows them to everybody."""
+    """Check that the buyer itself requests its payments, unless the service shows them to everyone."""
     settings = service_of(request).settings.buyers
     if settings.shows_transactions:
         return
@@ -150,7 +150,7 @@ def read_profiles(request: Request, batch: buyers.Batch) -> Response:
 
 
 class DiscountQuery(BaseModel):
-    """A seller, perhaps one of its services, and the chain and policy of the buyer's score."""
+    """A seller, optionally one of its services, and the chain and policy of the buyer's score."""
 
     sellerGlobalId: Annotated[
         str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
@@ -222,7 +222,7 @@ def seller_of(service: Service, text: str) -> AgentKey:
 
 @dataclass(frozen=True)
 class SignedResult(buyers.SignedMessage):
-    """A buyer's score that others can check without this service: EIP-712, and a JSON Web Signature."""
+    """A buyer's score that others can verify on their own: EIP-712 and a JSON Web Signature."""
 
     jws: str
 
@@ -245,7 +245,7 @@ def read_signed(
 
 
 def signer_of(request: Request) -> ResultSigner:
-    """Return what signs results."""
+    """Return the signer of results."""
     signer: ResultSigner | None = getattr(request.app.state, "buyer_signer", None)
     if signer is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_key", "this service has no signing key, so it cannot sign")
@@ -270,7 +270,7 @@ class IncentivesDocument:
 
 @router.get("/.well-known/agent-buyer-incentives.json", responses=one_of(IncentivesDocument, 404))
 def read_incentives(request: Request) -> Response:
-    """Return the policy for buyers of the agent that this service belongs to."""
+    """Return the policy for buyers of the agent to which this service belongs."""
     settings = service_of(request).settings.buyers
     if not settings.seller:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", "this service belongs to no seller")

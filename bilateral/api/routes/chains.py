@@ -1,4 +1,4 @@
-"""Routes of the indexed chains: progress, registries, statistics by day; and for monitors: alive, ready, figures."""
+"""Routes of the indexed chains: progress, registries and daily statistics; and health checks and metrics."""
 
 import time
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Chain:
     """An indexed chain.
 
     Attributes:
-        progress: Its progress. Answers are of its last indexed block.
-        registries: Its registries, the oldest first.
+        progress: Its progress. Responses are as of its last indexed block.
+        registries: Its registries, oldest first.
     """
 
     progress: ChainProgress
@@ -58,7 +58,7 @@ def read_statistics(
     last: Annotated[date | None, Query(alias="to", description="The last day in UTC; today if missing.")] = None,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
-    """Return the numbers of events by chain and day, for each day with an event."""
+    """Return the number of events by chain and day, for each day with events."""
     service = service_of(request)
     registries = service.registries()
     if chain_id is not None:
@@ -86,10 +86,10 @@ class Readiness:
     """The state of the service.
 
     Attributes:
-        ready: True if every chain that can be read is close to its head, and has current standings.
+        ready: True if every readable chain is close to its head and has current standings.
         problems: The reasons why it is not.
         chains: The progress of each chain.
-        missing: The chains whose server does not answer.
+        missing: The chains whose database server does not answer.
     """
 
     ready: bool
@@ -100,13 +100,13 @@ class Readiness:
 
 @router.get("/healthz", tags=["health"], responses={200: {"model": Health}})
 async def read_health() -> Response:
-    """Tell that the process answers."""
+    """Report that the process is alive."""
     return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/readyz", tags=["health"], responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}})
 def read_readiness(request: Request) -> Response:
-    """Tell whether the database answers, and each chain is close to its head, with current payments and standings."""
+    """Report whether the database answers and each chain is close to its head, with current payments and standings."""
     service = service_of(request)
     progress, missing = service.progress.get(), tuple(sorted(service.reader.missing))
     now = time.time()
@@ -130,5 +130,5 @@ def read_readiness(request: Request) -> Response:
 
 @router.get("/metrics", tags=["health"], responses={200: {"content": {"text/plain": {}}}})
 def read_metrics(request: Request) -> Response:
-    """Return the figures of the service for Prometheus."""
+    """Return the metrics of the service for Prometheus."""
     return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)

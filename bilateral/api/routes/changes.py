@@ -24,10 +24,10 @@ from bilateral.index.changes.tables import ChangeKind
 EVENTS: Final = "text/event-stream"
 
 STREAM_SECONDS: Final = 600.0
-"""The length of a stream. Its client connects again, so that no old connection piles up behind a proxy."""
+"""The maximum duration of a stream. Clients reconnect, so old connections do not pile up behind a proxy."""
 
 BEAT_SECONDS: Final = 15.0
-"""The seconds after which a stream without changes says its cursor. Proxies end silent connections after a minute."""
+"""The seconds after which a stream without changes sends its cursor. Proxies close connections idle for a minute."""
 
 _MOST_VALUES: Final = 20
 """Values of one filter: each adds a branch to the statement."""
@@ -47,12 +47,12 @@ class FeedFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A part of the change feed.
+    """A page of the change feed.
 
     Attributes:
-        items: The changes, in their order.
+        items: The changes, in order.
         cursor: The `since` of the next request.
-        is_end: True if the feed had nothing more.
+        is_end: True if the end of the feed was reached.
     """
 
     items: tuple[FeedChange, ...]
@@ -66,7 +66,7 @@ class ChangesEnd:
 
     Attributes:
         cursor: The `since` of the next request.
-        is_end: True if the feed had nothing more.
+        is_end: True if the end of the feed was reached.
     """
 
     cursor: str
@@ -75,12 +75,12 @@ class ChangesEnd:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The event `reset` of a stream: the changes after the client's last event are unknown, so it reads all again.
+    """The event `reset` of a stream: changes after the client's last event are lost, so it must read all again.
 
     Attributes:
         code: The reason: `invalid_cursor` or `cursor_pruned`.
         detail: The reason in words.
-        cursor: The cursor at which the stream goes on.
+        cursor: The cursor at which the stream continues.
     """
 
     code: str
@@ -90,7 +90,7 @@ class Reset:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Keep count of the requests that wait."""
+    """Create the feed, which counts waiting requests."""
     app.state.feed = Feed(app.state.service)
     yield
 
@@ -106,7 +106,7 @@ def _values(alias: str, about: str) -> Any:
 
 
 class ChangesQuery(BaseModel):
-    """A part of the feed, and its format."""
+    """A page of the feed, and its format."""
 
     since: Annotated[
         str | None,
@@ -146,8 +146,8 @@ async def read_changes(
 ) -> Response:
     """Return the changes after a cursor, in order. Events that a reorganisation removes are retracted.
 
-    As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: connect again.
-    If it cannot go on at `Last-Event-ID`, its first event is `reset`: read everything again, and follow from there.
+    As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: reconnect then.
+    If it cannot resume at `Last-Event-ID`, its first event is `reset`: read everything again, and continue from there.
     """
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())
@@ -210,10 +210,10 @@ async def _events(
 
 
 class _Stream(StreamingResponse):
-    """A stream that gives its place back at its end, also if its client is gone before the first part.
+    """A stream that releases its slot when it ends, even if the client disconnects before the first chunk.
 
     Args:
-        place: Its place among the requests that wait.
+        place: Its slot among the waiting requests.
     """
 
     def __init__(self, parts: AsyncIterator[bytes], place: ExitStack) -> None:

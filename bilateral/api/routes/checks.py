@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def _texts(about: str, alias: str | None = None) -> tuple[Any, list[str]]:
-    """Return a parameter that may be repeated, as `create_model` takes it."""
+    """Return a repeatable parameter in the form for `create_model`."""
     return Annotated[list[Text], Field(max_length=200, alias=alias, description=about)], []
 
 
@@ -37,7 +37,7 @@ _OF_SERVERS: Final = (
     "maximum_measurement_age_hours",
 )
 _OF_CLIENTS: Final = ("anonymous", "minimum_buyer_score")
-"""The fields of a policy that are about one side alone."""
+"""The fields of a policy that apply to one side only."""
 
 _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "name": {
@@ -56,11 +56,11 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
-"""The fields of a policy that a query writes in another way. All others are parameters as they are."""
+"""The fields of a policy that a query writes differently. All others become parameters unchanged."""
 
 
 def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
-    """Make fields of a policy parameters of a query. The policy checks their limits, with its own words."""
+    """Turn fields of a policy into query parameters. The policy checks their limits, with its own messages."""
 
     def decorate(query: type[M]) -> type[M]:
         fields: dict[str, Any] = {}
@@ -72,17 +72,17 @@ def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
 
 
 def _parameter(kind: Any) -> Any:
-    """Return a type of a policy without its limits, and None beside it. Texts are read by the policy."""
+    """Return the type of a policy field, made optional and without its limits. The policy parses texts."""
     options = [get_args(part)[0] if get_origin(part) is Annotated else part for part in get_args(kind) or (kind,)]
     return Optional[Union[tuple(Text if option in (str, Newcomers) else option for option in options)]]  # noqa: UP007, UP045
 
 
 @_asks_for(*(name for name in Policy.model_fields if name not in (*_OF_SERVERS, *_OF_CLIENTS)))
 class PolicyQuery(Snapshot):
-    """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
+    """The policy and the block of a check. Missing fields of the policy have defaults, see docs/checks.md."""
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the check: its policy, its moment, and whether findings count."""
+        """Return the options of the check: its policy, its block, and whether findings count."""
         own, values = Policy.model_fields.keys() - {"name", "trust", "severities"}, dict(self)
         fields: dict[str, Any] = self.model_dump(include=own, exclude_unset=True, exclude_none=True)
         fields["name"] = values["policy"] or PolicyName.BALANCED
@@ -107,12 +107,12 @@ class ClientQuery(OfClient, PolicyQuery):
 
 
 class Question(Snapshot):
-    """The policy and the moment of a check, as a body."""
+    """The policy and the block of a check, as a body."""
 
     policy: Annotated[Policy, Field(description="The policy, see docs/checks.md; its defaults if left out.")] = Policy()
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the check: its policy, its moment, and whether findings count."""
+        """Return the options of the check: its policy, its block, and whether findings count."""
         require_storable(self.policy.tag)
         return {"policy": self.policy, **self.snapshot_options()}
 
@@ -127,25 +127,25 @@ class ClientQuestion(OfClient, Question):
 
 @router.get("/server", responses=one_of(Check, 404, 409, 422))
 def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) -> Response:
-    """Answer the question: should I pay this server? The answer names the block that it was made at."""
+    """Answer the question: should I pay this server? The response includes the block it is based on."""
     return _answer(request, query)
 
 
 @router.get("/client", responses=one_of(Check, 404, 409, 422))
 def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) -> Response:
-    """Answer the question: should I serve this client? The answer names the block that it was made at."""
+    """Answer the question: should I serve this client? The response includes the block it is based on."""
     return _answer(request, query, buyers=stored_buyers)
 
 
 @router.post("/server", responses=one_of(Check, 404, 409, 422))
 def answer_server_check(request: Request, question: ServerQuestion) -> Response:
-    """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
+    """Answer the same question under a complete policy in the body. Nothing is stored."""
     return _answer(request, question)
 
 
 @router.post("/client", responses=one_of(Check, 404, 409, 422))
 def answer_client_check(request: Request, question: ClientQuestion) -> Response:
-    """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
+    """Answer the same question under a complete policy in the body. Nothing is stored."""
     return _answer(request, question, buyers=stored_buyers)
 
 

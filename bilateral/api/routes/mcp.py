@@ -1,4 +1,4 @@
-"""The route of the Model Context Protocol, by streamable HTTP without sessions."""
+"""The route of the Model Context Protocol, using streamable HTTP without sessions."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Routes of files: all ratings that a list of an agent has, and the registration files that the operator keeps."""
+"""Routes of files: complete lists of an agent's ratings, and registration files stored by the operator."""
 
 import re
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from bilateral.explorer.listing import rating_rows
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _MOST_FILES: Final = 2
-"""The files that a process sends at a time. One of a million ratings takes a thousand queries."""
+"""The files that a process sends at once. One with a million ratings takes a thousand queries."""
 
 _SLOTS: Final = BoundedSemaphore(_MOST_FILES)
 
 
 class _File(StreamingResponse):
-    """An answer that gives its slot back at its end, also if the client is gone."""
+    """A response that releases its slot when it ends, even if the client has disconnected."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -37,7 +37,7 @@ class _File(StreamingResponse):
 
 @router.get("/{network}/{agent_id:number}/ratings.csv")
 def ratings_file(request: Request, network: str, agent_id: int) -> Response:
-    """Return all of the ratings that a list of an agent has, as CSV. They are read and sent a thousand at a time."""
+    """Return the complete list of an agent's ratings as CSV. They are read and sent a thousand at a time."""
     service = service_of(request)
     parameters = {name: value for name, value in request.query_params.items() if name != "cursor"}  # of all pages
     key = agent_of(service, network, agent_id)
@@ -71,12 +71,12 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers of a file: its name is its hash, and its texts are the words of a stranger."""
+"""The headers of a file: its name is its hash, and its content is untrusted."""
 
 
 @router.get(f"{PATH}/{{name}}.json")
 def read_registration_file(request: Request, name: str) -> Response:
-    """Return a registration file that this service keeps, by its keccak-256 hash."""
+    """Return a registration file stored by this service, by its keccak-256 hash."""
     folder = service_of(request).settings.store
     places = () if folder is None or not _NAME.fullmatch(name) else (Path(folder), Path(folder) / PENDING, Path(folder))
     content = None

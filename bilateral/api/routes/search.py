@@ -28,21 +28,22 @@ _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")
 
 
 class AgentQuery(ListQuery, AgentQuestion):
-    """A search of agents, and the page and form of its answer."""
+    """A search of agents, and the page and format of its result."""
 
 
 @router.get("/v1/search/agents", responses=list_of(FoundAgent, 404, page=FoundAgents))
 def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
-    """Find agents by words, capabilities, and gates on their ratings. Texts are the words of strangers.
+    """Find agents by text, capabilities, and gates on their ratings. Texts in the response are untrusted.
 
-    The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example. If no
-    agent has all words and no order is named, the agents closest to their meaning are found, and `is_closest` is true.
+    The conditions on ratings form the first gate. Each `gate` adds another, for example for a different tag or side. If
+    no agent matches all words and no order is specified, the agents closest in meaning are returned, and `is_closest`
+    is true.
     """
     return query.answer(request, FoundAgent, search_indexed, query.search())
 
 
 class FeedbackSearchQuery(ListQuery):
-    """A search of the open feedback of one chain, and the page and form of its answer."""
+    """A search of the open feedback of one chain, and the page and format of its result."""
 
     chain_id: ChainId
     agent: Annotated[_Names, Query(description="An agent's id; may be repeated.")] = None
@@ -77,14 +78,14 @@ class FeedbackSearchQuery(ListQuery):
 
 @router.get("/v1/search/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, query: Annotated[FeedbackSearchQuery, Query()]) -> Response:
-    """Find open feedback of one chain, the newest first."""
+    """Find open feedback of one chain, newest first."""
     service = service_of(request)
     service.require_indexed((query.chain_id,))
     return query.answer(request, Feedback, search_feedback, query.search(map(service.agent_key, query.agent or ())))
 
 
 class LeadersQuery(ListQuery):
-    """A board of leaders, and the page and form of its answer."""
+    """A leaderboard, and the page and format of its result."""
 
     tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")]
     side: Side = Side.SERVER
@@ -94,9 +95,9 @@ class LeadersQuery(ListQuery):
 
 @router.get("/v1/leaders", responses=list_of(Leader, 404))
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
-    """Rank agents with ratings for a tag by their standing. Those who are held back have a board of their own.
+    """Rank agents that have ratings for a tag by their standing. Agents that are held back have a separate board.
 
-    Validators have no standing, and are ranked by lower bound. Nobody leads on a chain that is not analysed yet.
+    Validators have no standing and are ranked by lower bound. A chain that has not been analysed yet has no leaders.
     """
     chains = tuple(query.chains or ())
     service_of(request).require_indexed(chains)
@@ -104,7 +105,7 @@ def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> R
 
 
 class Keywords(BaseModel):
-    """A keyword search, as published SDKs send it."""
+    """A keyword search as sent by published SDKs."""
 
     query: str = Field(max_length=1_000)
     minScore: float = Field(default=0.5, ge=0, le=1)  # noqa: N815  # the name of the SDKs
@@ -112,7 +113,7 @@ class Keywords(BaseModel):
 
 
 class KeywordResult(BaseModel):
-    """An agent that a keyword search found, with its share of the best relevance."""
+    """An agent found by a keyword search, with its relevance relative to the best match."""
 
     chainId: int  # noqa: N815  # the name of the SDKs
     agentId: str  # noqa: N815
@@ -120,14 +121,14 @@ class KeywordResult(BaseModel):
 
 
 class KeywordResults(BaseModel):
-    """The agents that a keyword search found, the best first."""
+    """The agents found by a keyword search, best first."""
 
     results: list[KeywordResult]
 
 
 @router.post("/api/v1/search", responses=one_of(KeywordResults))
 def search_keywords(request: Request, keywords: Keywords) -> Response:
-    """Find agents by words, for the `keyword` of published SDKs. At most 1,000 agents are found."""
+    """Find agents by text, for the `keyword` of published SDKs. At most 1,000 agents are returned."""
     keyword_results: list[KeywordResult] = []
     if words := query_words(keywords.query):
         search = AgentSearch(text=keywords.query)

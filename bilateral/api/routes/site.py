@@ -29,7 +29,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 @router.get("")
 @router.get("/")
 def first_page(request: Request) -> Response:
-    """Lead to the newest version; without documentation, to the page of the HTTP API."""
+    """Redirect to the newest version; without documentation, to the page of the HTTP API."""
     versions = request.app.state.site.versions
     place = f"/docs/{versions[0]}/" if versions else "/openapi"
     return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": place, "Cache-Control": "no-cache"})
@@ -37,14 +37,14 @@ def first_page(request: Request) -> Response:
 
 @router.get("/versions.json")
 def versions(request: Request) -> Response:
-    """List the versions, the newest first, in the form that the site's selector reads."""
+    """List the versions, newest first, in the format that the site's version selector reads."""
     listed = [{"version": version, "title": version, "aliases": []} for version in request.app.state.site.versions]
     return tagged(request, msgspec.json.encode(listed), JSON)
 
 
 @router.get("/{version}")
 def version(request: Request, version: str) -> Response:
-    """Lead to the first page of a version."""
+    """Redirect to the first page of a version."""
     if version not in request.app.state.site.versions:
         raise missing("documentation", version)
     return Response(None, HTTPStatus.TEMPORARY_REDIRECT, {**SECURITY, "Location": f"/docs/{version}/"})
@@ -52,7 +52,7 @@ def version(request: Request, version: str) -> Response:
 
 @router.get("/{version}/{path:path}")
 def file(request: Request, version: str, path: str) -> Response:
-    """Return a file of a version, under the same policy as all pages: nothing inline, and nothing of others."""
+    """Return a file of a version, under the same policy as all pages: nothing inline, nothing from other hosts."""
     content = existing(request.app.state.site.read(version, path), "documentation", f"{version}/{path}"[:200])
     response = compressed(request, tagged(request, *content))
     for name, value in SECURITY.items():
@@ -64,20 +64,20 @@ def file(request: Request, version: str, path: str) -> Response:
 _ARCHIVE: Final = re.compile(r"bilateral-docs-([0-9A-Za-z][0-9A-Za-z.+-]{0,63})\.zip")
 _TEXT: Final = ("application/javascript", "application/json", "image/svg+xml")
 _PLAIN: Final = "text/plain; charset=utf-8"
-"""The type of a file without a known one: browsers show it, and never run it."""
+"""The media type of unknown files: browsers display it and never run it."""
 
 
 class Site:
-    """The versions of the documentation. Files are looked up by their names in an archive, so no path leads out of it.
+    """The versions of the documentation. Files are looked up by name in an archive, so no path leads out of it.
 
     Args:
         folder: The folder of the archives; None for no documentation.
 
     Attributes:
-        versions: The versions, the newest first.
+        versions: The versions, newest first.
 
     Raises:
-        InvalidArgumentError: The folder has no archive, or one cannot be read.
+        InvalidArgumentError: The folder contains no archive, or one cannot be read.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -109,6 +109,6 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 
 def _order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the place of a version: numbers by size, and a release behind its candidates."""
+    """Return a sort key of versions: numeric, with a release after its candidates."""
     parts = re.findall(r"[0-9]+|[A-Za-z]+", version)
     return (*((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts), (0, 0, ""))

@@ -32,7 +32,7 @@ _Id = Annotated[str, Query(max_length=200)]
 @router.get("/search.json")
 @router.get("/search")
 def search(request: Request) -> Response:
-    """Find agents by a form. Each state of it has one path."""
+    """Find agents with a form. Each of its states has one path."""
     fields, service = filled(request.query_params), service_of(request)
     if not request.url.path.endswith(".json") and dict(request.query_params) != fields:
         return RedirectResponse(path_of(fields), 303)
@@ -64,13 +64,13 @@ def _key(service: Service, text: str) -> AgentKey:
 
 @router.get("/network")
 def first_network(request: Request) -> Response:
-    """Lead to the network of the first chain."""
+    """Redirect to the network of the first chain."""
     return _first_chain(request, "network")
 
 
 @router.get("/analysis")
 def first_analysis(request: Request) -> Response:
-    """Lead to the trust analysis of the first chain."""
+    """Redirect to the trust analysis of the first chain."""
     return _first_chain(request, "analysis")
 
 
@@ -127,7 +127,7 @@ def rating(request: Request, network: str, block: _Block, log_index: _Event) -> 
 def validation(
     request: Request, network: str, request_hash: Annotated[str, Path(pattern="^0x[0-9a-f]{64}$")]
 ) -> ValidationPage:
-    """Show one validation with all its answers."""
+    """Show one validation with all its responses."""
     service, name = service_of(request), bytes.fromhex(request_hash[2:])
     content = service.read(validation_page, service.registries(), indexed_chain(service, network), name)
     return existing(content, "validation", request_hash)

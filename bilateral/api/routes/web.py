@@ -1,6 +1,6 @@
-"""Routes of the web pages of agents and accounts, of the first page, and of the files that pages load.
+"""Routes of the web pages of agents and accounts, of the home page, and of the files that pages load.
 
-The module's name puts its routes behind all others, because the path of an agent begins with the name of any chain.
+The module's name sorts its routes after all others, because the path of an agent begins with the name of any chain.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -40,7 +40,7 @@ def home(request: Request, side: _Rated = None) -> Response:
 
 @router.get("/latest")
 def latest(request: Request, side: _Rated = None) -> Response:
-    """Return the table of the latest ratings, with which a page renews its own."""
+    """Return the table of the latest ratings, with which a page refreshes its own."""
     service = service_of(request)
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
@@ -50,13 +50,13 @@ def latest(request: Request, side: _Rated = None) -> Response:
 
 @page(router, "/method", "method")
 def method(request: Request) -> MethodPage:
-    """Show how each figure is made."""
+    """Show how each figure is computed."""
     return method_page(service_of(request).read(chains))
 
 
 @page(router, "/private-tiers", "private_tiers")
 def private_tiers(request: Request) -> PrivateTiersPage:
-    """Show who learns what of a private proof, and the size of the groups."""
+    """Show who learns what from a private proof, and the size of the groups."""
     return service_of(request).read(private_tiers_page)
 
 
@@ -68,7 +68,7 @@ def openapi(request: Request) -> Response:
 
 @router.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
-    """Return a file that pages load, by its name with a hash."""
+    """Return a file that pages load, by its hashed name."""
     asset = existing(assets().get(name), "asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
     response = Response(asset.body, 200, headers, asset.media_type)
@@ -77,7 +77,7 @@ def asset(request: Request, name: str) -> Response:
 
 @router.get("/picture.png")
 def picture(request: Request) -> Response:
-    """Return the picture that previews of links show."""
+    """Return the image for link previews."""
     return tagged(request, site_picture(), _PNG)
 
 
@@ -90,7 +90,7 @@ def account(request: Request, address: str) -> AccountPage:
 
 @router.get("/{network}/{agent_id:number}.png")
 def agent_preview(request: Request, network: str, agent_id: int) -> Response:
-    """Return the picture of an agent that previews of links show."""
+    """Return the image of an agent for link previews."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     return tagged(request, agent_picture(*existing(service.read(agent_standings, key), "agent", key.id)), _PNG)
@@ -106,7 +106,7 @@ def agent(request: Request, network: str, agent_id: int) -> AgentPage:
 
 @page(router, "/{network}/{agent_id:number}/ratings", "ratings")
 def ratings(request: Request, network: str, agent_id: int) -> RatingsPage:
-    """Show the ratings that a figure of an agent is made of."""
+    """Show the ratings behind a figure of an agent."""
     service, path = service_of(request), f"/{network}/{agent_id}/ratings"
     key = agent_of(service, network, agent_id)
     return existing(service.read(ratings_page, service.registries(), key, path, request.query_params), "agent", key.id)
@@ -121,7 +121,7 @@ _SHARED: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers of answers for other sites. Standings are renewed every few minutes."""
+"""The headers of responses for other sites. Standings are refreshed every few minutes."""
 
 
 @router.get("/embed/{network}/{agent_id:number}.svg")
@@ -137,7 +137,7 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSi
 
 @router.get("/embed/{network}/{agent_id:number}")
 def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
-    """Return a page with the badge alone, for frames on other sites."""
+    """Return a page with only the badge, for frames on other sites."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     existing(service.read(read_agent, key), "agent", key.id)
@@ -146,7 +146,7 @@ def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSi
 
 @router.get("/favicon.ico")
 def icon() -> Response:
-    """Return the icon of the site for browsers that take no SVG."""
+    """Return the icon of the site for browsers without SVG support."""
     return Response(favicon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/vnd.microsoft.icon")
 
 

@@ -1,6 +1,7 @@
-"""The published list of members of a day: who they are, that they asked for it, and that their states are anchored.
+"""The published list of a day's members, with proofs that they requested it and that their states are anchored.
 
-The order of the members decides the trees: by address, each group the members whose anchored tier is at least its own.
+The order of members determines the trees: by address. Each group has the members whose anchored tier is at least its
+own.
 """
 
 import json
@@ -22,10 +23,10 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import recover_signer
 
 VERSION: Final = 2
-"""The format. In lists of version 1, trees are only as deep as their members need, and no identity signed."""
+"""The format. In version 1, trees were only as deep as their members need, and no identity signed."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""The largest list that is read: some 20,000 members with their proofs."""
+"""The maximum size of a list: about 20,000 members with their proofs."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,17 @@ class Member:
 
     @property
     def claim(self) -> tuple[int, bytes, bytes]:
-        """The claim that the commitment is of one identity, see `Prover.are_proven`."""
+        """The claim that the commitment belongs to one identity, see `Prover.are_proven`."""
         return self.commitment, self.identity, self.digest
 
     def is_anchored(self, root: bytes) -> bool:
-        """Tell whether the state is in the anchored tree."""
+        """Return whether the state is in the anchored tree."""
         return verify_state(self.state, root, self.proof)
 
 
 @dataclass(frozen=True)
 class MemberList:
-    """The members of a day by one policy.
+    """The members of a day under one policy.
 
     Attributes:
         chain_id: The chain of the contract of proofs.
@@ -108,7 +109,7 @@ class MemberList:
 
 
 def read_list(document: bytes) -> MemberList:
-    """Read a document, and check all that needs no chain: the form, the order, and the limits."""
+    """Read a document, and check everything that needs no chain: the format, the order and the limits."""
     if len(document) > MOST_BYTES:
         raise MemberListError("document", f"it has more than {MOST_BYTES} bytes")
     try:
@@ -145,7 +146,7 @@ def _require_order(listed: MemberList) -> None:
 
 
 def _written(member: Member) -> dict[str, Any]:
-    """Return a member as JSON. Numbers are texts: 256 bits do not fit the numbers of other languages."""
+    """Return a member as JSON. Numbers are strings: other languages cannot represent 256 bits as numbers."""
     state: Sequence[Any] = member.state.arguments
     return {
         "state": ["0x" + value.hex() if isinstance(value, bytes) else str(value) for value in state],
@@ -182,7 +183,7 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
 
 
 SAMPLE: Final = 100
-"""The members whose states and signatures a prover checks. It draws them itself, so nobody can prepare them."""
+"""The number of members whose states and signatures a prover checks, drawn by itself so nobody can prepare."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
-    """Check that each commitment is of one identity: a leaf of any other kind hides nobody."""
+    """Check that each commitment belongs to one identity: any other kind of leaf hides nobody."""
     problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:

@@ -1,7 +1,7 @@
-"""The service's side of private tiers: take members, build the list of a day, and post its roots. Safe to repeat.
+"""The service's side of private tiers: accept members, build a day's list, and post its roots. Safe to repeat.
 
-The list of a day is stored before its roots are sent. A later run finds it and sends the same roots. The contract takes
-the roots of a day once.
+The list of a day is stored before its roots are sent. A later run finds it and sends the same roots. The contract
+accepts the roots of a day once.
 """
 
 import json
@@ -31,16 +31,16 @@ from bilateral.core.errors import InvalidArgumentError
 _LOG: Final = logging.getLogger(__name__)
 
 _RETAINED_DAYS: Final = 30
-"""The days for which lists are kept: roots count for two, and audits come later."""
+"""The days for which lists are retained: roots count for two, and audits come later."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and signature follow
 
 
 def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
-    """Store the commitment of a buyer whose record proves a tier. The same message again changes nothing.
+    """Store the commitment of a buyer whose record proves a tier. Repeating the same message changes nothing.
 
-    `post_tiers` checks the identity: Semaphore's keys and hashes are those of its packages alone.
+    `post_tiers` checks the identity, because Semaphore's keys and hashes need its own packages.
     """
     today = epoch_of(now)
     if message.from_epoch not in (today, today + 1):
@@ -93,9 +93,9 @@ class PostedTiers:
 def post_tiers(
     engine: sa.Engine, client: Client, policy: str, prover: Prover, *, now: int | None = None
 ) -> PostedTiers:
-    """Build the list of members of today, store it, and post its roots. Members without a proven identity are left out.
+    """Build today's list of members, store it, and post its roots. Members without a proven identity are left out.
 
-    Anchor the states of buyers first, on the same day: members have the tiers of the last anchor.
+    Anchor the states of buyers first, on the same day: members get the tiers of the last anchor.
     """
     deployment = client.get_deployment()
     created_at = int(time.time()) if now is None else now
@@ -118,8 +118,8 @@ class StoredList:
     """The list of a day in the database.
 
     Attributes:
-        document: The document, as it is published.
-        roots: The three roots, one after the other.
+        document: The published document.
+        roots: The three roots, concatenated.
         sizes: The number of members of each group, by tier.
     """
 
@@ -137,7 +137,7 @@ def read_list_row(engine: sa.Engine, chain_id: int, registry: str, policy: str, 
 
 
 def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
-    """Return the published list of a day; None if there is none. A service has one contract of proofs."""
+    """Return the published list of a day; None if there is none. A service has a single contract of proofs."""
     table = tier_list.c
     row = _read(engine, sa.select(table.document).where(table.policy == policy, table.epoch == epoch))
     return None if row is None else bytes(row.document)
@@ -156,7 +156,7 @@ def _read(engine: sa.Engine, query: sa.Select[Any]) -> sa.Row[Any] | None:
 
 
 def read_last_groups(connection: sa.Connection) -> list[tuple[str, int, dict[str, int]]]:
-    """Return each policy with a list, the last day of one, and the number of members of each group."""
+    """Return each policy with lists, the day of its last list, and the number of members of each group."""
     table = tier_list.c
     last = sa.select(table.policy, sa.func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
     query = sa.select(table.policy, table.epoch, table.sizes).join(
@@ -221,7 +221,7 @@ def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: 
 
 
 def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) -> list[Member]:
-    """Return the members whose identities signed. Those in a former list were checked then."""
+    """Return the members whose identities signed. Those in an earlier list were checked then."""
     new = [member for member in members if member.identity and member.digest + member.identity not in checked]
     proven = dict(zip((id(member) for member in new), prover.are_proven([member.claim for member in new]), strict=True))
     listed = [member for member in members if member.identity and proven.get(id(member), True)]

@@ -1,7 +1,7 @@
-"""Verify private proofs of tiers without a node, by `py_ecc` and Semaphore's verification key of depth 20.
+"""Verify private proofs of tiers without a node, with `py_ecc` and Semaphore's verification key of depth 20.
 
-One verification takes some two seconds of a processor, so they run one at a time. The roots come from elsewhere, such
-as `Client.get_tier_roots` once a day.
+One verification takes about two seconds of CPU time, so they run one at a time. Supply the roots, for example from
+`Client.get_tier_roots` once a day.
 """
 
 import json
@@ -38,7 +38,7 @@ def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
 
 
 def verify_points(points: Sequence[int], signals: Sequence[int]) -> bool:
-    """Tell whether a Groth16 proof is valid for its public signals."""
+    """Return whether a Groth16 proof is valid for its public signals."""
     if any(not 0 <= signal < SCALAR_ORDER for signal in signals) or any(not 0 <= p < BASE_ORDER for p in points):
         return False
     a, b, c = _g1(points[0], points[1]), _g2((points[3], points[2]), (points[5], points[4])), _g1(points[6], points[7])

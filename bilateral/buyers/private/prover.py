@@ -1,7 +1,7 @@
 """Semaphore's own packages in a Node process: identities, trees and proofs.
 
 Two of the packages (`snarkjs`, `ffjavascript`) are under the GPL. They stay in that process, and in a folder that the
-user fills by `install_prover`. A secret is passed by standard input.
+user fills with `install_prover`. Secrets are passed through standard input.
 """
 
 import base64
@@ -24,7 +24,7 @@ FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
 """The environment variable with the folder of the prover."""
 
 SOURCES: Final = ("package.json", "package-lock.json", "prover.mjs")
-"""The files of the prover that this package carries. The lock pins every npm package by its hash."""
+"""The files of the prover in this package. The lock file pins every npm package by its hash."""
 
 ARTIFACTS: Final = {
     "semaphore-20.wasm": "6f71e55586929e520e76027ebe067daac8b41e2f4b8057313a5fd0304e1e44ee",
@@ -33,26 +33,26 @@ ARTIFACTS: Final = {
 """SHA-256 of the circuit and the proving key of depth 20, from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
 
 _CLAIMS_AT_ONCE: Final = 1_000
-"""The identities that one process checks. A check takes some 0.05 seconds of processor time."""
+"""The identities that one process checks. A check takes about 0.05 seconds of CPU time."""
 
 _ADVICE: Final = "run `bilateral buyer install-prover`"
 _SECONDS: Final = 300
-"""The longest run. A proof takes some 3 seconds of processor time, and a tree of a million members minutes."""
+"""The timeout of a run. A proof takes about 3 seconds of CPU time, a tree of a million members minutes."""
 
 
 def default_folder() -> Path:
-    """Return the folder of the prover: that of the environment, or else one in the user's cache."""
+    """Return the folder of the prover: from the environment, or else one in the user's cache."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return Path(folder) if folder else Path.home() / ".cache" / "bilateral" / "prover"
 
 
 def packaged(name: str) -> bytes:
-    """Return a file of the prover as this package carries it."""
+    """Return a file of the prover from this package."""
     return (files("bilateral.buyers") / "private" / name).read_bytes()
 
 
 class Prover:
-    """Semaphore's packages, each call in a process of its own.
+    """Semaphore's packages, with a separate process per call.
 
     Args:
         folder: The folder that `install_prover` filled; by default `default_folder()`.
@@ -79,12 +79,12 @@ class Prover:
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
     def sign(self, secret: bytes, message: bytes) -> bytes:
-        """Sign as the identity itself (EdDSA), which shows that its commitment is of one key and not of a tree."""
+        """Sign as the identity itself (EdDSA), which proves that its commitment is of one key and not of a tree."""
         request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """Tell for each commitment whether the key that it commits to signed a digest."""
+        """Return for each commitment whether the key that it commits to signed a digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -104,7 +104,7 @@ class Prover:
     def prove(
         self, secret: bytes, members: Sequence[int], scope: int, message: int
     ) -> tuple[int, int, tuple[int, ...]]:
-        """Prove that the identity is a member, without telling which."""
+        """Prove that the identity is a member, without revealing which."""
         request = {
             "operation": "prove",
             "secret": secret.hex(),
@@ -150,14 +150,14 @@ class Prover:
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 
 INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
-"""SHA-512 of the package in base 64, as npm publishes it. The package has all depths, 109 MB; two files are kept."""
+"""SHA-512 of the package in base64, as published by npm. It has all depths, 109 MB; two files are kept."""
 
 _NPM_SECONDS: Final = 900
-"""The longest installation: npm waits minutes for a slow registry."""
+"""The timeout of the installation: npm waits minutes for a slow registry."""
 
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
-    """Install the prover from the npm registry of the user's configuration. Does nothing if it is there."""
+    """Install the prover from the npm registry in the user's configuration. Does nothing if it is installed."""
     place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
     try:
         return Prover(place)

@@ -1,4 +1,4 @@
-"""Prove a buyer's tier privately: join the groups once, and make a proof for each place and day."""
+"""Prove a buyer's tier privately: join the groups once, and create a proof for each place and day."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -28,14 +28,14 @@ IDENTITY_TEXT: Final = (
 """The text whose signature by the buyer's key is the identity's secret. A wallet shows it."""
 
 LEAST_MEMBERS: Final = 20
-"""The smallest group that is used unasked. A proof says that one of these buyers acts."""
+"""The minimum group size by default. A proof shows that one of these buyers acts."""
 
 _SECRET_BYTES: Final = 32  # as many bits as an account's key has
 _SECONDS: Final = 60.0
-"""The longest wait for a service's lists, which may be long."""
+"""The timeout for fetching a service's lists, which may be long."""
 
 Progress = Callable[[str], None]
-"""Takes a sentence before each step."""
+"""Called with a sentence before each step."""
 
 
 def identity_secret(signer: TransactionSigner) -> bytes:
@@ -66,7 +66,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
     prover: Prover | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Ask a service to make the signer a member of the groups, as the buyer. It learns the commitment alone."""
+    """Ask a service to add the signer to the groups, as the buyer. It only learns the commitment."""
     _require_secret(secret)
     worker = prover or Prover()
     commitment = worker.commitment(secret)
@@ -85,7 +85,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch the whole list of members of a day. Fetch it daily, used or not, so that the time tells nothing."""
+    """Fetch the complete list of members of a day. Do so daily, used or not, so that the timing reveals nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:
@@ -112,8 +112,8 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
 ) -> TierProof:
     """Prove privately that a buyer has at least a tier, for one place, day and holder.
 
-    The whole list is checked against the chain first: the roots, and states and signatures of a sample that is drawn
-    here. So a service cannot give one buyer a tree of its own, which would show it.
+    The complete list is first checked against the chain: the roots, and states and signatures of a locally drawn
+        sample. So a service cannot give one buyer its own tree, which would identify it.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)

@@ -1,6 +1,6 @@
 """Used proofs of tiers in a database that all processes of a seller share. It needs the extra `index`.
 
-The database is SQLite or PostgreSQL. The table is made if it is missing.
+The database is SQLite or PostgreSQL. The table is created if it is missing.
 """
 
 from typing import Final
@@ -27,13 +27,13 @@ _USED: Final = Table(
 
 
 class StoredNullifiers:
-    """Nullifiers in a database, those of the last days. Processes and threads may share it. A restart forgets none.
+    """The nullifiers of the last days, in a database. Processes and threads may share it. Restarts lose none.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
+        InvalidArgumentError: The URL is malformed, or for an unsupported database.
         DatabaseUnavailableError: The database cannot be opened.
     """
 

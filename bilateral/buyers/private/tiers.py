@@ -1,8 +1,8 @@
-"""Private tiers: their scopes, messages and proofs as `BuyerTierProofs` and Semaphore v4 have them, and verification.
+"""Private tiers: scopes, messages and proofs as in `BuyerTierProofs` and Semaphore v4, and their verification.
 
-A verifier counts each buyer once for each place and day. Cheap checks come first: the policy, the day, the tier, and
-the nullifier. Then one verification, of which a limited number runs at once. The very same proof by the same holder for
-the same request needs no second one.
+A verifier counts each buyer once per place and day. Cheap checks come first: the policy, the day, the tier and the
+nullifier. Then comes one verification, with limited concurrency. The same proof by the same holder for the same request
+needs no second one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bilateral.core.contracts.codec import ContractRevertError
 from bilateral.core.identifiers import checksummed
 
 DEPTH: Final = 20
-"""The depth of the circuit and of all trees. A proof does not show the number of members, and no path is longer."""
+"""The depth of the circuit and of all trees. It hides the number of members, and no path is longer."""
 
 MOST_MEMBERS: Final = 1 << DEPTH  # the leaves of a tree of this depth
 
@@ -40,7 +40,7 @@ IDENTITY_BYTES: Final = 5 * 32
 """An identity's public key, and its signature: the coordinates of the key and of `R8`, and `S`."""
 
 EMPTY_ROOT: Final = 1
-"""The root that is posted for a tier without members. No tree has it."""
+"""The root that is posted for a tier without members. No tree has this root."""
 
 TIERS: Final = (BuyerTier.VERIFIED, BuyerTier.TRUSTED, BuyerTier.PREMIUM)
 """The tiers with a group, in the order of the roots."""
@@ -74,7 +74,7 @@ def use_message(holder: str, request: bytes = _NO_REQUEST) -> bytes:
 
 
 def signal_of(word: bytes) -> int:
-    """Return a scope or message as a public signal of the circuit, as Semaphore makes it."""
+    """Return a scope or message as a public signal of the circuit, as Semaphore computes it."""
     return int.from_bytes(keccak(word)) >> 8
 
 
@@ -86,7 +86,7 @@ class TierProof:
         policy: The hash of the scoring policy's name.
         minimum: The tier that it proves.
         epoch: The UTC day of the group.
-        nullifier: The member in one scope. Count customers by it.
+        nullifier: Identifies the member within one scope. Count customers by it.
         points: The eight coordinates of the proof's points, in Semaphore's order.
     """
 
@@ -98,11 +98,11 @@ class TierProof:
 
     @property
     def arguments(self) -> tuple[int, tuple[int, ...]]:
-        """The proof as the contracts take it."""
+        """The proof in the form for the contracts."""
         return self.nullifier, self.points
 
     def to_json(self) -> dict[str, Any]:
-        """Return the proof as JSON. Large numbers are texts."""
+        """Return the proof as JSON. Large numbers are strings."""
         return {
             "policy": "0x" + self.policy.hex(),
             "tier": self.minimum.value,
@@ -114,7 +114,7 @@ class TierProof:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> TierProof:
-        """Read a proof, and refuse numbers that no proof has."""
+        """Read a proof, and refuse numbers out of range."""
         if fields.get("merkleTreeDepth") != DEPTH:
             raise _malformed("merkleTreeDepth", f"must be {DEPTH}")
         epoch, points = fields.get("epoch"), fields.get("points")
@@ -152,30 +152,30 @@ Verification = Callable[["TierProof", bytes, bytes], None]
 _Claim = tuple["TierProof", bytes, bytes]
 
 AT_ONCE: Final = 4
-"""The verifications at once. One takes 0.1 seconds by a node, and 2 seconds of a processor offline."""
+"""The concurrent verifications. One takes 0.1 seconds with a node, and 2 seconds of CPU time offline."""
 
 _MOST_HOLDERS: Final = 1_000_000
-"""The nullifiers that are kept in memory: those of two days of a large seller, some 200 MB."""
+"""The nullifiers held in memory: those of two days of a large seller, about 200 MB."""
 
 _MOST_CLAIMS: Final = 10_000
-"""Verified claims that are remembered, some 15 MB. A claim that was dropped is verified again."""
+"""The verified claims that are cached, about 15 MB. A claim that was evicted is verified again."""
 
 DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
 """The environment variable with the database that the processes of a deployment share."""
 
 
 class Nullifiers(Protocol):
-    """Keeps which holder used a nullifier. Workers of one seller must share it."""
+    """Stores which holder used a nullifier. Workers of one seller must share it."""
 
     def holder_of(self, nullifier: int) -> str | None:
         """Return the holder that used a nullifier; None if nobody did."""
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
-        """Note the holder of a nullifier, unless it has one. Return the holder that it has now."""
+        """Record the holder of a nullifier unless it has one. Return its current holder."""
 
 
 class MemoryNullifiers:
-    """Nullifiers in the memory of one process, those of the last two days. A restart forgets them."""
+    """The nullifiers of the last two days, in the memory of one process. They are lost on restart."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -198,7 +198,7 @@ class MemoryNullifiers:
 
 
 def shared_nullifiers() -> Nullifiers:
-    """Return the nullifiers in the database `BILATERAL_DATABASE`, or without it in the memory of this process."""
+    """Return the nullifiers in the database `BILATERAL_DATABASE`, or in this process's memory if it is unset."""
     url = os.environ.get(DATABASE_VARIABLE)
     if not url:
         return MemoryNullifiers()
@@ -215,8 +215,8 @@ class TierVerifier:
         policy: The hash of the scoring policy whose tiers count.
         scope: Returns the seller's scope for a UTC day, see `private_agent_scope`.
         minimum: The lowest tier that passes.
-        nullifiers: Keeps who used a proof; by default `shared_nullifiers()`.
-        at_once: The most verifications at once.
+        nullifiers: Stores who used a proof; by default `shared_nullifiers()`.
+        at_once: The maximum number of concurrent verifications.
     """
 
     def __init__(  # noqa: PLR0913  # settings
@@ -239,7 +239,7 @@ class TierVerifier:
         self._lock = threading.Lock()
 
     def check(self, proof: TierProof, holder: str, *, request: bytes = bytes(32), at: int | None = None) -> int:
-        """Check a proof, and note its holder."""
+        """Check a proof, and record its holder."""
         presented_by = checksummed(holder)
         self._require_use(proof, epoch_of(at))
         served = self._nullifiers.holder_of(proof.nullifier)
@@ -253,7 +253,7 @@ class TierVerifier:
         return proof.nullifier
 
     def _verify(self, claim: _Claim) -> None:
-        """Verify a proof, unless just this one passed before: every field of it decides what its holder gets."""
+        """Verify a proof, unless the identical one passed before: every field affects what its holder gets."""
         with self._lock:
             if claim in self._claims:
                 self._claims.move_to_end(claim)
@@ -270,7 +270,7 @@ class TierVerifier:
                 self._claims.popitem(last=False)
 
     def _require_use(self, proof: TierProof, today: int) -> None:
-        """Check all that costs nothing."""
+        """Run all cheap checks."""
         if proof.policy != self._policy:
             problem = f"it is by the policy 0x{proof.policy.hex()}, and 0x{self._policy.hex()} counts here"
             raise TierProofRefusedError("policy_mismatch", problem)
@@ -282,7 +282,7 @@ class TierVerifier:
 
 
 def on_chain(client: Client) -> Verification:
-    """Return a verification by the contract of proofs: one call with fixed gas, and no transaction."""
+    """Return a verification through the contract of proofs: one call with fixed gas, and no transaction."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:

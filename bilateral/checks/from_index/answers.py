@@ -1,4 +1,4 @@
-"""Should I pay this server, should I serve this client? The facts that an index has of them."""
+"""Should I pay this server, should I serve this client? Collects the facts from an index."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -33,12 +33,12 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, spread
 
 MOST_APPROVALS: Final = 20_000
-"""Approvals for one agent, and of one owner for all its agents, that one check reads."""
+"""The maximum number of approvals that a check reads, for the agent or for all agents of its owner."""
 
 _NOBODY: Final = "0x" + "00" * 20
 
 _MOST_FEEDBACKS: Final = 1_000
-"""Newest ratings that are looked at: a client may have given millions."""
+"""The newest ratings that are read: a client may have given millions."""
 
 _MOST_LISTED: Final = 20  # ratings; an answer with more is read by nobody
 _EXAMPLES: Final = 3  # enough to follow a reason
@@ -64,27 +64,27 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     Args:
         connection: A connection of `snapshot`.
         agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is one chain.
-        payment: The payment that it asks for; None to leave out what concerns it.
-        amount: The money that it asks for, in units of the payment token. The evidence is weighed against it.
+        payment: The payment that it requests; None to skip the related rules.
+        amount: The amount that it requests, in units of the payment token. The evidence is weighed against it.
         policy: The policy; the default one if left out.
-        for_client: The client that asks, an account or an agent, for a policy with `own_experience`.
+        for_client: The asking client, an account or an agent, for a policy with `own_experience`.
         at_block: The block; the last indexed one if left out.
-        history: The `history` of an earlier answer, to refuse another fork.
-        files: The `files` of an earlier answer, to repeat it to the letter.
-        analysis: The `analysis` of an earlier answer, to the same end.
-        measurements: The `measurements` of an earlier answer, to the same end.
+        history: The `history` of an earlier answer, to reject another fork.
+        files: The `files` of an earlier answer, to repeat it exactly.
+        analysis: The `analysis` of an earlier answer, for the same purpose.
+        measurements: The `measurements` of an earlier answer, for the same purpose.
         findings: A source of findings of trust analysis.
 
     Raises:
-        InvalidArgumentError: The amount is negative or no number.
+        InvalidArgumentError: The amount is negative or not a number.
         UnknownAgentError: There is no such agent at the block.
         UnknownChainError: The index does not follow its chain.
         UnknownRegistryError: The index does not follow its identity registry.
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the history of the earlier answer.
-        FileNotHeldError: A file of then was replaced.
-        FindingsNotHeldError: The trust analysis of then was replaced.
-        HistoryTooLongError: More events have to be read one by one than a check reads.
+        FileNotHeldError: A file of that time was replaced.
+        FindingsNotHeldError: The trust analysis of that time was replaced.
+        HistoryTooLongError: More events would have to be read individually than allowed.
         MalformedIdentifierError: The agent or an account is malformed.
     """
     if amount is not None and not (amount.is_finite() and amount >= 0):
@@ -134,7 +134,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
 
 def _texts(subject: Subject) -> dict[str, list[Any]]:
-    """Return the newest event of each kind that sets a text of an agent, and all that approve accounts for it."""
+    """Return the newest event of each kind that sets a text of an agent, and all its approvals of accounts."""
     texts: dict[str, list[Any]] = defaultdict(list)
     values = {**subject.parameters, "limit": MOST_APPROVALS + 1}
     for row in _texts_statement(len(subject.kinds)).records(subject.as_of.connection, values):
@@ -144,7 +144,7 @@ def _texts(subject: Subject) -> dict[str, list[Any]]:
 
 @lru_cache
 def _texts_statement(registries: int) -> Prepared:
-    """Return the statement of `_texts`. An approval tells whether the account gave feedback in some registries."""
+    """Return the statement of `_texts`. Approvals include whether the account gave feedback in some registries."""
     parts = []
     for event, column in (
         (events.Registered, "agent_uri"),
@@ -239,21 +239,21 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     Args:
         connection: A connection of `snapshot`.
         client: The client: an account, `0x…`, or an agent in any published form.
-        for_server: The server that asks, an agent or its account. Its own rating of the client counts above all.
+        for_server: The requesting server, an agent or its account. Its own rating of the client counts most.
         policy: The policy; the default one if left out.
         chain_id: The chain of an account; the only one of the index if left out.
         at_block: The block; the last indexed one if left out.
-        history: The `history` of an earlier answer, to refuse another fork.
-        payments: The `payments` of an earlier answer, to repeat it to the letter.
-        analysis: The `analysis` of an earlier answer, to the same end.
+        history: The `history` of an earlier answer, to reject another fork.
+        payments: The `payments` of an earlier answer, to repeat it exactly.
+        analysis: The `analysis` of an earlier answer, for the same purpose.
         findings: A source of findings of trust analysis.
         buyers: A source of buyers' records.
-        tier_proof: A tier that the client proved privately, checked by the caller. The age of its account, which may be
-            fresh, is then no reason.
-        failures: The client's failed settlements with the server that asks, which no index has.
+        tier_proof: A tier that the client proved privately, verified by the caller. The age of its possibly new account
+            is then ignored.
+        failures: The client's failed settlements with the requesting server, which no index has.
 
     Raises:
-        CheckError: As `check_server`, and an account without an agent is not an error.
+        CheckError: As for `check_server`, but an account without an agent is not an error.
         MalformedIdentifierError: The client or the server is malformed.
     """
     policy = policy or Policy()
@@ -339,7 +339,7 @@ def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[fa
 def _shared_account(
     asker: Asker, accounts: frozenset[str], subject: Subject | None
 ) -> tuple[str | None, tuple[EventEvidence, ...]]:
-    """Return an account that the client and the server that asks have or had in common, and the events that say so."""
+    """Return an account shared by the client and the requesting server, now or earlier, and the related events."""
     agents = [side.history for side in (asker, subject) if side is not None and side.history is not None]
     of_server = asker.accounts if asker.history is None else asker.accounts | asker.history.accounts
     of_client = accounts if subject is None else accounts | subject.history.accounts
@@ -369,7 +369,7 @@ def _summary(rows: Sequence[Any]) -> facts.FeedbackSummary:
 
 
 def _identity_of(as_of: chains.AsOfBlock, server: str | int | None) -> str | None:
-    """Return the identity registry of the server that asks about an account; else the first one of the chain."""
+    """Return the identity registry of the server that asks about an account, or else the chain's first one."""
     if server is not None and not is_account(server):
         return find_agent(server, lambda _: as_of).identity
     return next(iter(chains.identity_registries(as_of)), None)

@@ -1,4 +1,4 @@
-"""Chains as of a block, which bounds all that a check reads, and the trust analysis that was stored by then."""
+"""Chains as of a block, which bounds everything a check reads, and the trust analysis stored by then."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _ANALYSES: Final = Prepared(
     .where(_RUN.chain_id == bindparam("chain_id"))
 )
 _EVENTS: Final = {table.name: (event.abi_name, table) for event, table in schema.EVENT_TABLES.items()}
-"""The name in Solidity of each table's events, and the table, by the table's name."""
+"""The Solidity name of each table's events, and the table, by table name."""
 
 _ANY: Final = 2**63 - 1  # the greatest number of a BIGINT
 
@@ -44,11 +44,11 @@ class AsOfBlock:
         is_head: True if it is the last indexed block, so that the derived tables hold its state.
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds; None before the first.
-        files: The newest sight of a file that counts; None for all up to the block.
-        payments: The last block whose payments count; None for all that were known at the block.
+        files: The newest observation of a file that counts; None for all up to the block.
+        payments: The last block whose payments count; None for all stored at the block.
         analysis: The newest trust analysis that counts; None for the one of the block.
         measurements: The newest measurement that counts; None for all up to the block.
-        registries: The chain's registries, the oldest first: address, kind, and address of the identity registry.
+        registries: The chain's registries, oldest first: address, kind, and address of the identity registry.
     """
 
     connection: Connection = field(compare=False, repr=False)
@@ -70,7 +70,7 @@ class AsOfBlock:
 
     @property
     def newest_file(self) -> int:
-        """The newest sight of a file that counts: `files`, or the largest number."""
+        """The newest observation of a file that counts: `files`, or the largest number."""
         return _ANY if self.files is None else self.files
 
     @property
@@ -79,15 +79,15 @@ class AsOfBlock:
         return _ANY if self.measurements is None else self.measurements
 
     def seconds_since(self, time: int) -> int:
-        """Return the seconds from a time to that of the block."""
+        """Return the seconds from a time to the block's time."""
         return (self.time or time) - time
 
     def days_since(self, time: int) -> int:
-        """Return the whole days from a time to that of the block."""
+        """Return the full days from a time to the block's time."""
         return max(0, self.seconds_since(time)) // DAY
 
     def stamp(self, **newest: int) -> AsOf:
-        """Return the place of an answer, with the newest of each kind that it used."""
+        """Return the `AsOf` of an answer, with the newest input of each kind that it used."""
         history = None if self.history is None else "0x" + self.history.hex()
         return AsOf(self.chain_id, self.block, history, self.time, **newest)
 
@@ -95,7 +95,7 @@ class AsOfBlock:
 class Findings(Protocol):
     """A source of findings of trust analysis.
 
-    Only facts as of the block may come back, so that an answer can be repeated.
+    It may only return facts as of the block, so that answers can be repeated.
     """
 
     def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
@@ -120,7 +120,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
     analysis: int | None = None,
     measurements: int | None = None,
 ) -> AsOfBlock:
-    """Return the as_of of a check."""
+    """Return the block context of a check."""
     records = [] if chain_id is None else _CHAIN.records(connection, {"chain_id": chain_id})
     records = records or _CHAINS.records(connection, {})
     rows = {row.chain_id: row for row in records}
@@ -163,13 +163,13 @@ def covering(table: Table) -> ColumnElement[bool]:
 
 
 def place_of(table: Table) -> tuple[ColumnElement[Any], ...]:
-    """Return the columns that `evidence_of` takes, and the time of the event."""
+    """Return the columns for `evidence_of`, and the time of the event."""
     names = ("registry", "block_number", "log_index", "transaction_hash", "block_time")
     return tuple(table.c[name] for name in names)
 
 
 def event_label(event: type[Event]) -> ColumnElement[str]:
-    """Return the column that names an event's class."""
+    """Return the column with an event's class."""
     return literal_column(f"'{event.__name__}'", Text).label("event")
 
 
@@ -179,7 +179,7 @@ def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
 
 
 def identity_registries(as_of: AsOfBlock) -> list[str]:
-    """Return the identity registries of the chain, beginning with that of ids without a registry."""
+    """Return the chain's identity registries, starting with the default one for ids without a registry."""
     return canonical_first(as_of.chain_id, [address for address, kind, _ in as_of.registries if kind == IDENTITY])
 
 
@@ -213,7 +213,7 @@ _IN_CHAINS: Final = (
 )
 _CHAINS: Final = Prepared(_IN_CHAINS)
 _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
-"""A check of one chain asks no server of another."""
+"""A check of one chain does not query the database server of another."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
@@ -222,9 +222,9 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 
 
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-    """Return the strongest findings of the stored analysis about accounts that acted or gain, and their suspicion.
+    """Return the strongest stored findings about accounts that acted or gained, and their suspicion.
 
-    An account that a finding is merely about gets no reason: it may not know of the finding. An analysis counts from
+    Accounts that a finding is merely about get no reason, because they may be unaware of it. An analysis counts from
     the block at which it was stored.
 
     Args:
@@ -232,7 +232,7 @@ def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence
         as_of: The block.
 
     Raises:
-        FindingsNotHeldError: A later analysis replaced that of the as_of.
+        FindingsNotHeldError: A later analysis replaced the one as of the block.
     """
     used = _analyses(as_of)
     member, finding = tables.finding_member, tables.finding

@@ -1,4 +1,4 @@
-"""Ratings as of a block, from events: the newest, all of an agent, and those that count by how they were given."""
+"""Ratings as of a block, from events: the newest, all of an agent, and those given in a way that counts."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,13 +28,13 @@ CLIENT: Final = "client"
 VALIDATOR: Final = "validator"
 
 MOST_ENTRIES: Final = 100_000
-"""Ratings that one check reads one by one."""
+"""The maximum number of ratings that a check reads individually."""
 
 _ONE_BY_ONE: Final = 8
-"""The most accounts that are asked for one by one."""
+"""The maximum number of accounts that are queried individually."""
 
 Rater: TypeAlias = tuple[str, str]
-"""A registry, and an account or `agent N` that rates in it. Whoever rates in two registries counts in each."""
+"""A registry, and an account or `agent N` that rates in it. A rater in two registries counts in each."""
 
 _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
     EVENT_TABLES[event]
@@ -44,10 +44,10 @@ _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A rating that holds as of the block.
+    """A rating that is in force as of the block.
 
     Attributes:
-        side: The agent's part.
+        side: The agent's role.
         tag: The tag, in the form of the tables' keys.
         rater: The account that gave it, or `agent N`.
         value: The value, an integer.
@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The block and the place in it."""
+        """The block and the position in it."""
         return self.row.block_number, self.row.log_index
 
     @property
@@ -80,7 +80,7 @@ class Entry:
 
 
 def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[Entry]:
-    """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain."""
+    """Return the individual ratings of an agent in force as of a block, in chain order."""
     ratings: list[Entry] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
@@ -164,7 +164,7 @@ def with_payment_proof(as_of: AsOfBlock, entries: Sequence[Entry], payees: Colle
     """Return the feedback whose file claims a payment by its client to the agent.
 
     The file's hash is on chain, or its URI proves it, so its author cannot change it. The claim is not compared with
-    the payments in the index: it names a transaction that anybody can look up.
+    the payments in the index: it refers to a transaction that anyone can look up.
     """
     accepted = {account.lower() for account in payees}
     claims: dict[tuple[int, int], Any] = {}
@@ -198,7 +198,7 @@ def _at_places(as_of: AsOfBlock, table: Table, places: Sequence[tuple[int, int]]
 
 
 def _account(text: str | None) -> str:
-    """Return the address of an account, which files write with its chain or without."""
+    """Return the address of an account, which files write with or without its chain."""
     return (text or "").rpartition(":")[2].lower()
 
 

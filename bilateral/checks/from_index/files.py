@@ -20,19 +20,19 @@ from bilateral.index.log.dialects import in_parts, newest_first, unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 
 _MOST_CLAIMS: Final = 500
-"""Files that are looked at: strangers may claim an agent in any number of files."""
+"""The maximum number of files that are read: anyone may claim an agent in any number of files."""
 
 _FETCH: Final = schema.file_sight.c
 _OBSERVED: Final = (
     *(schema.file.c.uri, _FETCH.sight_id, _FETCH.state, _FETCH.content_hash, _FETCH.integrity, _FETCH.reason),
 )
-"""The columns that `observation_of` takes."""
+"""The columns for `observation_of`."""
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
     """Return an agent's registration file as of a block, the domains of its services, and the newest proof's number.
 
-    The file is `waiting` until the index has seen it.
+    The file is `waiting` until the index has fetched it.
     """
     as_of = subject.as_of
     parameters = {**as_of.bounds, "identity": subject.identity, "agent_id": subject.history.agent_id}
@@ -71,7 +71,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
 
 
 def registered_domain(subject: Subject, domain: str) -> Domain | None:
-    """Return the domain that an agent is registered under (August 2025), and its word about the agent."""
+    """Return the domain that an agent is registered under (August 2025), and what it says about the agent."""
     host = secure_host(uri) if (uri := domain_uri(domain)) else None
     if uri is None or host is None:
         return None
@@ -129,7 +129,7 @@ _CONTENT: Final = Prepared(_content())
 
 
 def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple[Domain, ...]:
-    """Return the domains of services. The home of a file that names the agent needs no file of its own (ERC-8004)."""
+    """Return the domains of services. A domain that hosts the agent's own file needs no other file (ERC-8004)."""
     files = observations(subject.as_of, {bytes(row.file_id) for row in rows})
     home = secure_host(confirmed_uri)
     domains = []
@@ -161,7 +161,7 @@ def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return the agents on foreign chains whose last stored outcome proves them, with the number of its observation."""
+    """Return agents on foreign chains whose last stored outcome proves them, with its observation number."""
     proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
         select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)
@@ -176,14 +176,14 @@ def _proven(subject: Subject) -> dict[str, int]:
 
 
 def _names(claims: Sequence[Any], subject: Subject) -> tuple[bool, bool]:
-    """Return whether the claims of a file name an agent, and whether they name any agents."""
+    """Return whether the claims of a file include an agent, and whether they include any agents."""
     registry, agent_id = f"eip155:{subject.as_of.chain_id}:{subject.identity}", subject.history.agent_id
     names_it = any(row.text == registry and row.agent_id == agent_id for row in claims)
     return names_it, any(row.agent_id is not None for row in claims)
 
 
 def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, Observation]:
-    """Return files as they were by a block, by id. A file that was not fetched by then is `waiting`."""
+    """Return files as of a block, by id. A file that was not fetched by then is `waiting`."""
     fetch, table = schema.file_sight, schema.file
     observed: dict[bytes, Observation] = {}
     for part in in_parts(sorted(file_ids)):

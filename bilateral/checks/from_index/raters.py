@@ -30,16 +30,16 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""Raters whose own lower bounds are looked up at the head; beyond, the agents with the best bounds are looked up."""
+"""Raters whose own lower bounds are looked up at the head. Above that, the agents with the best bounds are."""
 
 MOST_PAST_RATERS: Final = 200
 """Raters whose own lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
-"""The newest ratings of one asker that name the raters whom it trusts."""
+"""The newest ratings by an asker that determine the raters it trusts."""
 
 _MOST_NEWEST: Final = 200
-"""The newest ratings that are looked at: an agent may have millions."""
+"""The newest ratings that are read: an agent may have millions."""
 
 _EXAMPLES: Final = 3  # examples are enough to follow a reason
 _CLIENT: Final = schema.EVENT_TABLES[ClientRated]
@@ -57,14 +57,14 @@ _OF_ACCOUNTS: Final = {
 
 @dataclass(frozen=True)
 class Question:
-    """A question about the ratings of one agent.
+    """A query about the ratings of one agent.
 
     Attributes:
         subject: The agent.
-        side: The agent's part.
+        side: The agent's role.
         tag: The tag that counts.
-        own: The accounts of the agent's own side, whose ratings do not count.
-        asker: The side that asks; None if it does not say.
+        own: The agent's own accounts, whose ratings do not count.
+        asker: The asking side; None if unknown.
     """
 
     subject: Subject
@@ -146,7 +146,7 @@ def _listed(question: Question) -> frozenset[str]:
 
 
 def _trusted_agents(question: Question) -> set[int]:
-    """Return the numbers of the policy's agents that are of the registry of the question."""
+    """Return the ids of the policy's agents that belong to the registry of the query."""
     as_of, identity = question.subject.as_of, question.subject.identity
     default = next(iter(identity_registries(as_of)), None)
     return {
@@ -157,7 +157,7 @@ def _trusted_agents(question: Question) -> set[int]:
 
 
 def _liked(question: Question, asker: Asker) -> set[int]:
-    """Return the agents that the asker rated at least as the policy asks. Its last word on each agent counts."""
+    """Return the agents that the asker rated at least as high as required. Its last rating of each counts."""
     as_of, registries = question.subject.as_of, list(question.subject.kinds)
     minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
     if asker.agent_id is not None:
@@ -178,7 +178,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
 
 
 def newest_ratings(question: Question, raters: frozenset[str] | None, but: frozenset[str]) -> tuple[EventEvidence, ...]:
-    """Return a few of the newest ratings that some raters gave, or all raters but some."""
+    """Return a few of the newest ratings by some raters, or by all except some."""
     subject, is_server = question.subject, question.side == Side.SERVER
     kinds = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
@@ -247,7 +247,7 @@ def _least_bound(question: Question) -> float:
 
 
 def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -> set[int]:
-    """Return the agents above the policy's lower bound as servers, at the head: among some, or the best ones."""
+    """Return the agents above the policy's lower bound as servers, at the head: among some, or the best."""
     table, subject = rating_tables.summary, question.subject
     query = (
         select(table.c.agent_id)

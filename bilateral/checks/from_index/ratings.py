@@ -1,7 +1,7 @@
 """What ratings, validations, trust analysis and watchtowers say about an agent, as of a block.
 
-At the head the derived tables answer, in a time that does not depend on the number of ratings. For an earlier block,
-a limit of age, or proofs of payment, the events are read one by one, up to a limit. Both ways give the same integers.
+At the head, the derived tables are used, in time independent of the number of ratings. For an earlier block, an age
+limit, or proofs of payment, events are read individually, up to a limit. Both ways yield the same integers.
 """
 
 import json
@@ -40,22 +40,22 @@ from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for
 from bilateral.index.standing.queries import standings_states, stored_standing
 
 MOST_LINES: Final = 20
-"""Tags of one side that an answer lists."""
+"""The maximum number of tags per side that an answer lists."""
 
 _MOST_ANSWERS: Final = 1_000
-"""The newest answers that are looked at: anybody may ask a validator for any number."""
+"""The newest responses that are read: anyone may request any number from a validator."""
 
 _EXAMPLES: Final = 3  # examples are enough to follow a reason
 _ANSWERS: Final = EVENT_TABLES[ValidationResponse]
 _UNIT: Final = 10**DECIMALS  # the value 1 in the sums of the tables
 
 Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
-"""The number of entries of each rater, and the sum of their shares in millionths."""
+"""Each rater's number of entries, and the sum of their shares in millionths."""
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """The ratings of an agent, read once when they are asked for."""
+    """The ratings of an agent, read once on first use."""
 
     subject: Subject
 
@@ -66,11 +66,11 @@ class Ratings:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The ratings one by one. Many are refused with HistoryTooLongError."""
+        """The individual ratings. Too many raise HistoryTooLongError."""
         return entries(self.subject.as_of, self.subject.kinds, self.subject.history.agent_id)
 
     def total(self, side: str, tag: str) -> Counted:
-        """Return the ratings by everybody at the head."""
+        """Return the ratings by all raters at the head."""
         rows = [row for row in self.summaries if (row.side, row.tag) == (side, tag)]
         sums = zip(*((row.number, row.counterparts, row.share_sum) for row in rows), strict=True)
         return Counted(*map(sum, sums))
@@ -147,9 +147,9 @@ def lines(ratings: Ratings) -> tuple[Line, ...]:
 def analysed(
     findings: Findings | None, as_of: AsOfBlock, subject: Subject | None, side: Side, accounts: Collection[str]
 ) -> tuple[FoundFindings, Standing | None, str | None]:
-    """Return findings about accounts, the standing behind a decision, and why no current analysis stands behind it.
+    """Return findings about accounts, the standing behind a decision, and why no current analysis supports it.
 
-    A standing counts only with the analysis that counts at the block. Clients without ratings need none.
+    A standing counts only if its analysis counts at the block. Clients without ratings need none.
     """
     if findings is None:
         return FoundFindings(), None, None
@@ -198,7 +198,7 @@ def _line(  # noqa: PLR0913, PLR0917  # the sums of a summary
 
 
 def validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
-    """Return the validations of an agent by some validators, or by all if none is named."""
+    """Return the validations of an agent by some validators, or by all if none is specified."""
     addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
     ordered = sorted(validators)
     parameters = subject.parameters | spread("registry", addresses, len(addresses))
@@ -232,12 +232,12 @@ def _newest_answers(registries: int, validators: int) -> Prepared:
 
 
 _MOST_CHANGES: Final = 1_000
-"""The newest changes of an agent's endpoints that are read: five endpoints that flap have fewer in a year."""
+"""The newest changes of an agent's endpoints that are read: five flapping endpoints have fewer in a year."""
 
 _MOST_SIGNALS: Final = 200
 
 _SIGNAL_SECONDS: Final = 98 * DAY
-"""The age up to which a signal counts. A watchtower that publishes changes alone repeats each after 13 weeks."""
+"""The age up to which a signal counts. A watchtower that only publishes changes repeats each after 13 weeks."""
 
 _CHANGE: Final = endpoint_change.c
 _ENDPOINT: Final = registration_endpoint.c
@@ -270,7 +270,7 @@ _FEEDBACK, _REVOKED = EVENT_TABLES[NewFeedback], EVENT_TABLES[FeedbackRevoked]
 def measurements_of(
     subject: Subject, registration: RegistrationFacts | None, watchtowers: Collection[str]
 ) -> MeasurementFacts | None:
-    """Return what was measured of an agent's endpoints; None if no watchtower tells this index anything."""
+    """Return the measurements of an agent's endpoints; None if the index has no watchtower data."""
     as_of = subject.as_of
     bounds = {**as_of.bounds, "measurements": as_of.newest_measurement}
     mark = _MARK.first(as_of.connection, {**bounds, "endpoint_id": NO_ENDPOINT})
@@ -292,7 +292,7 @@ def measurements_of(
 
 
 def _endpoint(as_of: AsOfBlock, rows: Sequence[Any]) -> EndpointFacts:
-    """Return an endpoint by its changes, the newest first."""
+    """Return an endpoint from its changes, newest first."""
     states = [(json.loads(row.new), row) for row in rows if row.kind == "state"]
     drifts: dict[str, Drift] = {}
     for row in rows:

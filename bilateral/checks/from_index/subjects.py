@@ -48,13 +48,13 @@ class AgentHistory:
     """The history of an agent up to a block.
 
     Attributes:
-        owner: Its owner; None if it does not exist, or no more.
+        owner: Its owner; None if it does not exist, or no longer does.
         wallet: Its wallet; None without one.
         registered: The first event of the agent.
         registered_at: Its time.
-        owner_change: The last event that gave it another owner, and its time; None if it has its first one.
-        wallet_change: The last event that changed its wallet, but for its registration; None if it has its first one.
-        account_events: All accounts that ever were its owner or wallet, with the event that made them so first.
+        owner_change: The last event that changed its owner, and its time; None if it still has its first one.
+        wallet_change: The last event after registration that changed its wallet; None if it still has its first one.
+        account_events: All accounts that ever were its owner or wallet, with the first event that made them so.
     """
 
     agent_id: int
@@ -73,7 +73,7 @@ class AgentHistory:
 
     @property
     def holders(self) -> frozenset[str]:
-        """The owner and the wallet, without one that is missing."""
+        """The owner and the wallet, if they exist."""
         return frozenset(account for account in (self.owner, self.wallet) if account is not None)
 
     def facts(self, as_of: AsOfBlock) -> AgentFacts:
@@ -95,7 +95,7 @@ class AgentHistory:
 
 
 def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> dict[int, AgentHistory]:
-    """Return agents as of a block, those that exist."""
+    """Return the agents that exist as of a block."""
     changes: list[sa.Row[Any]] = []
     for part in in_parts(sorted(set(agent_ids))):
         size = size_for(part)
@@ -111,7 +111,7 @@ def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> di
 
 
 def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
-    """Return the agents of which some accounts are owner or wallet as of a block."""
+    """Return the agents whose owner or wallet is one of some accounts as of a block."""
     candidates: set[int] = set()
     for part in in_parts(sorted(accounts)):
         size = size_for(part)
@@ -164,7 +164,7 @@ def _changes(size: int) -> Prepared:
 
 
 def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
-    """Return an agent after its changes. The events of the registration's transaction make its first holders."""
+    """Return an agent after its changes. Events in the registration's transaction set its first holders."""
     states, agent = AgentStates(), AgentHistory(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
@@ -217,7 +217,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Asker:
-    """The side that asks.
+    """The asking side.
 
     Attributes:
         agent_id: Its agent; None without one.
@@ -238,9 +238,9 @@ def find_agent(agent: str | int | AgentId | GlobalAgentId, as_of_chain: Callable
 
 
 def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
-    """Return the agent that an account acts as: the lowest id of which it is the wallet, else of which it is the owner.
+    """Return the agent that an account acts for: the lowest id of which it is the wallet, or else the owner.
 
-    Accounts without an agent in any identity registry of the chain give None.
+    Returns None for accounts without an agent in any identity registry of the chain.
     """
     for identity in _identities(as_of, None):
         agents = agents_of_accounts(as_of, identity, [account])
@@ -251,7 +251,7 @@ def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
 
 
 def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
-    """Return the side that asks: an account, or an agent of the registry."""
+    """Return the asking side: an account, or an agent of the registry."""
     if is_account(asker):
         account = checksummed(str(asker))
         agents = agents_of_accounts(as_of, identity, [account])

@@ -101,7 +101,6 @@ def _value(part: Mapping[str, Any], value: Any) -> Any:
 
 _REASON_TEXT: Final = bytes.fromhex("08c379a0")  # Error(string)
 _PANIC: Final = bytes.fromhex("4e487b71")  # Panic(uint256)
-_WORD: Final = 32  # bytes of a word of the contract ABI
 
 _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {

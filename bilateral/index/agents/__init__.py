@@ -1,1 +1,1 @@
-"""Agents as their events leave them, and when they were active."""
+"""The state of agents according to their events, and when they were active."""

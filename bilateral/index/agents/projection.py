@@ -1,4 +1,4 @@
-"""Agents follow the log: their states, restored by the journal, and the times at which they were active."""
+"""The projection of agents: their states, which the journal restores, and the times of their activity."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _Change: TypeAlias = tuple[int, int, type[events.Event], Row]
 """Block, log index, event and row of an event that changes an agent."""
 
 _Texts: TypeAlias = dict[bool, str]
-"""An agent's new URI, behind True, and its new domain, behind False."""
+"""An agent's new URI under True, and its new domain under False."""
 
 
 IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
@@ -40,7 +40,7 @@ IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
         (events.PrimaryAgentSet, "account"),
     )
 }
-"""The events that change the state of an agent, and the columns that matter, the agent first."""
+"""The events that change the state of an agent, and the relevant columns, with the agent first."""
 
 _BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
     list(schema.EVENT_TABLES[events.Transfer].c.keys()).index(name)
@@ -60,7 +60,7 @@ class AgentTables:
         self._states: dict[str, AgentStates] = defaultdict(AgentStates)  # by registry
 
     def derive(self, rows: Rows, batch: EventRows) -> Mapping[Row, Row | None]:
-        """Bring the tables up to date with further events."""
+        """Update the tables with new events."""
         changes: list[_Change] = [
             (row[_BLOCK], row[_BLOCK + 1], kind, row)
             for kind in IDENTITY_EVENTS
@@ -162,7 +162,7 @@ def _registry(change: _Change) -> str:
 
 
 def _accounts(kind: type[events.Event], values: list[Any]) -> tuple[str, ...]:
-    """Return the accounts whose primary agent a change may change, but for the agent's previous owner and wallet."""
+    """Return the accounts whose primary agent a change may affect, except the agent's previous owner and wallet."""
     if kind is events.Transfer:
         return values[0], values[1]
     if kind is events.PrimaryAgentSet:
@@ -178,13 +178,13 @@ AgentPlace: TypeAlias = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""
 
 Times: TypeAlias = tuple[int, int]
-"""The time of an agent's last feedback, and that of the last event of any kind; 0 for none."""
+"""The times of an agent's last feedback and of its last event of any kind; 0 for none."""
 
 _NEVER: Final[Times] = (0, 0)
 _RAISING: Final = tuple(
     schema.EVENT_TABLES[event] for event in (events.NewFeedback, events.FeedbackRevoked, events.Approval)
 )
-"""Events that are not in the rows of agents, and still change when an agent was last updated."""
+"""Events that are not in the rows of agents but still count as an update of the agent."""
 
 _CHANGING: Final = tuple(schema.EVENT_TABLES[event] for event in IDENTITY_EVENTS if event is not events.PrimaryAgentSet)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*_RAISING, *_CHANGING)}
@@ -201,7 +201,7 @@ class ActivityTable:
         self._identities = self._feedback_registries()
 
     def derive(self, batch: EventRows, agents: Mapping[Row, Row | None]) -> None:
-        """Bring the table up to date with further events. The tables of events may hold them already."""
+        """Update the table with new events. The tables of events may already contain them."""
         # Each registry, agent and time once: most events of an agent share a block's time.
         raising = ((table, *entry) for table in _RAISING for entry in set(map(_pick[table], batch.get(table, ()))))
         times = self._times(raising)
@@ -227,7 +227,7 @@ class ActivityTable:
         writes.write()
 
     def touched_after(self, block: int) -> set[AgentPlace]:
-        """Return the agents that events after a block are about. The tables of events still hold them."""
+        """Return the agents that events after a block concern. The tables of events still contain these."""
         touched: set[AgentPlace] = set()
         for table in (*_RAISING, *_CHANGING):
             for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):
@@ -294,7 +294,7 @@ class ActivityTable:
 
 
 class Agents(Projection):
-    """Agents with their metadata, the accounts that name them, and their times."""
+    """Agents with their metadata, the accounts whose primary agent they are, and their times of activity."""
 
     name = "agents"
     tables = derived = (*AGENT_TABLES, agent_activity)

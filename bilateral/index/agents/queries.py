@@ -1,4 +1,4 @@
-"""An account: the agents that it owns, is paid for, or speaks as."""
+"""An account: the agents that it owns, receives payments for, or has as its primary agent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ class Change:
 
     Attributes:
         kind: `registered`, `transferred`, `wallet`, `file` or `domain`.
-        account: The new owner, the new wallet, or who changed the file; None for a wallet that was taken away.
-        text: The new URI or domain: the word of a stranger; None for other kinds.
-        log_index: Its place in the block.
+        account: The new owner, the new wallet, or the account that changed the file; None for a removed wallet.
+        text: The new URI or domain, untrusted text; None for other kinds.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -49,7 +49,7 @@ class Change:
 
 
 def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[Change, ...]:
-    """Return the changes of an agent, the newest first."""
+    """Return the changes of an agent, newest first."""
     moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
     metadata = schema.EVENT_TABLES[MetadataSet].c
     changes = [
@@ -70,7 +70,7 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
 
 
 def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *columns: Any) -> list[tuple[Any, ...]]:
-    """Return the newest events of an agent: the columns, and the place of each."""
+    """Return the newest events of an agent: the columns and the position of each."""
     query = select(*columns, events.block_number, events.log_index, events.block_time, events.transaction_hash).where(
         events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
     )
@@ -102,7 +102,7 @@ class AccountAgent:
         global_id: Its id among all registries.
         is_owner: True if the account owns it.
         is_wallet: True if the account receives its payments.
-        is_primary: True if the account speaks as it.
+        is_primary: True if it is the account's primary agent.
     """
 
     id: str
@@ -118,8 +118,8 @@ class Account:
 
     Attributes:
         address: The account.
-        agents: Its agents, by chain, registry and id: the first 200.
-        has_more: True if there are more. A search by owner or wallet lists all of them by pages.
+        agents: Its agents, ordered by chain, registry and id: the first 200.
+        has_more: True if there are more. A search by owner or wallet lists all of them in pages.
     """
 
     address: str

@@ -1,4 +1,4 @@
-"""The tables of agents, which follow from the events of identity registries."""
+"""The tables of agents, which are derived from the events of identity registries."""
 
 from typing import Final
 

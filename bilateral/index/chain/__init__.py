@@ -1,1 +1,1 @@
-"""Read blocks and logs of a chain from its endpoints, checked."""
+"""Read and check the blocks and logs of a chain from its endpoints."""

@@ -20,10 +20,10 @@ ENDPOINT_FAILURES: Final = (
     errors.FinalizedBlockError,
     errors.MissingLogsError,
 )
-"""Errors after which another endpoint may do better."""
+"""Errors after which another endpoint may succeed."""
 
 _RECEIPTS_EVERY: Final = 600.0
-"""Seconds after which an endpoint that gave no receipts is asked again: two calls for each block would be wasted."""
+"""Seconds after which an endpoint without receipts is retried: each block would waste two calls."""
 
 
 class Checks:
@@ -41,7 +41,7 @@ class Checks:
         self._without_receipts: dict[Source, float] = {}
 
     def disagrees(self, source: Source, logs: BlockLogs) -> bool:
-        """Compare logs with the receipts of their transactions, unless the endpoint does not give receipts."""
+        """Compare logs with the receipts of their transactions, unless the endpoint does not return receipts."""
         if self._without_receipts.get(source, 0.0) > time.monotonic():
             return False
         answer = agrees_with_receipts(source.endpoint, logs, self._registries)
@@ -58,7 +58,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check the logs of one block against its header, and look again where one of them seems wrong."""
+        """Check the logs of one block against its header, and read again if either of them seems wrong."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -81,7 +81,7 @@ class Checks:
         return is_contradicted or _has_foreign_transaction(header, logs)
 
     def _by_receipts(self, source: Source, header: Header, logs: BlockLogs | None) -> BlockLogs | None:
-        """Return the logs of a block's receipts, if the endpoint gave others. See `check_block`."""
+        """Return the logs from a block's receipts if the endpoint returned different ones. See `check_block`."""
         for entry in logs.entries if logs else ():
             bytes_of(entry.data)  # malformed bytes are named, and not mended
         number = header.block.number
@@ -105,7 +105,7 @@ class Checks:
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
-        """Refuse logs that contradict their header, where no receipts tell which of them is right."""
+        """Refuse logs that contradict their header when no receipts show which of the two is right."""
         # A filter counts if the header's hash proves it: else the node may have filled it with anything.
         if logs is None:
             return
@@ -118,7 +118,7 @@ class Checks:
             raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Read a range again, from another endpoint if there is one that has its last block, and compare."""
+        """Read a range again and compare, using another endpoint if one has its last block."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -152,7 +152,7 @@ class Checks:
         raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
 
     def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> errors.EndpointLiesError:
-        """Return the error of that of two endpoints whose logs of a block its receipts contradict; distrust it."""
+        """Distrust the endpoint whose logs of a block its receipts contradict, and return its error."""
         # Without such receipts both are distrusted, because a retry would pass by chance.
         header = source.headers_of([number])[0]
         for witness in dict.fromkeys((source, second)):
@@ -173,12 +173,12 @@ class Checks:
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
-    """Return the error of an endpoint whose header of a block has another hash than its logs."""
+    """Return the error of an endpoint whose header of a block has a different hash than its logs."""
     return errors.EndpointLiesError(source.name, f"the logs of block {number} belong to another block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Give logs the time of their header. The one that they name is a hint, unless the header's hash proves it."""
+    """Set the time of logs from their header. Their own time is a hint, unless the header's hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(

@@ -1,7 +1,7 @@
-"""One JSON-RPC endpoint: typed answers, limits on time and size, and errors whose text can be read.
+"""One JSON-RPC endpoint: typed answers, limits on time and size, and readable error messages.
 
-The connection is that of the SDK. The conversation (`bilateral.node.json_rpc`) is not: the SDK reads any JSON, and
-retries by itself. The index judges each refusal, and reads logs straight into typed records, in a tenth of the time.
+It shares the connection of the SDK, but not its protocol layer (`bilateral.node.json_rpc`), which reads any JSON and
+retries by itself. The index evaluates each refusal, and reads logs straight into typed records, in a tenth of the time.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ from bilateral.node.json_rpc import Post, Reply
 T = TypeVar("T")
 
 _READABLE_ERRORS: Final = (400, 401, 402, 403, 408, 413, 422, 429, 503)
-"""HTTP statuses whose bodies may carry an error of JSON-RPC."""
+"""HTTP statuses whose bodies may contain a JSON-RPC error."""
 
 
 class HeaderEntry(msgspec.Struct, gc=False):
-    """A block's header in the form of JSON-RPC, without the fields that nothing here needs."""
+    """A block's header in the form of JSON-RPC, without the fields that are not needed here."""
 
     number: str | int
     hash: str
@@ -66,12 +66,12 @@ class Endpoint:
     """A node's JSON-RPC over HTTP.
 
     Args:
-        url: Its URL. It is shown nowhere, because it may hold a key; `name` is.
-        timeout: The seconds that one request may take in all.
+        url: Its URL. It is never displayed, because it may contain a key; `name` is.
+        timeout: The total time limit of one request, in seconds.
 
     Attributes:
-        name: Its host, and its port if the URL names one.
-        key: Its name, and a short hash of the URL: it tells two keys at one provider apart, and shows neither.
+        name: Its host, and its port if the URL contains one.
+        key: Its name and a short hash of the URL, which distinguishes two keys at one provider without revealing them.
 
     Raises:
         InvalidArgumentError: The URL is not an http(s) URL.
@@ -108,7 +108,7 @@ class Endpoint:
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
     def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times: by a batch, and one by one where the endpoint refuses batches. See `batch`."""
+        """Call a method several times: in a batch, or one by one if the endpoint refuses batches. See `batch`."""
         try:
             return self.batch(method, calls, kind)
         except (NodeError, MalformedNodeAnswerError):
@@ -143,11 +143,11 @@ class Endpoint:
 
 
 _BUILDING: Final = threading.RLock()
-"""The lock of the types that msgspec builds. A thread that meets a half-built one ends the process with SIGSEGV."""
+"""The lock for types that msgspec builds. A thread that uses a half-built one crashes the process with SIGSEGV."""
 
 
 def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key of the cache
-    """Return the decoder of answers whose result has a type. It is built whole before a thread uses it."""
+    """Return the decoder of answers whose result has a type. It is fully built before any thread uses it."""
     with _BUILDING:
         return _built_decoder(kind, is_batch)
 

@@ -1,8 +1,9 @@
 """Rows of the tables of events, straight from logs.
 
 Most logs are plain: their text is UTF-8 without NUL, and their data are the ABI encoding of their event. For these,
-functions are made from the ABI. They take a third of the time of objects for log and event, and decline every log that
-is not plain. `bilateral.core.events` decodes what they decline: it knows every reason, and is their oracle in tests.
+functions are generated from the ABI. They take a third of the time of creating log and event objects, and decline every
+log that is not plain. `bilateral.core.events` decodes what they decline; it handles every case, and is their oracle in
+tests.
 """
 
 import struct
@@ -36,7 +37,7 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 class Extraction:
-    """Makes rows of the logs of one chain.
+    """Converts the logs of one chain to rows.
 
     Args:
         registries: The registry at each address, in checksum form.
@@ -71,7 +72,7 @@ class Extraction:
         return {table: rows for table, rows in rows_of.items() if rows}
 
     def _plan(self, address: str, rows: Mapping[Table, list[Row]]) -> _Plan:
-        """Return a registry's address in checksum form; by first topic what adds a row, and what reads its values."""
+        """Return a registry's checksummed address and, by first topic, the adder of rows and the reader of values."""
         registry = address_of(address)
         readers = _readers(self._registries[registry])
         return registry, {topic: (rows[table].append, read) for topic, (table, read) in readers.items()}
@@ -83,7 +84,7 @@ class Extraction:
 
 
 def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row]:
-    """Return the table of a log, and the values of its columns behind those of its place."""
+    """Return the table of a log, and the values of its columns after those of its position."""
     if isinstance(event, UndecodedLog):
         return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
     table = schema.EVENT_TABLES[type(event)]
@@ -180,7 +181,7 @@ def _source_of_reader(entry: Mapping[str, Any]) -> str:
 
 
 def _below(number: int, limit: int) -> int:
-    """Return a number below a limit. Negative ones are left to the strict decoder."""
+    """Return a number below a limit. Negative numbers are left to the strict decoder."""
     if number >= limit:
         raise ValueError
     return number

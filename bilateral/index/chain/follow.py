@@ -1,4 +1,4 @@
-"""Follow one chain: notice reorganisations, and store blocks and remove them, step by step."""
+"""Follow one chain: detect reorganisations, and store or remove blocks, step by step."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
-"""Changes of the chain under one batch after which the endpoint that shows them is left alone."""
+"""Changes of the chain during one batch after which the endpoint that reports them is no longer used."""
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2
-"""Logs, and bytes that their data takes in memory, that one transaction stores far from the head."""
+"""Logs, and bytes of their data in memory, that one transaction stores far from the head."""
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
     """Blocks were added."""
 
     ROLLED_BACK = "rolled_back"
-    """Blocks of a former branch were removed."""
+    """Blocks of an abandoned branch were removed."""
 
     WAITED = "waited"
     """Nothing is new."""
@@ -54,7 +54,7 @@ class Step:
 
     Attributes:
         block: The cursor after it.
-        head: The head of the chain, as far as it is known.
+        head: The latest reported head of the chain.
         events: The number of logs that were stored, or removed.
         endpoint: The host of the endpoint that was used.
         depth: The number of removed blocks.
@@ -69,16 +69,16 @@ class Step:
 
 
 class Follower:
-    """Follows one chain, one step after the other.
+    """Follows one chain, step by step.
 
     Args:
         store: The chain's rows.
         pool: The chain's endpoints.
         registries: The registry at each address, in checksum form.
         first_block: The first block to index.
-        enough: The logs after which a transaction ends. SQLite lets one transaction write at a time, so writers that
-            share a process share the usual number: otherwise some would wait for too long.
-        trusts_reorganisation: True to remove finalized blocks on the word of one endpoint.
+        enough: The number of logs after which a transaction ends. SQLite lets one transaction write at a time, so
+            writers that share a process divide the usual number: otherwise some would wait for too long.
+        trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint.
     """
 
     def __init__(  # noqa: PLR0913  # two have defaults
@@ -104,7 +104,7 @@ class Follower:
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
 
-        An endpoint that fails or contradicts itself is benched, and the step is tried with the next one.
+        An endpoint that fails or contradicts itself is benched, and the step is retried with the next one.
         """
         changes = 0
         while True:
@@ -126,9 +126,9 @@ class Follower:
                 return step
 
     def go_back(self, first: int) -> None:
-        """Remove the blocks from one on, finalized ones too, so that the next steps read them again.
+        """Remove all blocks from a number on, even finalized ones, so that the next steps read them again.
 
-        The cursor goes to a block whose hash the index knows. The next step then notices a reorganisation before it.
+        The cursor moves to a block whose hash is stored, so the next step detects a reorganisation before it.
         """
         while (cursor := self._store.cursor()) is not None and cursor.number >= first:
             source = self._pool.choose()
@@ -160,7 +160,7 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Read again, one range a step, what an endpoint delivered alone before a false answer; None without any."""
+        """Reread, one range per step, what only an endpoint delivered before a false answer; None if nothing."""
         # If rows differ, the index goes back to before them.
         for suspect in [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
@@ -183,7 +183,7 @@ class Follower:
         return None
 
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
-        """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once."""
+        """Read ranges of blocks, and store them in one transaction, so that each changed page is written once."""
         # A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
         # whose transaction fails do not wait any more, so it is not tried again.
         until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
@@ -266,7 +266,7 @@ class Follower:
         return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
-        """Return the latest block with a known hash that is still in the chain; without one, that before the first."""
+        """Return the latest block with a stored hash that is still in the chain, or else the one before the first."""
         checkpoints = self._store.checkpoints(cursor.number)
         # The index `removed` is of a block that is not in the chain; blocks before a canonical one are canonical too.
         removed, step = -1, 1
@@ -298,15 +298,15 @@ def _timed(source: Source, checkpoint: Block) -> Block:
 
 
 class _PendingBatches:
-    """Batches that wait for one transaction. PostgreSQL begins to store the events of many while others are read.
+    """Batches waiting for one transaction. PostgreSQL starts storing the events of many while others are read.
 
     Args:
         store: The chain's rows.
-        cursor: The cursor; the first batch begins behind it.
+        cursor: The cursor; the first batch begins after it.
 
     Attributes:
-        count: The number of logs that wait.
-        size: The bytes that their data takes in memory, about.
+        count: The number of waiting logs.
+        size: The approximate size of their data in memory, in bytes.
     """
 
     def __init__(self, store: ChainStore, cursor: Block) -> None:
@@ -348,7 +348,7 @@ class _PendingBatches:
         return batch.count
 
     def drop(self) -> None:
-        """Store no batch that still waits, and leave no thread."""
+        """Discard the waiting batches, and stop the thread."""
         self._batches = []
         if self._writes is not None:
             self._writes.close()

@@ -1,4 +1,4 @@
-"""Headers of blocks, and what their hashes prove (Yellow Paper, 4.3)."""
+"""Headers of blocks and what their hashes prove (Yellow Paper, 4.3)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from bilateral.index.log.batches import Block
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # the mask of a bit's number among 2,048
 _SPARSE_BITS: Final = _BITS // 8
-"""Set bits up to which a filter says much: an eighth of them announces one foreign topic in 500."""
+"""Set bits up to which a filter is informative: with an eighth set, one in 500 foreign topics matches."""
 
 _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
-"""Events of other tokens too: nearly every block's filter announces them."""
+"""Events that other tokens emit too, so nearly every block's filter announces them."""
 
 
 @lru_cache(maxsize=256)
@@ -38,7 +38,7 @@ def bloom_of(items: Iterable[bytes]) -> bytes:
 
 
 def is_sparse(bloom: bytes | None) -> bool:
-    """Return True if a filter announces little by chance."""
+    """Return True if a filter has few chance matches."""
     return bloom is not None and int.from_bytes(bloom).bit_count() <= _SPARSE_BITS
 
 
@@ -64,9 +64,9 @@ class Announcements:
         ]
 
     def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter announces logs that an endpoint did not give.
+        """Check whether a block's filter announces logs that an endpoint did not return.
 
-        The filter may announce logs that do not exist, but never hides one. So True asks for a second look.
+        The filter may announce logs that do not exist, but never hides one. So True calls for a second check.
         """
         if bloom is None:
             return False
@@ -79,7 +79,7 @@ class Announcements:
         )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter does not announce logs that an endpoint gave: then one of them is false."""
+        """Check whether a block's filter lacks logs that an endpoint returned: then one of them is false."""
         if bloom is None:
             return False
         bits = int.from_bytes(bloom)
@@ -88,9 +88,9 @@ class Announcements:
         return any(bits & mask != mask for mask in masks)
 
     def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
-        """Check whether a filter announces a registry of which no log came, together with one of its events.
+        """Check whether a filter announces a registry that returned no log, together with one of its events.
 
-        In a sparse filter that happens by chance in one of 10,000 blocks at most. Other filters prove nothing.
+        In a sparse filter this happens by chance in at most one of 10,000 blocks. Other filters prove nothing.
         """
         if bloom is None or not is_sparse(bloom):
             return False
@@ -98,7 +98,7 @@ class Announcements:
         return any(address not in addresses and topics for address, topics in self._announced(bloom))
 
     def _announced(self, bloom: bytes) -> Iterator[tuple[str, list[str]]]:
-        """Yield the registries that a filter announces, each with those of its first topics that it announces."""
+        """Yield the registries that a filter announces, each with its announced first topics."""
         bits = int.from_bytes(bloom)
         for address, mask, topics in self._items:
             if bits & mask == mask:
@@ -124,10 +124,10 @@ class Header:
 
     Attributes:
         parent_hash: The hash of the block before it.
-        bloom: Its filter of addresses and topics of logs; None if the node does not give it, or none of 256 bytes.
-        receipts_root: The root of its receipts; None if the node does not give it.
-        transactions: The hashes of its transactions, in lower case; empty if the node does not give them.
-        entry: The header as the node gives it.
+        bloom: Its filter of addresses and topics of logs; None if the node omits it or it does not have 256 bytes.
+        receipts_root: The root of its receipts; None if the node omits it.
+        transactions: The hashes of its transactions, in lower case; empty if the node omits them.
+        entry: The header as the node returned it.
     """
 
     block: Block
@@ -148,9 +148,9 @@ class Header:
         return cls(block, word(entry.parentHash), bloom, root, texts, entry)
 
     def is_sealed(self, time: int | None = None) -> bool:
-        """Check that the hash is that of the header, as Ethereum makes it, so that all its fields are proven.
+        """Check that the hash is the header's, computed as on Ethereum, so that all its fields are proven.
 
-        Chains that make their hashes in other ways have no such header.
+        Chains that compute their hashes differently never pass.
         """
         try:
             items: list[Any] = [_item(self.entry, name) for name in _COVERED]

@@ -1,7 +1,7 @@
-"""Logs in the form of JSON-RPC, checked, in the order of the chain, and grouped by block.
+"""Logs in the form of JSON-RPC: checked, in chain order, and grouped by block.
 
-They are decoded straight from the node's texts, see `extraction`, because an object a log would cost as much time as
-its decoding.
+They are decoded straight from the node's text, see `extraction`, because an object per log would take as long as
+decoding it.
 """
 
 import re
@@ -25,7 +25,7 @@ _MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
 def quantity(value: str | int) -> int:
-    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes write it."""
+    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes send."""
     number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
     if not 0 <= number <= _MAX_NUMBER:
         text = repr(value)[:80]
@@ -51,7 +51,7 @@ def amount(text: str) -> int:
 
 
 small_quantity = lru_cache(maxsize=1 << 12)(quantity)
-"""The same, remembered: logs share blocks, times and indices."""
+"""The same, cached: logs share blocks, times and indices."""
 
 
 def word(text: str) -> bytes:
@@ -66,7 +66,7 @@ Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 
 _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
-"""Values of `removed` that nodes write for a log that the chain holds."""
+"""Values of `removed` that nodes send for a log that is in the chain."""
 
 
 class LogEntry(msgspec.Struct, gc=False):
@@ -104,7 +104,7 @@ class BlockLogs:
     Attributes:
         number: The block's number.
         hash: Its hash, 32 bytes.
-        time: Its time in Unix seconds. Until the header is read, the hint in its logs; None without one.
+        time: Its time in Unix seconds. Until the header is read, the hint in its logs; None if they have none.
         entries: The logs, in their order.
         indices: The index of each among all logs of the block.
     """
@@ -120,7 +120,7 @@ class BlockLogs:
         return {address_of(text) for text in {entry.address for entry in self.entries}}
 
     def contents(self) -> Iterator[tuple[Any, ...]]:
-        """Yield for each log what two endpoints must agree on: all but the block's time, which not all say."""
+        """Yield for each log what two endpoints must agree on: all but the block's time, which some omit."""
         for index, entry in zip(self.indices, self.entries, strict=True):
             topics = tuple([topic.lower() for topic in entry.topics])
             origin = entry.address.lower(), entry.transactionHash.lower()
@@ -128,7 +128,7 @@ class BlockLogs:
 
 
 def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check the logs of an answer, and group them by block."""
+    """Check the logs of an answer and group them by block."""
     try:
         try:
             return _grouped(name, entries, contracts, first, last)
@@ -149,7 +149,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
 
 
 class UnnumberedLogsError(Exception):
-    """Indices that repeat or contradict the order of transactions, as where a node counts logs by transaction.
+    """Indices that repeat or contradict the order of transactions, as when a node counts logs per transaction.
 
     Attributes:
         block: The number of the block.
@@ -199,7 +199,7 @@ def _grouped(name: str, entries: list[LogEntry], contracts: Collection[str], fir
 
 
 def _requested(name: str, entry: LogEntry, contracts: Collection[str]) -> str:
-    """Return the address of a log as the node writes it, if the logs of that contract were asked for."""
+    """Return the address of a log as the node sent it, if the logs of that contract were requested."""
     if address_of(entry.address) not in contracts:
         raise EndpointLiesError(name, f"it gives a log of {entry.address[:80]} in block {entry.blockNumber}")
     return entry.address

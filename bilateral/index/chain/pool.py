@@ -1,4 +1,4 @@
-"""The endpoints of one chain: one is in use, the others stand by, and one that fails or lies waits on the bench."""
+"""The endpoints of one chain: one is in use, others stand by, and those that fail or lie are benched."""
 
 import threading
 import time
@@ -18,34 +18,34 @@ from bilateral.index.log.rows import Row, rows_of
 # By failures in a row: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
 _ALONE_SECONDS: Final = 10.0
-"""The longest bench of the only endpoint: nobody else does its work meanwhile."""
+"""The longest bench of the only endpoint, for which there is no substitute."""
 
 _LIAR_SECONDS: Final = 3600.0
-"""An endpoint that gave untrue logs is not asked for an hour: it seldom mends itself sooner."""
+"""An endpoint that returned false logs is not used for an hour: it seldom recovers sooner."""
 
 _FINALIZED_EVERY: Final = 30.0
-"""The looks at the last final block: it moves once in minutes on most chains."""
+"""The interval between checks of the last finalized block: on most chains it moves every few minutes."""
 
 LONGEST_LAG: Final = 30
 """The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
 
 _NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
-"""The errors of an endpoint that does not tell its head."""
+"""The errors of an endpoint that does not report its head."""
 
 _FRESH_SECONDS: Final = 24 * 3600
-"""Seconds after which a limit is learnt again: providers change them, by plan and by month."""
+"""Seconds after which a limit is measured again: providers change them with plans and over time."""
 
 _UNCONFIRMED: Final = "unconfirmed from "
-"""The beginning of the name of a second row of an endpoint, whose `blocks` is `Source.alone_from`."""
+"""The prefix of the name of an endpoint's second row, whose `blocks` is `Source.alone_from`."""
 
 _NO_LIMIT: Final = (0, None, 0, None)
-"""The blocks, ceiling, and times of learning and of lost logs of an endpoint without a row."""
+"""The default row of an endpoint: blocks, ceiling, time of measuring, and time of lost logs."""
 
 T = TypeVar("T")
 
 
 class Ahead(Generic[T]):
-    """Does one piece of work before its result is needed."""
+    """Runs one task before its result is needed."""
 
     def __init__(self) -> None:
         self._job: tuple[object, Future[T]] | None = None
@@ -61,7 +61,7 @@ class Ahead(Generic[T]):
         return self._job is not None and self._job[1].done()
 
     def start(self, key: object, work: Callable[[], T]) -> None:
-        """Start some work. None may be under way: `take` was called since the last start."""
+        """Start a task. None may be running: `take` was called since the last start."""
         result: Future[T] = Future()
 
         def run() -> None:
@@ -75,7 +75,7 @@ class Ahead(Generic[T]):
         self._job = key, result
 
     def take(self, key: object) -> T | None:
-        """Wait for the work that is under way, and return its result; None if it has another key, or there is none."""
+        """Wait for the running task and return its result; None if it has another key, or there is none."""
         job, self._job = self._job, None
         if job is None:
             return None
@@ -87,14 +87,14 @@ class Ahead(Generic[T]):
 class HeadComparison:
     """Finds the endpoints that lag behind others of their chain.
 
-    An endpoint lags if it lacks a block that another one has, and that is old: the other one had it at a comparison
-    at least `LONGEST_LAG` seconds ago, or its own head is much later by the chain's clock.
+    An endpoint lags if it lacks an old block that another one has: the other one had it at a comparison at least
+        `LONGEST_LAG` seconds ago, or its own head is much later by the chain's clock.
 
     Args:
         clock: The monotonic time, in seconds.
 
     Attributes:
-        compared_at: The time of the comparison whose heads are kept. Those of one that follows too soon are not.
+        compared_at: The time of the comparison whose heads are stored. A comparison that follows too soon stores none.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -103,7 +103,7 @@ class HeadComparison:
         self.compared_at = clock()
 
     def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
-        """Ask endpoints for their heads, and compare them."""
+        """Request the heads of endpoints and compare them."""
         heads: dict[Source, int] = {}
         exceptions: dict[Source, Exception] = {}
         is_old = self._clock() - self.compared_at >= LONGEST_LAG
@@ -125,7 +125,7 @@ class HeadComparison:
 
 
 def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
-    """Check that an endpoint has a block, and that the block is not of the last seconds."""
+    """Check that an endpoint has a block that is more than a few seconds old."""
     # `before` is the endpoint's head at a comparison long enough ago.
     try:
         block, last = (header.block for header in source.headers_of([number, head]))
@@ -136,15 +136,15 @@ def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
 
 @dataclass
 class _Place:
-    """One endpoint, and how it has behaved.
+    """One endpoint and its record.
 
     Attributes:
-        source: The chain as it shows it.
-        failures: Failures since it last did well.
-        lies: The number of times that it contradicted itself or others.
-        until: The monotonic time until which it waits on the bench.
+        source: The chain as the endpoint reports it.
+        failures: Failures since its last success.
+        lies: The number of times it contradicted itself or others.
+        until: The monotonic time until which it is benched.
         problem: Its last problem.
-        is_final: True if that is a refusal for good.
+        is_final: True if that is a permanent refusal.
         head: The last head that it reported.
         is_checked: True if its chain id was checked.
         is_lagging: True if it lagged behind another one when it was last compared.
@@ -182,7 +182,7 @@ class Pool:
         self._compared = time.monotonic()
 
     def choose(self) -> Source:
-        """Return the endpoint to use: the first that is not benched and is of the right chain."""
+        """Return the endpoint to use: the first that is not benched and serves the right chain."""
         for place in self._usable():
             if self._keeps_up(place):
                 return place.source
@@ -190,7 +190,7 @@ class Pool:
         raise NoEndpointError(self.chain_id, problems, is_final=all(place.is_final for place in self._places))
 
     def usable(self) -> list[Source]:
-        """Return the endpoints that are not benched and are of the right chain, the preferred one first."""
+        """Return the endpoints that are not benched and serve the right chain, the preferred one first."""
         return [place.source for place in self._usable()]
 
     def _usable(self, besides: Source | None = None) -> Iterator[_Place]:
@@ -200,12 +200,12 @@ class Pool:
                 yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none."""
+        """Return another endpoint for a second check, preferably one that lost no logs; the same if there is none."""
         candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
-        """Keep an endpoint from being used for a while, longer each time."""
+        """Stop using an endpoint for a while, longer each time."""
         place, now = self._place(source), time.monotonic()
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
         if len(self._places) == 1:
@@ -225,12 +225,12 @@ class Pool:
 
     @staticmethod
     def note_lie(source: Source, problem: Exception) -> None:
-        """Distrust an endpoint that contradicted itself or others, whether or not it is asked again at once."""
+        """Distrust an endpoint that contradicted itself or others, whether or not it is queried again at once."""
         if isinstance(problem, EndpointLiesError) and not problem.may_pass:
             source.distrust()
 
     def compare_heads(self) -> None:
-        """Bench the endpoints that lag behind others. Called at every step, it looks twice a minute, in a thread."""
+        """Bench the endpoints that lag behind others. Called at every step, it checks twice a minute, in a thread."""
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
@@ -241,24 +241,24 @@ class Pool:
                 self._comparison.start(None, lambda: self._heads.problems(usable))
 
     def compare_heads_now(self) -> int:
-        """Bench the endpoints that lag behind others, as at what seems to be the end of the chain."""
+        """Bench the endpoints that lag behind others, without waiting, at the apparent end of the chain."""
         self._bench_all(self._comparison.take(None))
         usable = self.usable()
         return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
 
     def head(self, source: Source) -> int:
-        """Return the head that an endpoint tells, and remember it."""
+        """Return the head that an endpoint reports, and store it."""
         place = self._place(source)
         place.head = source.head()
         return place.head
 
     def release(self) -> None:
-        """Let each endpoint be used again at once, for a last try."""
+        """Make every endpoint usable again at once, for a last try."""
         for place in self._places:
             place.until = 0.0
 
     def succeeded(self, source: Source) -> None:
-        """Take note that a step with an endpoint went well."""
+        """Record that a step with an endpoint succeeded."""
         self._place(source).failures = 0
 
     def require_chain(self, source: Source) -> None:
@@ -268,7 +268,7 @@ class Pool:
             raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
-        """Return the number of the last finalized block; None if the endpoint does not say. Asked twice a minute."""
+        """Return the number of the last finalized block; None if the endpoint does not say. Queried twice a minute."""
         read_at, number = self._finalized
         if time.monotonic() - read_at < _FINALIZED_EVERY:
             return number
@@ -321,10 +321,10 @@ class Pool:
 
 
 class Limits:
-    """Facts about one chain's endpoints, stored so that a restart does not learn them again.
+    """Facts about one chain's endpoints, stored so that a restart need not discover them again.
 
-    They are the numbers of blocks that endpoints give at once, which of them gave false answers, and from which block
-    on each delivered what no other one confirmed.
+    They are the number of blocks that each endpoint returns at once, whether it gave false answers, and from which
+    block on no other endpoint confirmed what it delivered.
 
     Args:
         sources: The endpoints.
@@ -347,7 +347,7 @@ class Limits:
                 source.size.resume(blocks, ceiling)
 
     def store(self) -> None:
-        """Store what was learnt about the endpoints since the last call."""
+        """Store what was discovered about the endpoints since the last call."""
         now, new = int(time.time()), dict[str, Row | None]()
         for source in self._sources:
             blocks, ceiling, learnt_at, _ = stored = self._stored.get(source.key) or _NO_LIMIT

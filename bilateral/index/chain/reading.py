@@ -1,11 +1,12 @@
-"""Read ranges of blocks from endpoints, checked, and in batches that can be stored.
+"""Read and check ranges of blocks from endpoints, in batches that can be stored.
 
-Deep in the chain a range is as long as the endpoint allows, and is taken only if its end, and the block before it,
-still have the hashes that they had. Near the head every header is read: each must follow the one before it, from the
-cursor on. The header of each block with logs is read everywhere: it tells the block's time, and whose logs they are.
+Deep in the chain a range is as long as the endpoint allows, and is accepted only if its end and the block before it
+still have the same hashes. Near the head every header is read: each must follow the one before it, from the cursor on.
+The header of each block with logs is always read: it provides the block's time, and shows whether the logs belong to
+it.
 
-A sample is checked further. An endpoint that failed a check is not trusted by a later sample: all that it gives is
-checked for 30 days (`Source.loses_logs`).
+A sample is checked more thoroughly. After a failed check a sample no longer suffices: everything the endpoint returns
+is checked for 30 days (`Source.loses_logs`).
 """
 
 import random
@@ -26,19 +27,19 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
 
 _SAMPLE: Final = 4
-"""Blocks of a range deep in the chain whose filters are looked at, besides those with logs."""
+"""Blocks of a range deep in the chain whose filters are checked, in addition to those with logs."""
 
 _ONE_OF: Final = 16
-"""One range of so many is read twice, and one of its blocks is compared with its receipts: both are large answers."""
+"""One in this many ranges is read twice, with one block compared with its receipts: both answers are large."""
 
 _FEW_BLOCKS: Final = 8
-"""Blocks of a short range near the head: there each filter is asked for each topic. A second look is a call a block."""
+"""Blocks of a short range near the head, where filters are tested for each topic. Rereading takes a call per block."""
 
 _MAX_LOGS: Final = 10_000
-"""Logs of one batch, but for those of one block."""
+"""Logs of one batch, unless a single block has more."""
 
 _LONG_DATA: Final = 32_000
-"""The characters of a log's data up to which it counts as the endpoint writes it."""
+"""The characters of a log's data up to which its size is taken as the endpoint sends it."""
 
 _TIMES_IN_MEMORY: Final = 3
 """The memory of a long log, as a multiple of its data."""
@@ -46,13 +47,13 @@ _TIMES_IN_MEMORY: Final = 3
 
 @dataclass(frozen=True)
 class _Range:
-    """The logs of a range of blocks, still to be checked.
+    """The unchecked logs of a range of blocks.
 
     Attributes:
         logs: The blocks with logs.
         end: The last block of the range.
         parts: The blocks with logs, in parts that can be stored at once, with the last block of each.
-        later: A later block, as it was before the logs were read; None if all headers are read.
+        later: A later block, read before the logs; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
         mismatched: The numbers of blocks whose logs belong to another block.
         doubtful: The numbers of blocks deep in the chain whose logs contradict other fields of the header.
@@ -67,7 +68,7 @@ class _Range:
     doubtful: list[int] = field(default_factory=list)
 
     def replace(self, block: BlockLogs | None) -> None:
-        """Replace what the endpoint gave of one block, if there is a replacement."""
+        """Replace what the endpoint returned for one block, if there is a replacement."""
         if block is None:
             return
         part = next(logs for logs, last in self.parts if block.number <= last)
@@ -93,7 +94,7 @@ class Reader:
         self._ahead: Ahead[_Range] = Ahead()
 
     def start(self, source: Source, cursor: Block, head: int) -> None:
-        """Begin to read the next range of blocks in a thread, unless that was begun. See `read`."""
+        """Start reading the next range of blocks in a thread, unless already started. See `read`."""
         first = cursor.number + 1
         if first <= head and not self._ahead.is_under_way:
             self._ahead.start((source, first), lambda: self._fetch(source, first, head))
@@ -126,7 +127,7 @@ class Reader:
         return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
 
     def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:
-        """Read the logs of blocks deep in the chain, their headers, and before them the header of a later block."""
+        """Read the logs and headers of blocks deep in the chain, after the header of a later block."""
         later = source.headers_of([last])[0].block
         logs, end = source.logs(first, last)
         range_ = _Range(logs, end, list(_split(logs, end)), later)
@@ -140,7 +141,7 @@ class Reader:
         return range_
 
     def _check_sparse(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
-        """Check a range deep in the chain, and return the blocks that become checkpoints."""
+        """Check a range deep in the chain and return the blocks that become checkpoints."""
         # A later block has the same hash before and after, so no block of the range was replaced while it was read. One
         # range in sixteen is read from a second endpoint too, and one of its blocks is compared with its receipts. All
         # is checked if the endpoint gave false answers.
@@ -187,7 +188,7 @@ class Reader:
         return _Range(logs, end, list(_split(logs, end)), headers=headers)
 
     def _check_dense(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
-        """Check a range near the head, and return its blocks. The last one must be the same before and after."""
+        """Check a range near the head and return its blocks. The last one must be the same before and after."""
         first, last = cursor.number + 1, range_.headers[-1].block
         after = source.header(last.number)
         if after is None or after.block.hash != last.hash:
@@ -209,7 +210,7 @@ def _all_logs(range_: _Range) -> list[BlockLogs]:
 
 
 def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[list[BlockLogs], int]]:
-    """Split a range into parts that end where blocks end, so that no batch holds too many logs."""
+    """Split a range at block boundaries, so that no batch contains too many logs."""
     start = size = 0
     for at, block in enumerate(logs):
         if size and size + len(block.entries) > _MAX_LOGS:

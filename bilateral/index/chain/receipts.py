@@ -1,7 +1,7 @@
-"""The logs of one block from its receipts: a node stores these apart from the tables that it searches for logs.
+"""The logs of one block from its receipts, which a node stores separately from its searchable logs.
 
 The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and address, topics and data of each log. The
-index of a log follows from its position. Indices and hashes that a node repeats are not.
+index of a log follows from its position. Indices and hashes that a node repeats there are not proven.
 """
 
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ _DEPOSIT: Final = 0x7E  # the type of a deposit's transaction on the OP Stack
 
 
 class _ReceiptLog(msgspec.Struct, gc=False):
-    """A log in a receipt, as far as the root proves it, and its index as the node says it."""
+    """A log in a receipt: the fields that the root proves, and the index that the node reports."""
 
     address: str
     topics: list[str]
@@ -87,10 +87,10 @@ class BlockReceipts:
     Attributes:
         header: The block's header.
         entries: The logs; their `logIndex` is the position in the block.
-        positions: The position of each among the logs of its transaction.
-        counts_by_transaction: True if the node writes that position as the index.
-        is_proven: True if the receipts make the root in the header, so that the contents of logs are proven. Else they
-            make its filter, which proves that none is missing.
+        positions: The position of each log within its transaction.
+        counts_by_transaction: True if the node reports that position as the index.
+        is_proven: True if the receipts match the root in the header, so that the contents of logs are proven. Otherwise
+            they match its filter, which proves that none is missing.
     """
 
     header: Header
@@ -102,7 +102,8 @@ class BlockReceipts:
     def of(self, contracts: Collection[str]) -> BlockLogs:
         """Return the logs of some contracts, whose addresses are in checksum form.
 
-        If the node counts by transaction, they have its indices as long as these are in order, as in other answers.
+        If the node counts by transaction, they have its indices as long as these are in order, as they are in other
+        answers.
         """
         block = self.header.block
         logs = BlockLogs(block.number, block.hash, block.time)
@@ -114,7 +115,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Give logs of the block, as another method returned them, their positions in it."""
+        """Set the positions in the block of logs that another method returned."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -140,7 +141,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 
 
 def agrees_with_receipts(endpoint: Endpoint, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
-    """Compare the logs of a block with the receipts of their transactions: small answers, from another store."""
+    """Compare the logs of a block with the receipts of their transactions: small answers from a separate store."""
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
     calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:

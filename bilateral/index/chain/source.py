@@ -1,4 +1,4 @@
-"""A chain as one endpoint shows it: headers and logs, checked as far as one endpoint can be checked."""
+"""A chain as one endpoint reports it: headers and logs, checked as far as a single endpoint can be."""
 
 import re
 import time
@@ -15,53 +15,52 @@ from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.node.ranges import Reaction, judge
 
 MOST_BLOCKS: Final = 10_000
-"""The most blocks to ask for at once: what most public endpoints allow."""
+"""The maximum number of blocks per request: what most public endpoints allow."""
 
 FIRST_BLOCKS: Final = 20
-"""The blocks to ask for first, to learn how many logs they hold."""
+"""The number of blocks to request first, to find out how many logs they have."""
 
 _HEADERS_AT_ONCE: Final = 100
-"""The headers to ask for in one batch, as many calls as the SDK puts into its first."""
+"""The headers to request in one batch, the size of the SDK's first one."""
 
 _USUAL_DATA: Final = 1_000
-"""The characters of a usual log's data, as endpoints write them."""
+"""The characters of a typical log's data, as endpoints send them."""
 
 _LOSS_SECONDS: Final = 30 * 24 * 3600
-"""Seconds for which an endpoint that left out logs is read twice."""
+"""Seconds for which an endpoint that omitted logs is read twice."""
 
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in all; then the pool turns to another endpoint
 _LONGEST_WAIT: Final = 60.0
-"""Seconds to wait for an endpoint that asks for it. One that asks for more is left alone, see `Pool.bench`."""
+"""Seconds to wait for an endpoint that requests it. One that requests more is benched, see `Pool.bench`."""
 
 
 _MANY_LOGS: Final = 10_000
-"""The logs that one answer should hold at most: more would cost memory."""
+"""The maximum number of logs per answer: more would take too much memory."""
 
 _GOOD_LOGS: Final = 6_000
-"""The logs that the second answer should hold, by the number that the first one held."""
+"""The number of logs to aim for in the second answer, estimated from the first."""
 
 
 class RangeSize:
-    """The number of blocks to ask one endpoint for, learnt from its answers.
+    """The number of blocks to request from one endpoint, adapted to its answers.
 
-    Between a size that was accepted and one that was refused, it looks for the limit by bisection. Limits on logs move
-    with the chain, so after eight answers in a row it tries a quarter more, but never more than a ceiling.
+    Between an accepted and a refused size, it finds the limit by bisection. Limits on logs move with the chain, so
+    after eight answers in a row it tries a quarter more, up to a ceiling.
 
     Args:
-        most: The most blocks to ask for.
-        first: The blocks to ask for first, while nothing is known about the number of logs; as many as may be if left
-            out.
+        most: The maximum number of blocks to request.
+        first: The number of blocks to request first, while the number of logs is unknown; `most` if omitted.
 
     Attributes:
-        blocks: The number of blocks to ask for next.
-        ceiling: The most blocks that the endpoint says it gives; None if it has not said so.
-        was_refused: True once the endpoint refused a range, so that its limit is worth remembering.
+        blocks: The number of blocks to request next.
+        ceiling: The endpoint's own stated maximum number of blocks; None if it has not stated one.
+        was_refused: True once the endpoint refused a range, so that its limit is worth storing.
     """
 
     _GROW_AFTER: Final = 8  # so at most one request in nine is a try that may be refused
     _EXACT_ENOUGH: Final = 8  # a limit is known to an eighth: each half more costs a refusal
     _FASTEST_GROWTH: Final = 16
-    """The largest step of growth behind a dense stretch: three steps lead from a few blocks to ten thousand."""
+    """The largest growth factor after a dense segment: three steps lead from a few blocks to ten thousand."""
 
     def __init__(self, most: int, first: int | None = None) -> None:
         self._most = most
@@ -100,7 +99,7 @@ class RangeSize:
             self._ask_for(requested + max(1, requested // 4))
 
     def _is_sparse(self, requested: int, logs: int) -> bool:
-        """Ask for many more blocks after an answer with far fewer logs than the endpoint gives at once."""
+        """Request many more blocks after an answer with far fewer logs than the endpoint can return."""
         self._fitting = max(self._fitting or 0, logs)
         if 2 * logs > self._fitting or self._fitting == 0:
             return False
@@ -123,7 +122,7 @@ class RangeSize:
         self._accepted = 0
 
     def resume(self, blocks: int, ceiling: int | None) -> None:
-        """Go on from a size that was learnt earlier."""
+        """Resume from a previously stored size."""
         self.ceiling, self._is_first = ceiling, False
         self._ask_for(blocks)
 
@@ -132,20 +131,21 @@ class RangeSize:
 
 
 class Source:
-    """A chain as one endpoint shows it.
+    """A chain as one endpoint reports it.
 
     Args:
-        addresses: The registries whose logs are wanted, in checksum form.
-        wait: Waits some seconds; returns False to give up, as at the end of the process.
+        addresses: The registries whose logs are read, in checksum form.
+        wait: Waits some seconds; returns False to give up, for example when the process ends.
 
     Attributes:
         name: The endpoint's host.
-        key: The endpoint's name in the database, which tells two URLs of one host apart and shows neither.
-        size: The number of blocks to ask for.
-        lost_logs_at: The time at which the endpoint last left out logs or contradicted itself or another one, in Unix
+        key: The endpoint's name in the database, which distinguishes two URLs of one host without revealing them.
+        size: The number of blocks to request.
+        lost_logs_at: The time at which the endpoint last omitted logs or contradicted itself or another one, in Unix
             seconds; None if it never did.
-        is_disputed: True after another endpoint gave other logs of a block, and nothing told which of them were right.
-        alone_from: The first stored block that this endpoint delivered and no other one confirmed since; None without.
+        is_disputed: True after another endpoint returned different logs for a block, and nothing showed which were
+            right.
+        alone_from: The first stored block that only this endpoint delivered and none has confirmed since; None if none.
     """
 
     def __init__(
@@ -163,20 +163,20 @@ class Source:
 
     @property
     def loses_logs(self) -> bool:
-        """True if the endpoint gave false answers in the last 30 days. Then no sample is enough: all is checked."""
+        """True if the endpoint gave false answers in the last 30 days. Then a sample is not enough: all is checked."""
         return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS
 
     def distrust(self) -> None:
-        """Take note that the endpoint gave a false answer: until then, a sample of its answers was checked."""
+        """Record that the endpoint gave a false answer: until then, a sample of its answers was checked."""
         self.lost_logs_at = int(time.time())
 
     def deliver(self, first: int) -> None:
-        """Take note that blocks from one on come from this endpoint, unless it is checked in all that it gives."""
+        """Record that blocks from a number on come from this endpoint, unless all its answers are checked."""
         if self.alone_from is None and not self.loses_logs:
             self.alone_from = first
 
     def confirm(self) -> None:
-        """Take note that another endpoint gave the same logs of the latest range."""
+        """Record that another endpoint returned the same logs for the latest range."""
         if not self.loses_logs:
             self.alone_from = None
 
@@ -189,7 +189,7 @@ class Source:
         return quantity(self.endpoint.request("eth_blockNumber", (), str))
 
     def has_code(self, address: str, block: int) -> bool:
-        """Check that there is a contract at an address after a block. Old blocks need a node that keeps old states."""
+        """Check that there is a contract at an address after a block. Old blocks need an archive node."""
         return self.endpoint.request("eth_getCode", (address, hex(block)), str) not in ("0x", "0x0", "")
 
     def header(self, block: int | str) -> Header | None:
@@ -233,7 +233,7 @@ class Source:
             raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
-        """Return the registries' logs from the beginning of a range of blocks, as many blocks as the endpoint gives."""
+        """Return the registries' logs from the start of a range, for as many blocks as the endpoint allows."""
         waits = iter(_WAITS)
         for refusals in count():
             end = min(last, first + self.size.blocks - 1)
@@ -254,7 +254,7 @@ class Source:
         refusals: int,
         waits: Iterator[float],
     ) -> int | None:
-        """Shrink the range after a refusal, wait, or give up. Return the last block if the range is beyond it."""
+        """Shrink the range after a refusal, wait, or give up. Return the last block if the range starts after it."""
         requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
             if requested == 1:
@@ -289,7 +289,7 @@ class Source:
         return self._grouped(entries, self._addresses, first, last)
 
     def _grouped(self, entries: list[LogEntry], contracts: Sequence[str], first: int, last: int) -> list[BlockLogs]:
-        """Group logs by block. See `grouped`. If indices tell no order, as on Hedera, receipts do."""
+        """Group logs by block. See `grouped`. If indices define no order, as on Hedera, receipts do."""
         numbered: set[int] = set()
         while True:
             try:
@@ -307,7 +307,7 @@ class Source:
 
 
 def _weight(logs: Sequence[BlockLogs]) -> int:
-    """Return the number of logs, or that of usual logs with as much data if the logs have more data than usual."""
+    """Return the number of logs; if they are longer than typical, the number of typical logs with as much data."""
     return max(
         sum(len(block.entries) for block in logs),
         sum([len(entry.data) for block in logs for entry in block.entries]) // _USUAL_DATA,
@@ -330,7 +330,7 @@ _ADVICE: Final = {
     "--rpc-url, or add another --rpc-url",
     "method not found": "It gives no logs at all: add another --rpc-url",
 }
-"""Advice on a refusal that no smaller range and no wait avoids, by the words of the endpoint."""
+"""Advice on a refusal that neither a smaller range nor waiting avoids, by the endpoint's message."""
 
 
 def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:

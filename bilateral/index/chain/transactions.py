@@ -1,4 +1,4 @@
-"""Transactions as an endpoint gives them, and what their hashes prove (EIP-2718 and the types of Ethereum)."""
+"""Transactions as an endpoint returns them, and what their hashes prove (EIP-2718 and Ethereum's types)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -12,7 +12,7 @@ from bilateral.index.chain.logs import LogEntry, amount, bytes_of, optional_quan
 from bilateral.index.errors import EndpointLiesError
 
 _AT_ONCE: Final = 100
-"""The transactions to ask for in one batch."""
+"""The transactions to request in one batch."""
 
 _DYNAMIC_FEE: Final = ("chainId", "nonce", "maxPriorityFeePerGas", "maxFeePerGas", "gas", "to", "value", "input")
 _FIELDS: Final[Mapping[int, Sequence[str]]] = {
@@ -33,7 +33,7 @@ Transaction: TypeAlias = dict[str, Any]
 
 
 def is_provable(transaction: Transaction) -> bool:
-    """Return True if the hash covers the calldata in a way that is known here. Chains have types of their own.
+    """Return True if the hash covers the calldata in a supported way. Some chains have their own types.
 
     A transaction without a signature comes from another layer, or from the chain itself.
     """
@@ -70,7 +70,7 @@ def _item(name: str, value: Any) -> Any:
 
 
 def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Transaction]:
-    """Return the transaction of each log. The input of a provable one is what its hash says."""
+    """Return the transaction of each log. The input of a provable one is verified by its hash."""
     # By block and place, because many nodes forget in which block an older hash is. Few nodes leave the place out.
     places = [optional_quantity(log.transactionIndex) for log in logs]
     method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]

@@ -1,1 +1,1 @@
-"""The feed of changes, and its webhooks."""
+"""The change feed and its webhooks."""

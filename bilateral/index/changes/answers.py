@@ -1,4 +1,4 @@
-"""Changes as the feed shows them, made from rows of events and from notes."""
+"""Changes as the feed reports them, built from rows of events and from notes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -21,17 +21,17 @@ class FeedChange:
 
     Attributes:
         id: Its id, unique in the feed of one index. It is also the cursor of later changes.
-        retracts: The id of the change that a reorganisation took back; None for a change that happened.
+        retracts: The id of the change that a reorganisation reverted; None for a change that happened.
         event: The event's name in its contract; None for what is not on the chain.
         block: Its block; for what is not on the chain, the last indexed block.
-        log_index: Its place in the block; None for what is not on the chain.
+        log_index: Its position in the block; None for what is not on the chain.
         time: The time of the block, or of the analysis or fetch, Unix seconds.
         transaction: Its transaction; None for what is not on the chain.
         registry: The contract, or the identity registry of the analysis.
-        agents: The agents that it is about.
-        accounts: The accounts that it names.
-        tags: The tags of the feedback or validation, words of a stranger.
-        details: The new values, by name. A text of a stranger is cut after 1,000 characters.
+        agents: The agents that it concerns.
+        accounts: The accounts that it mentions.
+        tags: The tags of the feedback or validation, untrusted text.
+        details: The new values, by name. Untrusted text is truncated after 1,000 characters.
     """
 
     id: str
@@ -52,7 +52,7 @@ class FeedChange:
 
 @dataclass(frozen=True, slots=True)
 class RawChange:
-    """A change as rows hold it.
+    """A change as stored in rows.
 
     Attributes:
         agents: The ids of the agents' tokens.
@@ -68,7 +68,7 @@ class RawChange:
 
 
 def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
-    """Return the change that an event is."""
+    """Return an event as a change."""
     shape = _SHAPES[event]
     accounts = (_value(row, account) for account in shape.accounts)
     return RawChange(
@@ -81,14 +81,14 @@ def raw_change(event: type[events.Event], row: Mapping[str, Any]) -> RawChange:
 
 
 def raw_note(row: Any) -> RawChange:
-    """Return the change that a note is."""
+    """Return a note as a change."""
     details = _cut(json.loads(row.details))
     agents = () if row.agent_id is None else (int(row.agent_id),)
     return RawChange(ChangeKind(row.kind), agents, () if row.account is None else (row.account,), (), details)
 
 
 def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
-    """Return values whose texts end with an ellipsis if they are longer than the feed reports."""
+    """Return values, with texts that are too long for the feed truncated with an ellipsis."""
     return {
         name: f"{value[:MOST_TEXT]}…" if isinstance(value, str) and len(value) > MOST_TEXT else value
         for name, value in details.items()
@@ -103,12 +103,12 @@ def displayed_agent(registries: Registries, chain_id: int, identity_registry: st
 
 
 _Cell: TypeAlias = str | Callable[[Mapping[str, Any]], Detail]
-"""A column of an event, or what makes a value of its row."""
+"""A column of an event, or a function that computes a value from its row."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The parts of an event that make a change. `details` has values by their names."""
+    """The parts of an event that form a change. `details` contains values by name."""
 
     accounts: tuple[_Cell, ...]
     details: Mapping[str, _Cell]

@@ -1,7 +1,7 @@
-"""Steps of the change feed, stored in the transactions that make the changes.
+"""Steps of the change feed, stored in the same transactions as the changes.
 
-Numbers of steps have no gap, and become visible in their order: a lock is held from the number to the commit. So a
-reader that has seen a step has seen all steps before it.
+Step numbers have no gaps and become visible in order: a lock is held from the assignment of the number to the commit.
+So a reader that has seen a step has seen all steps before it.
 """
 
 import json
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 5_000  # rows of an insert: some megabytes of Python objects
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A change that is not on the chain, of an agent or of an account.
+    """An off-chain change of an agent or an account.
 
     Attributes:
         registry: The registry of the agent, or the identity registry whose analysis flags the account.
@@ -41,7 +41,7 @@ class Note:
 
 
 def add_notes(connection: Connection, chain_id: int, block: int, notes: Sequence[Note]) -> None:
-    """Add a step of changes that are not on the chain."""
+    """Add a step of off-chain changes."""
     if not notes:
         return
     blocks = {"first_block": block, "last_block": block}
@@ -63,11 +63,11 @@ def add_step(connection: Connection, kind: schema.StepKind, **columns: int) -> i
 
 
 PRUNED_STEP: Final = 0
-"""The step that stands for one that was pruned, in the id of a change that is retracted later."""
+"""The placeholder for a pruned step, in the id of a change that is retracted later."""
 
 
 class Changes(Projection):
-    """The feed: one step for each transaction that changes what the index says."""
+    """The feed: one step for each transaction that changes the contents of the index."""
 
     name = "changes"
 
@@ -113,6 +113,6 @@ def _keep_removed(connection: Connection, chain_id: int, target: int) -> tuple[i
 
 
 def _cut(cells: Mapping[str, Any]) -> Row:
-    """Return a row with its texts as long as the feed needs them, and without raw data."""
+    """Return a row without raw data, and with texts truncated to what the feed needs."""
     cut = (cell[: schema.MOST_TEXT + 1] if isinstance(cell, str) else cell for cell in cells.values())
     return tuple(None if name == "raw_data" else cell for name, cell in zip(cells, cut, strict=True))

@@ -1,6 +1,6 @@
-"""Reads the change feed from a cursor on.
+"""Reads the change feed from a cursor.
 
-The changes of a step are always the same: its events are in their tables, or a rollback kept them. So two readers of
+The changes of a step never differ: its events are in their tables, or were preserved by a rollback. So two readers of
 one index get the same changes with the same ids, whenever they read.
 """
 
@@ -23,10 +23,10 @@ from bilateral.index.log.journal import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000
-"""The changes that one read looks at, so that a filter that nothing passes takes no longer than another."""
+"""The changes that one read examines, so that a filter that matches nothing takes no longer than others."""
 
 _STEPS: Final = 200
-"""The steps that one read looks at: most are those of one block, with few changes."""
+"""The steps that one read examines: most cover one block, with few changes."""
 
 _CURSOR: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,18})\.(\d{1,9}))?", re.ASCII)
 
@@ -37,7 +37,7 @@ _Place = tuple[int, int]
 
 
 class FeedCursorError(InvalidArgumentError):
-    """A cursor is not one of this feed."""
+    """A cursor does not belong to this feed."""
 
     reason = "invalid_cursor"
 
@@ -46,10 +46,10 @@ class FeedCursorError(InvalidArgumentError):
 
 
 class FeedPrunedError(FeedCursorError):
-    """Changes behind a cursor were pruned, so that the reader would miss them.
+    """Changes after a cursor were pruned, so the reader would miss them.
 
     Attributes:
-        oldest: The cursor of the oldest changes that are left.
+        oldest: The cursor of the oldest remaining changes.
     """
 
     reason = "cursor_pruned"
@@ -62,11 +62,11 @@ class FeedPrunedError(FeedCursorError):
 
 @dataclass(frozen=True, slots=True)
 class FeedFilter:
-    """The changes to show: those that pass each part. An empty part lets all pass.
+    """The changes to return: those that match every part. An empty part matches all.
 
     Attributes:
         accounts: The accounts, in checksum form.
-        tags: The tags, exactly.
+        tags: The tags, matched exactly.
     """
 
     agents: tuple[AgentKey, ...] = ()
@@ -75,7 +75,7 @@ class FeedFilter:
     kinds: tuple[schema.ChangeKind, ...] = ()
 
     def lets_pass(self, chain_id: int, identity_registry: str, change: RawChange) -> bool:
-        """Return True if a change passes."""
+        """Return True if a change matches."""
         agents = {(key.chain_id, key.identity_registry, key.agent_id) for key in self.agents}
         parts: Iterable[tuple[Collection[Any], Iterable[Any]]] = (
             (self.kinds, (change.kind,)),
@@ -93,7 +93,7 @@ class FeedPage:
     Attributes:
         items: The changes, in their order.
         cursor: The cursor of later changes.
-        is_end: True if the feed had nothing more at the time of the read.
+        is_end: True if the feed had no more changes when it was read.
     """
 
     items: tuple[FeedChange, ...]
@@ -103,7 +103,7 @@ class FeedPage:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A change with its place in the feed, before it is shown."""
+    """A change with its position in the feed, before it is formatted."""
 
     step: int
     place: _Place
@@ -118,7 +118,7 @@ class _Entry:
 
 
 def last_cursor(connection: Connection) -> str:
-    """Return the cursor of the feed's end, for readers that want what comes from now on."""
+    """Return the cursor of the feed's end, for readers that only want new changes."""
     return str(last_step(connection))
 
 
@@ -168,7 +168,7 @@ def read_feed(connection: Connection, since: str, chosen: FeedFilter, limit: int
 
 
 def _parsed(cursor: str) -> tuple[int, _Place | None]:
-    """Return the step and the place of a cursor; no place if the step is read whole."""
+    """Return the step and position of a cursor; no position if the step is read completely."""
     match = _CURSOR.fullmatch(cursor)
     if match is None:
         raise FeedCursorError(cursor, "is malformed: pass the id of a change or the cursor of an answer, or 0")
@@ -181,7 +181,7 @@ def _id(step: int, place: _Place) -> str:
 
 
 def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
-    """Return the first steps that one read can look at together; one alone may be larger."""
+    """Return the first steps that one read can examine together; a single one may be larger."""
     total = 0
     for number, step in enumerate(steps):
         total += step.changes
@@ -191,7 +191,7 @@ def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
 
 
 def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, chosen: FeedFilter) -> list[_Entry]:
-    """Return the changes of some steps, in order; of a large step, one more than a read looks at."""
+    """Return the changes of some steps, in order; of a large step, one more than a read examines."""
     reported: list[_Entry] = []
     tables = [
         (event, table)
@@ -228,7 +228,7 @@ def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None,
 def _stored(
     connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
 ) -> Iterator[_Entry]:
-    """Yield the events of a table that steps of blocks reported, and that are still stored."""
+    """Yield the events of a table that steps of blocks reported and that are still stored."""
     event, table = kind
     columns, firsts = table.c, [step.first_block for step in steps]
     query = (
@@ -247,7 +247,7 @@ def _stored(
 
 
 def _columns(table: Table) -> list[Any]:
-    """Return the columns that a change needs: texts of strangers only as far as they are displayed."""
+    """Return the columns that a change needs: untrusted texts only as far as they are displayed."""
     return [
         func.substr(column, 1, schema.MOST_TEXT + 1).label(column.name) if isinstance(column.type, Text) else column
         for column in table.c
@@ -312,7 +312,7 @@ def parse_filter(
     tags: Iterable[str] = (),
     kinds: Iterable[str] = (),
 ) -> FeedFilter:
-    """Return the filter of changes that texts describe."""
+    """Parse a filter of changes from text."""
     kinds = tuple(kinds)
     for kind in kinds:
         if kind not in list(schema.ChangeKind):

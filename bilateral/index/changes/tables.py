@@ -1,8 +1,8 @@
-"""The tables of the change feed: an order of all changes that never changes itself.
+"""The tables of the change feed: a permanent order of all changes.
 
-Each transaction that changes the index adds one step, with the next number. A step of blocks names their range, and the
-events stay in their own tables. A rollback keeps the events that it removes, beside the step that told them. So every
-reader gets the same changes in the same order, whenever it reads a step.
+Each transaction that changes the index adds one step, with the next number. A step of blocks contains their range, and
+the events stay in their own tables. A rollback preserves the events that it removes, along with the step that reported
+them. So every reader gets the same changes in the same order, whenever it reads a step.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ webhook: Final = sa.Table(
     *required(sa.BigInteger, "delivered", "failed"),
     sa.Index("webhook_by_owner", "owner"),
 )
-"""One row a subscription. `wanted` is the filter as JSON, `since` the cursor of the last delivery that was taken.
+"""One row per subscription. `wanted` is the filter as JSON, `since` the cursor of the last accepted delivery.
 
-`pending` is the last change of a delivery that was tried and not taken: each retry has the same changes. `failures`
-counts since the last success, `failed` since the beginning.
+`pending` is the last change of a delivery that was attempted but not accepted: each retry has the same changes.
+`failures` counts since the last success, `failed` since the beginning.
 """
 
 webhook_lease: Final = sa.Table(
@@ -45,13 +45,13 @@ webhook_lease: Final = sa.Table(
     sa.Column("holder", sa.String(32), nullable=False),
     sa.Column("until", sa.BigInteger, nullable=False),
 )
-"""At most one row: the process that delivers, and the time until which no other one does."""
+"""At most one row: the delivering process, and the time until which no other process delivers."""
 
 WEBHOOK_TABLES: Final = (webhook, webhook_lease)
 
 
 MOST_TEXT: Final = 1_000
-"""The characters of a text that a change shows. One more is kept, which tells that there are more."""
+"""The characters of a text that a change includes. One more is stored, to show that the text is longer."""
 
 
 class ChangeKind(StrEnum):
@@ -64,31 +64,31 @@ class ChangeKind(StrEnum):
     """The client revoked it."""
 
     RESPONSE = "response"
-    """Somebody responded to it."""
+    """Someone responded to it."""
 
     RATING = "rating"
     """A server rated a client or a validator, or sealed ratings were opened."""
 
     VALIDATION = "validation"
-    """An agent asked for a validation, or a validator answered."""
+    """An agent requested a validation, or a validator responded."""
 
     OWNER = "owner"
     """An agent was registered, or its token moved."""
 
     WALLET = "wallet"
-    """An agent's wallet was set or taken away."""
+    """An agent's wallet was set or removed."""
 
     FILE = "file"
-    """An agent names another file or domain, or the index saw another content of one of its files."""
+    """An agent's file or domain changed, or the index saw new content in one of its files."""
 
     ENDPOINT = "endpoint"
     """A watchtower saw an endpoint of an agent come up or go down, or change its price, keys or tools."""
 
     VERDICT = "verdict"
-    """The standing of an agent got another status."""
+    """The status of an agent's standing changed."""
 
     FLAG = "flag"
-    """The analysis flags an account, or flags it no more."""
+    """The analysis flags an account, or no longer flags it."""
 
 
 EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
@@ -106,7 +106,7 @@ EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
     events.URIUpdated: ChangeKind.FILE,
     events.AgentUpdated: ChangeKind.FILE,
 }
-"""The kinds of the events that are changes. Of metadata, only the wallet is one."""
+"""The kinds of the events that are changes. Of metadata, only the wallet counts."""
 
 TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
 """The events that are changes, and their tables, by the table's name."""
@@ -122,7 +122,7 @@ class StepKind(StrEnum):
     """Blocks of a chain were removed."""
 
     NOTES = "notes"
-    """The index noticed something that is not on the chain."""
+    """The index noticed something off-chain."""
 
 
 change_step: Final = sa.Table(
@@ -135,7 +135,7 @@ change_step: Final = sa.Table(
     *required(sa.BigInteger, "changes", "made_at"),
     sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
-"""One row a step. `kept_block` is the last block of a step of blocks that no rollback removed."""
+"""One row per step. `kept_block` is the last block of a step of blocks that no rollback removed."""
 
 removed_change: Final = sa.Table(
     "removed_change",
@@ -148,7 +148,7 @@ removed_change: Final = sa.Table(
     sa.PrimaryKeyConstraint("chain_id", "removal", "block_number", "log_index"),
     sa.Index("removed_change_by_step", "step", "block_number", "log_index"),
 )
-"""The events that rollbacks removed. `step` told them; `removal` numbers the rollbacks of a chain."""
+"""The events that rollbacks removed. `step` reported them; `removal` numbers the rollbacks of a chain."""
 
 change_note: Final = sa.Table(
     "change_note",

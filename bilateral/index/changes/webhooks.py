@@ -1,4 +1,4 @@
-"""Subscriptions of webhooks in the database."""
+"""Webhook subscriptions in the database."""
 
 import secrets
 import time
@@ -15,16 +15,16 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
 
 MOST_OF_OWNER: Final = 20
-"""Subscriptions of one owner. Each costs a read a step of the feed, and attempts while its receiver is away."""
+"""Subscriptions of one owner. Each costs a read per feed step, and attempts while its receiver is down."""
 
 MOST: Final = 1_000
 """Subscriptions of an index."""
 
 LEASE_SECONDS: Final = 30
-"""Seconds after which another process delivers, if the former one is gone."""
+"""Seconds after which another process takes over delivery, if the previous one is gone."""
 
 _LOCK: Final = (8004 << 48) - 3
-"""The lock of the number of subscriptions, beside those of `cursor_locks`."""
+"""The lock of the number of subscriptions, in addition to those of `cursor_locks`."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class WebhookFigures:
     """The figures of all webhooks.
 
     Attributes:
-        active: Those whose last delivery was taken.
+        active: Those whose last delivery was accepted.
         failing: Those that are retried.
-        stopped: Those that were given up.
-        delivered: The deliveries that were taken.
-        failed: The attempts that failed.
+        stopped: Those that were abandoned.
+        delivered: The accepted deliveries.
+        failed: The failed attempts.
         failing_seconds: The time since the oldest first failure of those that are retried.
     """
 
@@ -67,7 +67,7 @@ def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, 
 
 
 def remove_webhook(connection: Connection, webhook_id: str) -> bool:
-    """Remove a subscription, and return True if there was one. A delivery under way may still arrive."""
+    """Remove a subscription and return True if it existed. A delivery in progress may still arrive."""
     return connection.execute(delete(webhook).where(webhook.c.id == webhook_id)).rowcount > 0
 
 
@@ -78,19 +78,19 @@ def stored_webhooks(connection: Connection, owner: str | None = None) -> Sequenc
 
 
 def due_webhooks(connection: Connection, now: int) -> Sequence[Any]:
-    """Return the rows of subscriptions that may be told something at a time, those who wait longest first."""
+    """Return the rows of subscriptions that are due for delivery at a time, longest waiting first."""
     query = select(webhook).where(webhook.c.stopped_at.is_(None), webhook.c.next_at <= now)
     return connection.execute(query.order_by(webhook.c.next_at, webhook.c.id)).all()
 
 
 def note_webhook(connection: Connection, row: Any, **values: Any) -> bool:
-    """Change a subscription that is as a row says. Return False if another process was faster, or it was removed."""
+    """Change a subscription if it still equals a row. Return False if it was changed or removed meanwhile."""
     same = (webhook.c.id == row.id) & (webhook.c.since == row.since)
     return connection.execute(update(webhook).where(same).values(**values)).rowcount > 0
 
 
 def take_lease(connection: Connection, holder: str, now: int) -> bool:
-    """Take or renew the lease of the process that delivers, and return False if another one holds it."""
+    """Acquire or renew the lease for delivering; return False if another process holds it."""
     lease, until = webhook_lease.c, now + LEASE_SECONDS
     if rows_of(connection).insert_if_absent(webhook_lease, {"id": 1, "holder": holder, "until": until}):
         return True

@@ -1,4 +1,4 @@
-"""Removes the oldest steps of the change feed, so that it does not grow for ever."""
+"""Removes the oldest steps of the change feed, so that it does not grow forever."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ _AT_ONCE: Final = 1_000
 """Steps of one transaction: the follower waits for it on SQLite, and it takes milliseconds."""
 
 _PAUSE: Final = 600.0
-"""Seconds between two looks. A limit of days needs no more."""
+"""Seconds between checks. A limit in days needs no more."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -24,10 +24,10 @@ _LOGGER: Final = logging.getLogger("bilateral.index")
 
 @dataclass(frozen=True)
 class FeedLimits:
-    """The limits of the change feed. The oldest steps beyond one of them go.
+    """The limits of the change feed. The oldest steps that exceed one of them are removed.
 
     Attributes:
-        days: The age of the oldest step. A month is longer than readers are away, and than any reorg reaches back.
+        days: The age of the oldest step. A month is longer than readers stay offline, and than any reorg reaches back.
         steps: The number of steps. A chain with a block every two seconds makes at most 1.3 million in 30 days.
     """
 
@@ -36,7 +36,7 @@ class FeedLimits:
 
 
 def prune_feed(engine: Engine, limits: FeedLimits, now: float | None = None) -> int:
-    """Remove the steps that are beyond the limits. The last step stays, because it numbers the next one."""
+    """Remove the steps that exceed the limits. The last step remains, because it numbers the next one."""
     horizon = (time.time() if now is None else now) - limits.days * _DAY
     total = 0
     while True:
@@ -63,7 +63,7 @@ def _prune_some(connection: Connection, horizon: float, most: int) -> int:
 
 
 def keep_pruned(engine: Engine, limits: FeedLimits, stop: threading.Event) -> None:
-    """Prune the feed now and then, until the event."""
+    """Prune the feed periodically until the event is set."""
     while True:
         try:
             if steps := prune_feed(engine, limits):

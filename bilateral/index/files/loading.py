@@ -1,4 +1,4 @@
-"""Loading of one file: its content with the proof of its origin, or the reason why there is none."""
+"""Load one file: its content with the proof of its origin, or the reason for the failure."""
 
 import logging
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ class Loaded:
 
     Attributes:
         content_hash: Its keccak-256 hash.
-        integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant`, if another known form
-            of the same document has the hash on chain. None if there is only the server's word.
-        rows: The rows that the content makes.
-        problem: A sentence why it is not of its format; None if it is.
-        validators: The marks of the server's version.
-        readers: Those that read it, too.
+        integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant` if another known form
+            of the same document has the on-chain hash. None if only the server vouches for it.
+        rows: The rows derived from the content.
+        problem: Why its format is invalid, in a sentence; None if it is valid.
+        validators: The validators (ETag and the like) of the server's version.
+        readers: The additional readers that read it.
     """
 
     content: bytes = field(repr=False)
@@ -53,7 +53,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Unchanged:
-    """A file that is as it was when it was last loaded."""
+    """A file that is unchanged since it was last loaded."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Failed:
         reason: The reason, for programs.
         problem: A sentence, for people.
         is_final: True if trying again cannot help.
-        is_of_host: True if the host does not answer at all.
+        is_of_host: True if the host is not responding at all.
         is_own: True if this machine's resolver or network failed, which says nothing about the file.
-        wait_seconds: The seconds that the host asks to wait; None if it does not.
+        wait_seconds: The seconds that the host requests to wait; None if it does not.
     """
 
     reason: str
@@ -100,7 +100,7 @@ def load_file(  # noqa: PLR0913, PLR0917  # a file's columns, and who reads it
 
 
 def host_of_file(uri: str) -> str | None:
-    """Return the host that a URI's file is fetched from; None for a URI that needs no host, or that has none."""
+    """Return the host from which a URI's file is fetched; None for a URI that needs or has no host."""
     scheme = scheme_of(uri)
     if "\N{REPLACEMENT CHARACTER}" in uri:
         raise errors.UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")

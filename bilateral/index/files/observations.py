@@ -1,7 +1,7 @@
-"""Observations: the states in which the index saw files, each with the block that it had reached by then.
+"""Observations: the states of files as the index saw them, each with the last indexed block at the time.
 
-A file can change without a trace on the chain. So that an answer about an earlier block can be given again, each change
-of a file's state is kept beside the block at which the index stood. Contents are not kept.
+A file can change without a trace on the chain. So that an answer about an earlier block can be reproduced, each change
+of a file's state is stored with the last indexed block at the time. Contents are not stored.
 """
 
 from collections import defaultdict
@@ -19,14 +19,14 @@ from bilateral.index.log.tables import chain
 from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
-"""The agents of one file that learn of its change. A stranger may name one file for any number of agents."""
+"""The agents of one file for which its change is reported. Anyone may refer any number of agents to one file."""
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
 
 
 def note_observations(connection: Connection, file_ids: Collection[bytes]) -> None:
-    """Note the states of files, and of the domains' files that belong to them, where they changed."""
+    """Record the states of files, and of their domains' files, if they changed."""
     domain, parent = schema.registration_domain.c, schema.file.c
     previous = None
     for part in in_parts(sorted(file_ids)):
@@ -44,7 +44,7 @@ def note_observations(connection: Connection, file_ids: Collection[bytes]) -> No
 
 
 def _add_to_feed(connection: Connection, previous: int) -> None:
-    """Add observations to the feed: one for each agent whose events, or registration file, name the file."""
+    """Add observations to the feed: one for each agent whose events or registration file refer to the file."""
     file, observation = schema.file.c, schema.file_sight.c
     query = (
         select(*observation[_COLUMNS], file.kind, func.substr(file.uri, 1, MOST_TEXT + 1).label("uri"))
@@ -76,9 +76,9 @@ def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) ->
 
 
 def move_observations(connection: Connection, chain_id: int, block: int) -> None:
-    """Bring the observations at removed blocks back to the block after the last one that stays.
+    """Move the observations at removed blocks to the block after the last remaining one.
 
-    The index saw the files, after all, but an answer at the last block that stays did not know them.
+    The index did see the files, but an answer at the last remaining block did not include them.
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
@@ -86,7 +86,7 @@ def move_observations(connection: Connection, chain_id: int, block: int) -> None
 
 
 def _changes(file_ids: Collection[bytes]) -> Any:
-    """Return the statement that selects the states of files which differ from their last ones, for their chains."""
+    """Return the statement that selects the states of files that differ from their last ones, for their chains."""
     observation, table, all_ = schema.file_sight.c, schema.file, schema.file_sight.alias("all_sights").c
     last = (
         select(func.max(all_.sight_id))
@@ -106,7 +106,7 @@ def _changes(file_ids: Collection[bytes]) -> Any:
 
 
 def _is_of_chain() -> Any:
-    """Return the condition that an event of the chain names the file, or the registration file that leads to it."""
+    """Return the condition that an event of the chain refers to the file, or to the registration file leading to it."""
     file, reference, domain = schema.file.c, schema.file_reference.c, schema.registration_domain.c
     parent, other = schema.file.alias("parent").c, schema.file_reference.alias("other").c
     # By the chain alone, SQLite would read all of its references for each file.

@@ -1,4 +1,4 @@
-"""Files follow the log: references, claims and current files go with the blocks that a reorganisation removes."""
+"""The projection of files: references, claims and current files are removed with blocks on a reorganisation."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ from bilateral.index.log.dialects import insert_new
 from bilateral.index.log.projection import Append, Progress, Projection, Removal
 
 _ABANDONED_SECONDS: Final = 3_600
-"""The time for which a file without references is kept: a reorganisation mostly brings its event back."""
+"""The time for which a file without references is kept: its event usually returns after a reorganisation."""
 
 
 class Files(Projection):
-    """Files that events name, the claims in them, and the current file of each agent. A scan finds them afterwards."""
+    """Files that events refer to, their claims, and the current file of each agent. A later scan finds them."""
 
     name = "files"
     tables = (
@@ -69,7 +69,7 @@ def _forget_references(connection: Connection, chain_id: int, block: int) -> Non
 
 
 def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
-    """Make the files due that agents named before the blocks that are removed: they count again."""
+    """Schedule the files that agents referred to before the removed blocks: they count again."""
     reference, file, now = schema.file_reference.c, schema.file.c, time.time()
     of_chain = (reference.chain_id == chain_id) & reference.kind.in_(file_rows.REPLACED)
     removed = select(*reference["registry", "agent_id", "kind"]).where(of_chain, reference.block_number > block)
@@ -92,7 +92,7 @@ def _wake_previous(connection: Connection, chain_id: int, block: int) -> None:
 
 
 def collect(engine: Engine, *, before: float | None = None) -> int:
-    """Delete files that no event names any more, a while after a reorganisation removed their events."""
+    """Delete files that no event refers to any more, some time after a reorganisation removed their events."""
     waiting, table, reference = schema.abandoned_file, schema.file, schema.file_reference.c
     domain = schema.registration_domain.c
     limit = time.time() - _ABANDONED_SECONDS if before is None else before

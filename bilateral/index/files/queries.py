@@ -1,7 +1,7 @@
-"""Names, services and other identities of agents, as their registration files say them: the words of strangers.
+"""Names, services and other identities of agents from their registration files. All of it is untrusted text.
 
-A claim to be an agent of another registry counts if both files name each other. Agents on foreign chains appear in
-files alone. `bilateral index prove-claims` asks their chains, and stores the answers.
+A claim to be an agent of another registry counts if both files refer to each other. Agents on foreign chains appear
+only in files. `bilateral index prove-claims` queries their chains and stores the answers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ _LENGTH: Final = 320
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
-    """Return the names of agents by their short ids. One without a name is left out."""
+    """Return the names of agents by their short ids. Agents without a name are omitted."""
     current, read = agent_file.c, files.registration_file.c
     query = select(current.agent_id, func.substr(read.name, 1, _LENGTH)).select_from(READ_FILES)
     names = {}
@@ -49,15 +49,15 @@ _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 @dataclass(frozen=True, slots=True)
 class NamedService:
-    """A service that an agent's registration file names.
+    """A service that an agent's registration file lists.
 
     Attributes:
         agent: The agent's short id.
         global_id: Its id among all registries.
         wallet: The account that receives its payments; None if it has none.
-        service: The name of the service, a text of a stranger.
-        endpoint: Its URL, a text of a stranger.
-        is_exact: True if the endpoint is the URL of the question, and not another one of its host.
+        service: The name of the service, untrusted text.
+        endpoint: Its URL, untrusted text.
+        is_exact: True if the endpoint is the requested URL, and not another one on its host.
     """
 
     agent: str
@@ -74,8 +74,8 @@ class NamedHost:
     """The services at a host.
 
     Attributes:
-        host: The host, with a port that is not 443.
-        services: The services, by chain, registry and agent: the first 200.
+        host: The host, with its port unless it is 443.
+        services: The services, ordered by chain, registry and agent: the first 200.
         has_more: True if there are more.
     """
 
@@ -85,7 +85,7 @@ class NamedHost:
 
 
 def services_at(connection: Connection, url: str) -> NamedHost:
-    """Return the services at the host of a URL. Of a registration file, only its first three hosts count."""
+    """Return the services at the host of a URL. Only the first three hosts of a registration file count."""
     host = secure_host(url if "://" in url else f"https://{url}")
     if host is None:
         raise InvalidArgumentError(f"url: {quoted(url)} has no host: pass an https URL or a host name")
@@ -130,13 +130,13 @@ _CHAIN_BITS: Final = 63
 
 @dataclass(frozen=True, slots=True)
 class OtherIdentity:
-    """Another agent that a registration file names as the same one.
+    """Another agent that a registration file lists as the same one.
 
     Attributes:
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         is_indexed: True if the index has it.
-        names_back: True if its file names this agent too.
+        names_back: True if its file lists this agent too.
         has_same_owner: True if one account owns both.
     """
 
@@ -150,13 +150,13 @@ class OtherIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ForeignIdentity:
-    """An agent on a chain that the index does not read, which a registration file names as the same one.
+    """An agent on a chain that is not indexed, which a registration file lists as the same one.
 
     Attributes:
         agent: The agent, with its registry and chain (`GlobalAgentId`).
         network: The name of the chain; the chain itself if it has none.
         registry: The registry's name; its address if it has none.
-        names_back: True if its file named this agent when a node was last asked.
+        names_back: True if its file listed this agent when a node was last queried.
     """
 
     agent: str
@@ -166,7 +166,7 @@ class ForeignIdentity:
 
 
 def foreign_identities(connection: Connection, key: AgentKey) -> tuple[ForeignIdentity, ...]:
-    """Return the agents on foreign chains that an agent's file names as the same one: the first 20."""
+    """Return the agents on foreign chains that an agent's file lists as the same one: the first 20."""
     is_foreign = or_(*(files.registration_claim.c.agent_registry.like(f"{prefix}%") for prefix in FOREIGN_PREFIXES))
     claims = connection.execute(_claims_of(key).where(is_foreign).limit(_MOST)).all()
     proof = files.foreign_proof.c
@@ -177,7 +177,7 @@ def foreign_identities(connection: Connection, key: AgentKey) -> tuple[ForeignId
 
 
 def foreign_agent(registry: str, number: int) -> GlobalAgentId | None:
-    """Return the agent on a foreign chain that a row of `registration_claim` names; None if it is of an EVM chain."""
+    """Return the foreign-chain agent in a row of `registration_claim`; None if it is on an EVM chain."""
     try:
         account = AccountId.parse(registry)
         return None if account.chain.is_evm else GlobalAgentId(account, base58_text(number.to_bytes(32)))
@@ -195,7 +195,7 @@ def _foreign_identity(agent: GlobalAgentId, names_back: Mapping[str, bool]) -> F
 
 
 def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
-    """Return the agents that an agent's file names as the same one: the first 20."""
+    """Return the agents that an agent's file lists as the same one: the first 20."""
     agent, claim = agent_tables.agent.c, files.registration_claim.c
     own = f"eip155:{key.chain_id}:{key.identity_registry}"
     identities = []

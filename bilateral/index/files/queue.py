@@ -1,8 +1,8 @@
 """The queue of files, in the database: any number of workers in any number of processes share it.
 
-A worker leases a file by compare-and-set: the lease has an end, and nobody else takes the file before it. The outcome
-is stored only under the lease, so a worker that was killed, or was too slow, changes nothing. Each host has a row. It
-gives hosts their turns, and bounds the fetches from one host at a time.
+A worker leases a file by compare-and-set: until the lease expires, no other worker takes the file. The outcome is
+stored only under the lease, so a worker that was killed or was too slow changes nothing. Each host has a row, which
+schedules its turns and limits the concurrent fetches from it.
 """
 
 import secrets
@@ -29,57 +29,57 @@ _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 # A restart takes a minute, an outage hours.
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30
-"""Failures with a day between, after which a week is between: the server is most likely gone."""
+"""Failures a day apart after which retries are a week apart: the server is most likely gone."""
 
 _HOST_SECONDS: Final = 5
-"""The first pause of a host that fails: a restart takes no longer."""
+"""The first pause after a host fails: a restart takes no longer."""
 
 _MOST_HOST_SECONDS: Final = _HOUR
 _LONGEST_WAIT: Final = _DAY
 _MOST_PAUSE_DOUBLINGS: Final = 12
-"""Doublings after which a pause is the longest one; more would overflow."""
+"""Doublings after which a pause reaches its maximum; more would overflow."""
 
 
 def retry_seconds(failures: int) -> int:
-    """Return the seconds after which a file is tried again."""
+    """Return the seconds after which a file is retried."""
     if failures <= len(_AFTER_FAILURES):
         return _AFTER_FAILURES[max(failures, 1) - 1]
     return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
 
 
 def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
-    """Return the seconds after which a file that may change is asked for changes."""
+    """Return the seconds after which a mutable file is checked for changes."""
     least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
     return least if is_changed or not previous else min(2 * previous, most)
 
 
 def waited(seconds: int | None) -> int:
-    """Return the seconds that a host may make others wait: as it asks, but a day at most."""
+    """Return the seconds for which a host may be paused: as long as it requests, but a day at most."""
     return min(seconds or 0, _LONGEST_WAIT)
 
 
 def spread(file_id: bytes, seconds: float) -> float:
-    """Return a time within a tenth of another, different for each file, so that not all are due at once."""
+    """Return a time within 10 % of another, different for each file, so that not all are due at once."""
     return seconds * (0.9 + file_id[0] / 1275)
 
 
 LEASE_SECONDS: Final = 60.0
-"""The length of a lease. It is doubled each time that a worker does not return it."""
+"""The length of a lease. It doubles each time a worker does not return it."""
 
 _AT_ONCE: Final = 4
-"""Files that one host is asked for together: more would be an attack on small servers."""
+"""Concurrent requests to one host: more would be an attack on small servers."""
 
 _AT_ONCE_IPFS: Final = 16
-"""Files that the gateways are asked for together: several share them, and most are slow."""
+"""Concurrent requests to the gateways: there are several, and most are slow."""
 
 _MOST_DOUBLINGS: Final = 10
-"""Doublings of a lease: seventeen hours, after which a file that ends its worker is tried again."""
+"""Doublings of a lease: seventeen hours, after which a file that crashes its worker is retried."""
 
 _OUTDATED_SECONDS: Final = 86_400
 """The time after which a file that loads counts as outdated, and is loaded again."""
 
 _TRIED_HOSTS: Final = 20
-"""Hosts that a worker looks at for a file: those before may be busy with other workers."""
+"""Hosts that a worker tries for a file: the first ones may be busy with other workers."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Lease:
     """A file that one worker may fetch.
 
     Attributes:
-        expected_hash: The hash that the chain gives; None without one.
-        host: The host that it is fetched from.
-        validators: The marks of the stored version.
+        expected_hash: The hash on chain; None if there is none.
+        host: The host from which it is fetched.
+        validators: The validators of the stored version.
         token: The secret of the lease.
     """
 
@@ -130,7 +130,7 @@ class FileQueue:
         return None
 
     def complete(self, lease: Lease, outcome: Outcome) -> bool:
-        """Store the outcome of a fetch, and say when the file is due again."""
+        """Store the outcome of a fetch, and schedule the file again."""
         now = self.clock()
         domains = file_rows.domain_files([(lease.kind, outcome)], now)
         with self.engine.begin() as connection:
@@ -156,7 +156,7 @@ class FileQueue:
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Return leases whose files were not fetched. They are due at once."""
+        """Give back leases whose files were not fetched. These are due at once."""
         now = self.clock()
         for lease in leases:
             with self.engine.begin() as connection:
@@ -166,13 +166,13 @@ class FileQueue:
                     self._set_host(connection, lease.host, max(now, host.closed_until))
 
     def seconds_to_next(self) -> float | None:
-        """Return the seconds until a host is due; None if no file waits for its time."""
+        """Return the seconds until a host is due; None if no file is scheduled."""
         with snapshot(self.engine) as connection:
             due = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
         return None if due is None else max(0.0, due - self.clock())
 
     def _claim_from(self, connection: Connection, host: str) -> Lease | None:
-        """Lease the file of a host that has waited longest, if it may be asked for one more at once."""
+        """Lease the longest-waiting file of a host, if one more concurrent request is allowed."""
         table, now, lease = schema.file, self.clock(), None
         leased = table.c.lease.is_not(None) & (table.c.next_at > now)
         busy = connection.execute(select(func.count()).where(table.c.host == host, leased)).scalar_one()
@@ -207,7 +207,7 @@ class FileQueue:
         return connection.execute(select(table).where(table.c.host == host).with_for_update()).one_or_none()
 
     def _next_of(self, connection: Connection, host: str, now: float) -> float | None:
-        """Return the time at which a host is due: that of its first file, but not before its turn comes again."""
+        """Return the time at which a host is due: that of its first file, but not before its next turn."""
         table = schema.file
         first = connection.execute(select(func.min(table.c.next_at)).where(table.c.host == host)).scalar_one()
         return None if first is None else max(first, now)

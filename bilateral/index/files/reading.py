@@ -1,7 +1,7 @@
-"""Reading of files: the rows that a file's content makes, by the file's kind.
+"""Read files: derive rows from a file's content, by the file's kind.
 
-The models of `bilateral.documents` read them, as everywhere, so that the index and a check of a seller see one file.
-Whole files stay in `file_content`. Texts in columns have limits, so that one agent cannot fill the indexes of search.
+The models of `bilateral.documents` read them, as everywhere, so the index and a seller's check see the same file. Whole
+files stay in `file_content`. Texts in columns are limited, so that one agent cannot fill the search indexes.
 """
 
 import json
@@ -39,48 +39,48 @@ class Reader:
     tables: Sequence[Table] = ()
 
     def read(self, content_hash: bytes, rows: ReadRows, file: documents.RegistrationFile) -> ReadRows:  # noqa: ARG002
-        """Return further rows that a registration file makes."""
+        """Return additional rows for a registration file."""
         return {}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:
-        """Take account of the rows of a content, in the transaction that stores them."""
+        """Process the rows of a content, in the transaction that stores them."""
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
-        """Derive the rows that contents lack, until told to stop. Return the number of contents."""
+        """Derive missing rows of contents until stopped. Return the number of contents."""
         return 0
 
 
 _MOST_HOSTS: Final = 3
-"""Hosts of one registration file whose files are fetched: a file must not send this program to hundreds of servers."""
+"""Hosts of one registration file to fetch from: a file must not send this program to hundreds of servers."""
 
 _REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
 _MAX_HOST: Final = 290  # a name of the DNS has 253; the column of 300 holds the port, too
 _NAME: Final = re.compile("[a-z0-9._:-]+")
-"""The characters of names in the DNS and of addresses. Answers to people and models show hosts."""
+"""The characters of DNS names and of addresses. Answers to people and models display hosts."""
 
 _NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
-"""The characters that begin another part of a URL than its host and port, or that none has."""
+"""The characters that cannot be part of a URL's host and port."""
 
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
-    """Return the id of a file: the same kind, URI and hash make the same id."""
+    """Return the id of a file: the same kind, URI and hash result in the same id."""
     return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
 
 
 def registration_uri(host: str) -> str:
-    """Return the URI of the file by which a domain names its agents."""
+    """Return the URI of the file in which a domain lists its agents."""
     return f"https://{host}{_REGISTRATION_PATH}"
 
 
 def domain_uri(domain: str) -> str | None:
-    """Return the URI of the file by which an agent's August 2025 domain names its agents."""
+    """Return the URI of the file in which an agent's August 2025 domain lists its agents."""
     host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
     return None if host is None else registration_uri(host)
 
 
 def secure_host(uri: str) -> str | None:
-    """Return the host of an https URI, with a port that is not 443; None for other URIs, and hosts of no URL."""
+    """Return the host of an https URI, with a port that is not 443; None for other URIs and invalid hosts."""
     if uri[:8].lower() != "https://":
         return None
     try:
@@ -109,14 +109,14 @@ _MAX_TEXT: Final = 10_000
 _MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
-"""Schemes of URIs at which nobody serves: browsers run them, or look into their own machine."""
+"""URI schemes without a server: browsers execute them, or read their own machine."""
 
 _IGNORED: Final = re.compile("[\x00-\x20]+")
-"""Characters that browsers leave out of a scheme."""
+"""Characters that browsers ignore in a scheme."""
 
 
 def read_content(kind: Kind, content_hash: bytes, content: bytes, readers: Sequence[Reader] = ()) -> ReadRows:
-    """Return the rows that a file's content makes."""
+    """Return the rows derived from a file's content."""
     if kind in (Kind.REGISTRATION, Kind.DOMAIN):
         file = documents.RegistrationFile.read(decode_object(content), is_strict=False)
         rows = _registration(content_hash, file)
@@ -162,7 +162,7 @@ def _registration(content_hash: bytes, file: documents.RegistrationFile) -> dict
 
 
 def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return services and capabilities side by side. Of several services of a kind the last one counts."""
+    """Return services and capabilities as a pair. Of several services of a kind, the last one counts."""
     columns = dict.fromkeys(name for names in schema.CARD_SERVICES.values() for name in names.values())
     for service in services:
         for part, name in schema.CARD_SERVICES.get(service["name"].lower(), {}).items():
@@ -195,7 +195,7 @@ def _services(
 
 
 def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
-    """Return the entries of a list of texts. An object in it counts by its `name` or `id`."""
+    """Return the entries of a list of texts. An object in it is represented by its `name` or `id`."""
     if not isinstance(entries, list):
         problems.append(f"{place} is not a list")
         return []
@@ -209,7 +209,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
 
 
 def _claim(entry: documents.Registration) -> dict[str, Any]:
-    """Return the columns of an entry: EVM addresses in checksum form, the 32 bytes of a foreign chain's as a number."""
+    """Return the columns of an entry: EVM addresses checksummed, the 32 bytes of a foreign chain's as a number."""
     registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):
         account = AccountId.parse(registry, verify_checksum=False)
@@ -231,7 +231,7 @@ _FEEDBACK_TEXTS: Final = (
     *("agent_registry", "agent_id", "client_address", "created_at", "value_decimals", "tag1", "tag2"),
     "interaction_hash",
 )
-"""The fields of a feedback file whose columns have their names."""
+"""The fields of a feedback file with columns of the same name."""
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
@@ -277,5 +277,5 @@ def _stored(value: str | float | None, limit: int) -> str | None:
 
 
 def listed(entries: list[Any]) -> str:
-    """Return texts as a JSON list, in the form in which columns hold it."""
+    """Return texts as a JSON list, in the form stored in columns."""
     return json.dumps(entries, ensure_ascii=False)

@@ -1,8 +1,7 @@
-"""Statements on the tables of files that SQLite and PostgreSQL word alike.
+"""Statements on the tables of files that are identical in SQLite and PostgreSQL.
 
-They include two tables that follow from the log and from files together: the current file of each agent, and the
-payments that feedback files claim. A claim is made by the file's author. It is not compared with the payments in the
-index.
+They include two tables derived from both the log and files: the current file of each agent, and the payments that
+feedback files claim. A claim is made by the file's author and is not compared with the payments in the index.
 """
 
 import re
@@ -51,11 +50,11 @@ def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[d
 
 
 REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
-"""The kinds of files of which an agent has one at a time: a later event replaces the file of an earlier one."""
+"""The kinds of files of which an agent has one at a time: a later event replaces the earlier file."""
 
 
 def store_content(connection: sa.Connection, loaded: Loaded) -> None:
-    """Store a content and the rows that it makes, unless they are stored already. Others wait before they delete it."""
+    """Store a content and its rows, unless they are already stored. Concurrent deletions of it wait."""
     table = schema.file_content
     row = {"content_hash": loaded.content_hash, "size": len(loaded.content), "content": loaded.content}
     statement = insert_into(connection, table).values(row)
@@ -70,7 +69,7 @@ def store_content(connection: sa.Connection, loaded: Loaded) -> None:
 
 
 def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> None:
-    """Delete a content that no file has any more, and the rows that it made."""
+    """Delete a content that no file has any more, and its rows."""
     table = schema.file_content
     locked = sa.select(table.c.content_hash).where(table.c.content_hash == content_hash).with_for_update()
     if connection.execute(locked).first() is not None:
@@ -79,7 +78,7 @@ def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> Non
 
 
 def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
-    """Return the columns of a file that say the outcome of a first look, without those of the schedule."""
+    """Return the columns of a file for the outcome of the first attempt, without those of the schedule."""
     if isinstance(outcome, Failed):
         return {"state": State.FAILED, "reason": outcome.reason, "problem": outcome.problem, "checked_at": now}
     return {
@@ -96,7 +95,7 @@ def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
 
 
 def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> None:
-    """Make hosts due, or as soon as they may be asked again."""
+    """Make hosts due at once, or as soon as they may be contacted again."""
     table = schema.file_host
     opens = sa.case((table.c.closed_until > now, table.c.closed_until), else_=now)
     is_earlier = sa.or_(table.c.next_at.is_(None), table.c.next_at > opens)
@@ -110,7 +109,7 @@ def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> N
 
 
 def wake_files(connection: sa.Connection, file_ids: Iterable[bytes], now: float) -> None:
-    """Make files due, but for those that are being fetched and those that can never change."""
+    """Make files due, except those being fetched and those that can never change."""
     table = schema.file
     may_change = (table.c.lease.is_(None)) & table.c.integrity.is_(None) & (table.c.next_at > now)
     statement = sa.update(table).where(table.c.file_id == sa.bindparam("woken"), may_change).values(next_at=now)
@@ -124,11 +123,11 @@ _IS_REPLACED: Final = (
     *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
     sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
 )
-"""The conditions on a later reference of the same agent. That of its kind is to be added."""
+"""The conditions on a later reference of the same agent. The one on its kind must be added."""
 
 
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
-    """Return True if no event that still counts names a file: it is collected, or its agents have other URIs now."""
+    """Return True if no current event refers to a file: it is collected, or its agents have other URIs now."""
     # The engines use the index of a kind only if the kind is a literal.
     replaced = [
         (_REFERENCE.kind == kind) & sa.exists().where(_LATER.kind == kind_literal(kind), *_IS_REPLACED)
@@ -162,14 +161,14 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that left their file by some events: they have another URI, or are burnt."""
+    """Return the agents that abandoned their file in some events: they have another URI, or are burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
 
 
 def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> set[AgentPlace]:
-    """Return the agents that left their file in the blocks after one."""
+    """Return the agents that abandoned their file in the blocks after a block."""
 
     def after(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         of_blocks = (table.c.chain_id == chain_id, table.c.block_number > block)
@@ -180,12 +179,12 @@ def left_files_after(connection: sa.Connection, chain_id: int, block: int) -> se
 
 
 def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[AgentPlace]) -> None:
-    """Forget the current files of agents. The scan of their new URIs finds the new ones."""
+    """Delete the current files of agents. The scan of their new URIs finds the new ones."""
     _execute_for(connection, sa.delete(agent_file).where(*_IS_ONE), chain_id, agents)
 
 
 def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
-    """Find the current files of agents again: those that their latest events name, if these name their URIs of now."""
+    """Find the current files of agents again: those in their latest events, if these have their current URIs."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FIND, {"of_chain": chain_id})
@@ -232,7 +231,7 @@ def find_payments(connection: sa.Connection, is_chosen: Callable[[Any], sa.Colum
     """Find again the payments that the files of some feedback claim.
 
     Args:
-        is_chosen: Returns the condition on the columns of claims, and likewise on those of references.
+        is_chosen: Returns the condition on the columns of claims or on those of references.
     """
     connection.execute(sa.delete(payment_claim).where(is_chosen(payment_claim.c)))
     for rows in connection.execute(_query(is_chosen(schema.file_reference.c))).partitions(_CLAIMS_AT_ONCE):
@@ -272,11 +271,11 @@ def _query(is_chosen: sa.ColumnElement[bool]) -> Any:
 
 
 _VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedback: ("score", None)}
-"""The columns of the value and of its decimals, by event."""
+"""The columns of the value and its decimals, by event."""
 
 
 def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
-    """Return the row of a claim; None if the file names no transaction, or the value does not count."""
+    """Return the row of a claim; None if the file specifies no transaction, or the value does not count."""
     if not _TRANSACTION.fullmatch(row.payment_transaction) or row.decimals > MAX_DECIMALS:
         return None
     tag = key_text(row.open_tag) if row.raw_tag is None else padded_text(bytes(row.raw_tag))
@@ -296,7 +295,7 @@ def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:
 
 
 def _address(text: str | None) -> str | None:
-    """Return an address, alone or within an account id, in checksum form; None if there is none."""
+    """Return a bare address, or the one in an account id, in checksum form; None if there is none."""
     address = text or ""
     if not _ADDRESS.fullmatch(address):
         try:

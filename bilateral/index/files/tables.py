@@ -1,6 +1,6 @@
 """The tables of files. `docs/index-files.md` is their dictionary.
 
-They stand apart from the tables of `bilateral.index.log.tables`, which hold what chains say.
+They are separate from the tables of `bilateral.index.log.tables`, which contain what chains say.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _UNIX_TIME: Final = sa.Float(53)
 
 
 class Kind(StrEnum):
-    """The kinds of files, by the event that names them."""
+    """The kinds of files, by the event that refers to them."""
 
     REGISTRATION = "registration"
     """`Registered` and `URIUpdated`."""
@@ -57,7 +57,7 @@ class State(StrEnum):
     """Its content is stored and read."""
 
     MALFORMED = "malformed"
-    """Its content is stored, but is not of its format."""
+    """Its content is stored, but malformed."""
 
     FAILED = "failed"
     """It has no content: no fetch succeeded."""
@@ -88,7 +88,7 @@ sa.Index("file_by_state", file.c.state)
 IS_FROM_HOST: Final = sa.text(
     "kind IN ('domain', 'registration') AND substr(uri, 1, 8) = 'https://' AND content_hash IS NOT NULL"
 )
-"""The condition on the files by which a domain may name agents. Engines use its index if a statement repeats it."""
+"""The condition on the files in which a domain may list agents. Engines use its index if a statement repeats it."""
 
 sa.Index("file_from_host", file.c.content_hash, sqlite_where=IS_FROM_HOST, postgresql_where=IS_FROM_HOST)
 sa.Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
@@ -169,7 +169,7 @@ file_content: Final = _table(
 
 
 def content_column(*, is_key: bool = False, is_unique: bool = False) -> sa.Column[Any]:
-    """Return the column of a table whose rows vanish with their content."""
+    """Return the column of a table whose rows are deleted with their content."""
     reference = sa.ForeignKey(file_content.c.content_hash, ondelete="CASCADE")
     return sa.Column("content_hash", HASH, reference, primary_key=is_key, nullable=False, unique=is_unique)
 
@@ -273,7 +273,7 @@ agent_file: Final = _table(
     sa.PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
 )
-"""The current file of each agent, if its URI of now was found."""
+"""The current file of each agent, if its current URI was found."""
 
 IS_LOADED: Final = sa.and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
 IS_READ: Final = registration_file.c.content_hash == file.c.content_hash
@@ -324,4 +324,4 @@ VIEWS: Final[Mapping[str, str]] = {
         LEFT JOIN registration_file read ON read.content_hash = found.content_hash AND found.state = 'loaded'
     """,
 }
-"""Files beside the chain's own statements, by the name of the view."""
+"""Files joined with the chain's own data, by the name of the view."""

@@ -1,6 +1,6 @@
 """Threads that find the files of chains, by the references in the tables of events, and fetch them.
 
-The scan has a cursor of its own for each chain. It moves by compare-and-set; a rollback moves it back and removes the
+The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves it back and removes the
 references of removed blocks in the same transaction. So no reference outlives its event, and none is missed.
 """
 
@@ -42,21 +42,21 @@ FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = 
     events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
     events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
-"""The events that name files: the kind of the file, the column of its URI or domain, and that of its hash."""
+"""The events that refer to files: the kind of the file, the column of its URI or domain, and that of its hash."""
 
 _EVENTS_AT_ONCE: Final = 200
-"""Events of one table to read at once, but for those of one block: each may hold a whole file in a data URI."""
+"""Events of one table to read at once, unless a block has more: each may contain a whole file in a data URI."""
 
 _PLACE: Final = ("chain_id", "block_number", "log_index", "registry", "agent_id")
 _NO_HASH: Final = bytes(32)
 
 _File: TypeAlias = tuple[Kind, str, bytes | None]
-"""The kind and URI of a file, and the hash that the event gives; None without one."""
+"""The kind and URI of a file, and the hash in the event; None if it has none."""
 
 
 @dataclass(frozen=True)
 class ReferenceScan:
-    """Finds the files that the events of a chain name."""
+    """Finds the files that the events of a chain refer to."""
 
     engine: Engine
     chain_id: int
@@ -65,7 +65,7 @@ class ReferenceScan:
     clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def step(self) -> int | None:
-        """Take account of the events of the next blocks."""
+        """Process the events of the next blocks."""
         cursor = self._cursor()
         if cursor is None:
             return None
@@ -118,7 +118,7 @@ class ReferenceScan:
     def _references(
         self, connection: Connection, first: int, last: int
     ) -> tuple[list[dict[str, Any]], dict[bytes, _File]]:
-        """Return the references of a range of blocks, and their files by id. An agent may give up its file."""
+        """Return the references of a range of blocks, and their files by id. An agent may abandon its file."""
         references: list[dict[str, Any]] = []
         files: dict[bytes, _File] = {}
         for event, (kind, uri_column, hash_column) in FILE_EVENTS.items():
@@ -138,7 +138,7 @@ class ReferenceScan:
         return references, files
 
     def _decoded(self, files: Mapping[bytes, _File]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
-        """Return the rows of files by id, and the outcomes of those that need no host or that no host can give."""
+        """Return the rows of files by id, and the outcomes of those that need no host or that no host can serve."""
         now = int(self.clock())
         new: dict[bytes, dict[str, Any]] = {}
         outcomes: dict[bytes, Outcome] = {}
@@ -193,7 +193,7 @@ class ReferenceScan:
         note_observations(connection, new.keys())
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
-        """Move the cursor, if it is where it was, and no rollback took place meanwhile."""
+        """Move the cursor if it has not moved, and no rollback took place meanwhile."""
         columns = schema.file_scan.c
         is_unmoved = (columns.block_number == before) & (columns.generation == generation)
         moved = update(schema.file_scan).where(columns.chain_id == self.chain_id, is_unmoved)
@@ -202,13 +202,13 @@ class ReferenceScan:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _COLLECT_EVERY: Final = 600.0
-"""Seconds between two deletions of files that no event names. Such files only take disk space."""
+"""Seconds between deletions of files that no event refers to. Such files only take disk space."""
 
 _MOST_IDLE_SECONDS: Final = 1.0
-"""The longest wait between two looks for new files: a search finds a new agent about a second after its block."""
+"""The longest interval between checks for new files: a search finds a new agent about a second after its block."""
 
 _JOIN_SECONDS: Final = 2.0
-"""Seconds to wait for threads at a signal. A lease that nobody returns expires."""
+"""Seconds to wait for threads after a signal. A lease that is not returned expires."""
 
 
 @dataclass(frozen=True)
@@ -218,10 +218,10 @@ class FileSettings:
     Attributes:
         workers: The threads that fetch files; 0 to fetch none.
         gateways: The IPFS gateways, tried in order; public ones if empty.
-        max_bytes: The largest size of a file.
-        seconds: The longest time for a file.
-        allow_private: True if files may come from private addresses. Set it in tests and closed networks only: else
-            anybody who registers an agent makes this program read from its own network.
+        max_bytes: The maximum size of a file.
+        seconds: The maximum time for a file.
+        allow_private: True if files may come from private addresses. Set it in tests and closed networks only:
+            otherwise anyone who registers an agent can make this program read from its own network.
     """
 
     workers: int = 4
@@ -261,7 +261,7 @@ class FileWorkers:
         self._threads = [threading.Thread(target=self._run, args=(work,), daemon=True) for work in works]
 
     def add_chain(self, chain_id: int) -> None:
-        """Find the files of one more chain."""
+        """Find the files of an additional chain."""
         self._scans.setdefault(chain_id, ReferenceScan(self._engine, chain_id, self._loader, self._readers))
 
     def start(self) -> None:
@@ -270,7 +270,7 @@ class FileWorkers:
             thread.start()
 
     def wait_until_done(self) -> None:
-        """Wait until every event is scanned and no file is due, or until the threads are stopped."""
+        """Wait until every event is scanned and no file is due, or the threads are stopped."""
         next_look = self._looks + 1
         while self._threads and not self._stop.is_set():
             if self._last_idle_look >= next_look and not self._busy and self._is_nothing_due():
@@ -288,7 +288,7 @@ class FileWorkers:
         return left is None or left > 0
 
     def close(self) -> None:
-        """End the threads, and return the leases of fetches that are under way. Call it after `stop` is set."""
+        """Stop the threads, and give back the leases of fetches in progress. Call it after `stop` is set."""
         self._hurry.set()
         end = time.monotonic() + _JOIN_SECONDS
         for thread in self._threads:
@@ -300,7 +300,7 @@ class FileWorkers:
             _LOGGER.warning("files=unreleased problem=%r", str(unavailable(problem)))
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Work until the threads are stopped, and wait while the database does not answer."""
+        """Work until the threads are stopped, and wait while the database is not responding."""
         retry = Backoff(self._stop, None, lambda problem: _LOGGER.warning("files=waiting problem=%r", problem))
         while not self._stop.is_set():
             try:
@@ -351,7 +351,7 @@ class FileWorkers:
         self._stop.wait(_MOST_IDLE_SECONDS if left is None else min(max(left, 0.05), _MOST_IDLE_SECONDS))
 
     def _load(self, lease: Lease) -> None:
-        """Load a leased file, and store the outcome. At the end of the process `close` returns the lease instead."""
+        """Load a leased file and store the outcome. When the process ends, `close` gives back the lease instead."""
         began = time.monotonic()
         outcome = load_file(self._loader, lease.kind, lease.uri, lease.expected_hash, lease.validators, self._readers)
         if self._stop.is_set():

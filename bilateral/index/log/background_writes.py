@@ -1,8 +1,8 @@
-"""Writes of PostgreSQL that a thread does on one connection, while another reads and computes what to write next.
+"""Writes to PostgreSQL by a thread on one connection, while another reads and computes what to write next.
 
-The server then stores while Python computes. The rows that a batch changes are those of one chain, whose cursor the
-writing transaction holds. No other worker changes them before it ends, so the reading connection sees them as the
-writing one did before its first write.
+So the server stores while Python computes. A batch only changes rows of one chain, whose cursor the writing transaction
+has locked. No other worker changes them before it ends, so the reading connection sees them as the writing one did
+before its first write.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
-"""Logs of a transaction from which on a thread that writes pays."""
+"""Logs of a transaction from which a writing thread pays off."""
 
 _ROWS_AT_ONCE: Final = 4_000
-"""Rows of a table that a thread begins to write. Fewer wait for others: each call of the server has its price."""
+"""Rows of a table for a thread to start writing. Fewer are accumulated: each call of the server has its cost."""
 
 _IDLE_SECONDS: Final = 5.0
-"""Seconds without a further write after which a transaction is undone, so that a slow endpoint keeps no lock."""
+"""Seconds without a write after which a transaction is rolled back, so that a slow endpoint holds no lock."""
 
 _IDLE_LIMIT: Final = "SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)"
-"""The seconds without a statement after which the server ends a transaction, and its connection; 0 for no limit."""
+"""The seconds without a statement after which the server ends a transaction and its connection; 0 for no limit."""
 
 _BY_AGENT: Final = {
     table: picker(table, "registry", "agent_id", "client_address")
     for table in (schema.EVENT_TABLES[kind] for kind in (NewFeedback, ResponseAppended))
 }
-"""The order in which rows are stored in tables with several indexes by agent: rows of an agent change few pages."""
+"""The order of rows in tables with several indexes by agent, so that an agent's rows change few pages."""
 
 
 def pays_in_thread(engine: Engine, count: int) -> bool:
@@ -50,10 +50,10 @@ def pays_in_thread(engine: Engine, count: int) -> bool:
 
 @contextmanager
 def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
-    """Give an access to rows that writes behind the caller's back, if a second connection can read meanwhile.
+    """Provide access to rows that writes in the background, if a second connection can read meanwhile.
 
-    All is written when the context ends, and the writer has ended. Reads may see the writes or not; callers must get
-    the same rows in both cases.
+    When the context ends, everything is written and the writer has stopped. Reads may or may not see the writes;
+    callers must get the same rows in both cases.
     """
     reading = _locked(engine, [place_in_postgres(table, chain_id) for table in tables]) if _has_spare(engine) else None
     if reading is None:
@@ -71,7 +71,7 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 
 
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
-    """Return a further connection that holds locks on some tables; None if the server refuses it or a lock at once."""
+    """Return a second connection with locks on some tables; None if the server refuses it or a lock at once."""
     # Without all locks at once the two connections could wait for a third program, and it for them.
     locks = ", ".join(f'"{name}"' for name in names)
     try:
@@ -91,17 +91,17 @@ def _has_spare(engine: Engine) -> bool:
 
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Refuse what no batch needs: `Rows` would do it on the wrong connection."""
+    """Refuse operations that no batch needs: `Rows` would run them on the wrong connection."""
     raise NotImplementedError("rows that are written behind cannot do this: use those of one connection")
 
 
 class Writer:
-    """Writes rows on one connection, in a thread. Nobody else uses the connection until `end`.
+    """Writes rows on one connection, in a thread that has exclusive use of it until `end`.
 
     Args:
         rows: The access to rows of the connection, which is in a transaction.
-        idle_seconds: The seconds without a further write after which the thread undoes the transaction, unless it was
-            claimed; None to wait for ever.
+        idle_seconds: The seconds without a write after which the thread rolls back the transaction, unless it was
+            claimed; None to wait forever.
 
     Attributes:
         rows: The access to rows.
@@ -120,17 +120,17 @@ class Writer:
         self._thread.start()
 
     def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
-        """Let the thread do a write: one of the methods of `rows`, and its arguments."""
+        """Let the thread perform a write: one of the methods of `rows` with its arguments."""
         self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
-        """Let the thread wait for ever from now on."""
+        """Let the thread wait forever from now on."""
         with self._claiming:
             self._idle_seconds = None
             return not self._is_undone
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until the thread has ended, whatever interrupts the wait: nobody else may use its connection before."""
+        """Wait until the thread has ended, despite interruptions: its connection must not be used before."""
         interruption = None
         while True:
             try:
@@ -158,7 +158,7 @@ class Writer:
             self._ended.set()
 
     def _next(self) -> Callable[[], None] | None:
-        """Wait for the next write. Return None at the end, and after the transaction was undone."""
+        """Wait for the next write. Return None at the end, or after the transaction was rolled back."""
         while True:
             try:
                 return self._waiting.get(timeout=self._idle_seconds)
@@ -173,7 +173,7 @@ class Writer:
 
 
 class _BackgroundRows(PostgresRows):
-    """Reads by one connection, and writes by another one in a thread. It does what deriving rows needs, and no more.
+    """Reads on one connection and writes on another in a thread. It supports only what deriving rows needs.
 
     Args:
         reading: The connection that reads.
@@ -213,7 +213,7 @@ class EventWrites:
         self._writer = Writer(self._rows, _idle_seconds(connection) if is_early else None) if in_thread else None
 
     def add(self, events: EventRows) -> None:
-        """Add the events of further blocks."""
+        """Add the events of additional blocks."""
         for table, new in events.items():
             waiting = self._waiting[table]
             waiting += new
@@ -221,20 +221,20 @@ class EventWrites:
                 self._writer.put(self._rows.insert, table, _ordered(table, self._waiting.pop(table)))
 
     def claim(self) -> bool:
-        """Keep an early transaction from now on, however long the next write takes."""
+        """Keep an early transaction open from now on, however long the next write takes."""
         is_claimed = self._writer is None or self._writer.claim()
         if not is_claimed:
             self.close()  # the server may give no second connection
         return is_claimed
 
     def close(self) -> None:
-        """Undo what is not committed, and close the connection. No thread is left."""
+        """Roll back what is not committed, close the connection, and stop the thread."""
         with self.transaction():
             pass
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Give the connection, and close it at the end: what is not committed is undone. No thread is left."""
+        """Provide the connection; at the end roll back what is not committed, close it, and stop the thread."""
         with self._connection as connection:
             try:
                 yield connection
@@ -244,9 +244,9 @@ class EventWrites:
 
     @contextmanager
     def all_written(self, chain_id: int, tables: Iterable[Table]) -> Iterator[Rows]:
-        """Write the events, and give an access to rows that may still write behind the caller's back.
+        """Write the events, and provide access to rows that may still write in the background.
 
-        The caller must not use the connection within the context. All is written when it ends.
+        The caller must not use the connection within the context. Everything is written when it ends.
         """
         insert = partial(self._writer.put, self._rows.insert) if self._writer else self._rows.insert
         for table, waiting in self._waiting.items():
@@ -264,6 +264,6 @@ def _ordered(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _idle_seconds(connection: Connection) -> float:
-    """Return the seconds to wait for a further write. The server must not end the connection before."""
+    """Return the seconds to wait for another write. The server must not close the connection earlier."""
     limit = float(connection.exec_driver_sql(_IDLE_LIMIT).scalar_one())
     return min(_IDLE_SECONDS, limit / 2) if limit else _IDLE_SECONDS

@@ -1,4 +1,4 @@
-"""Waiting after failures that may pass: a line for each, and a limit."""
+"""Waiting after temporary failures: a log line for each, and a limit."""
 
 import math
 import threading
@@ -9,21 +9,21 @@ from typing import Final
 from bilateral.core.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
-"""The first wait: a server that restarts is back after a few of them, which double."""
+"""The first wait, which doubles: a restarting server is back after a few."""
 
 _MOST_SECONDS: Final = 10.0
-"""Seconds of the first wait and of the longest: a restart takes a few, and an hour without an answer costs nothing."""
+"""Seconds of the first and the longest wait: a restart takes a few, and an hour without an answer costs nothing."""
 
 _FIRST_GAP: Final = 60.0
-"""Seconds until the same line is logged again. The gap doubles, so a day of one failure is ten lines."""
+"""Seconds until the same line is logged again. The interval doubles, so a day of one failure takes ten lines."""
 
 
 class Backoff:
-    """Waits after failures in a row, longer each time.
+    """Waits after consecutive failures, longer each time.
 
     Args:
         stop: Set to end a wait.
-        longest: The seconds after which a failure is raised; None to wait for ever.
+        longest: The seconds after which a failure is raised; None to wait forever.
         report: Called with the text of a failure, unless it was reported recently.
     """
 
@@ -54,7 +54,7 @@ class Backoff:
         return self._since is not None and time.monotonic() - self._since >= self._longest
 
     def succeeded(self) -> None:
-        """Take note of a success: the next failure is the first one."""
+        """Record a success: the next failure counts as the first."""
         self._since, self._seconds = None, _FIRST_SECONDS
 
     def _report_new(self, text: str, now: float) -> None:

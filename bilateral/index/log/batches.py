@@ -1,4 +1,4 @@
-"""Blocks, batches of the rows of a range of blocks, and the stored rows of events, in the order of the chain."""
+"""Blocks, batches of rows for a range of blocks, and the stored rows of events, in chain order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
 
 _LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
 _MOST_EVENTS: Final = 5_000
-"""Events of one table to read at once, but for those of one block."""
+"""Events of one table to read at once, unless a single block has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Batch:
 
     Attributes:
         end: The last block of the range.
-        rows: The rows of all logs of the registries in it, by table.
-        checkpoints: Blocks of the range whose hashes are kept, to find the fork of a later reorganisation.
-        head: The number of the chain's last block, as known now.
-        finalized: The number of the last block that the node calls finalized; None if it does not say.
-        size: The bytes that the logs' data takes in memory, about.
+        rows: The rows of all its logs of the registries, by table.
+        checkpoints: Blocks of the range whose hashes are stored, to find the fork of a later reorganisation.
+        head: The latest reported number of the chain's last block.
+        finalized: The number of the last block that the node reports as finalized; None if it does not say.
+        size: The approximate size of the logs' data in memory, in bytes.
     """
 
     end: Block
@@ -63,7 +63,7 @@ class Batch:
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return consecutive batches as one."""
+        """Merge consecutive batches."""
         if len(batches) == 1:
             return batches[0]
         rows: dict[Table, list[Row]] = defaultdict(list)
@@ -100,7 +100,7 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
 
 
 def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
-    """Return the last block up to which a table has about as many events as are read at once."""
+    """Return the last block of a range with about as many events as are read at once."""
     later = select(table.c.block_number).where(table.c.chain_id == chain_id, table.c.block_number >= first)
     query = later.order_by(table.c.block_number).offset(_MOST_EVENTS).limit(1)
     number = connection.execute(query).scalar_one_or_none()
@@ -118,5 +118,5 @@ def stored_events(engine: Engine, chain_id: int, first: int, last: int) -> Count
 
 
 def counted(rows: Mapping[Table, Iterable[Sequence[Any]]]) -> Counter[tuple[str, Row]]:
-    """Return rows with the names of their tables, and how often each occurs."""
+    """Return rows with the names of their tables and the number of occurrences of each."""
     return Counter((table.name, tuple(row)) for table, rows_of in rows.items() for row in rows_of)

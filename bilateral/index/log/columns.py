@@ -1,4 +1,4 @@
-"""Column types that hold values of Solidity on SQLite and PostgreSQL alike."""
+"""Column types for Solidity values on both SQLite and PostgreSQL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -48,7 +48,7 @@ def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any,
 
 
 class _SqliteInteger(UserDefinedType[int]):
-    """A column of SQLite that keeps integers as integers and text as text."""
+    """A column of SQLite that stores integers as integers and text as text."""
 
     cache_ok = True
 
@@ -73,9 +73,9 @@ class WideInteger(TypeDecorator[int]):
 
 
 class _KeyText(Text):
-    """A text whose column is compared byte by byte. Values that it is compared with have no order of their own.
+    """A text whose column is compared byte by byte. Values that it is compared with have no collation of their own.
 
-    A coordinator sends no value with an order of its own to another server, which then sends all rows.
+    A coordinator does not send values with their own collation to another server, which would then return all rows.
     """
 
 
@@ -85,7 +85,7 @@ def _key_text(*_: object, **__: object) -> str:
 
 
 def key_string(length: int | None = None) -> TypeEngine[str]:
-    """Return the type of a text that is compared byte by byte, as SQLite does: it is faster than a language's order."""
+    """Return the type of a text that is compared byte by byte, as SQLite does, which is faster than collation."""
     if length is None:
         return Text().with_variant(_KeyText(), "postgresql")
     return String(length).with_variant(String(length, collation="C"), "postgresql")
@@ -117,10 +117,10 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
 }
 
 BY_CHAIN: Final[dict[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)", "info": {"is_partitioned": True}}
-"""The options of tables of which each chain has a partition in PostgreSQL."""
+"""The options of tables with a partition per chain in PostgreSQL."""
 
 PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
-"""The columns that name a log among those of all chains."""
+"""The columns that identify a log among those of all chains."""
 
 
 def required(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
@@ -134,22 +134,22 @@ def optional(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list
 
 
 def log_columns() -> list[Column[Any]]:
-    """Return the columns that name a log, those of `PLACE_KEY`."""
+    """Return the columns that identify a log, those of `PLACE_KEY`."""
     return [*required(BigInteger, "chain_id", "block_number"), *required(Integer, "log_index")]
 
 
 def contract_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that name a contract of a chain."""
+    """Return the columns that identify a contract of a chain."""
     return [Column("chain_id", BigInteger, nullable=False), Column(contract, ADDRESS, nullable=False)]
 
 
 def agent_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that name an agent of a chain."""
+    """Return the columns that identify an agent of a chain."""
     return [*contract_columns(contract), Column("agent_id", WideInteger, nullable=False)]
 
 
 def place_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that say where a log stands: every table of logs begins with them."""
+    """Return the columns for the position of a log, with which every table of logs begins."""
     return [
         *log_columns(),
         *required(HASH, "block_hash"),

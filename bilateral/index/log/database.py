@@ -1,4 +1,4 @@
-"""The database of the index: SQLite embedded in the process, or PostgreSQL."""
+"""The database of the index: SQLite, embedded in the process, or PostgreSQL."""
 
 import re
 from collections.abc import Iterator
@@ -60,16 +60,16 @@ _PROBLEMS: Final = {
     "bilateral index shards. Nothing is lost; its workers resume where they were.",
     "connection|server closed|terminating|failed to resolve host": _NO_ANSWER,
 }
-"""The sentences for the drivers' errors, by a pattern of the words that these use."""
+"""The messages for the drivers' errors, by a pattern of the drivers' own messages."""
 
 _CACHE_KIB: Final = 64 * 1024
-"""The pages that a writer keeps: those of a rollback's accounts, and of the indexes of new rows."""
+"""The pages that a writer caches: those of a rollback's accounts, and of the indexes of new rows."""
 
 _PAGE_BYTES: Final = 4 * 1024
-"""The page size of a new file. The accounts of a rollback, or of one block, are spread over pages: it writes each."""
+"""The page size of a new file. The accounts of a rollback or block are spread over pages, each of which is written."""
 
 _LOG_BYTES: Final = 256 * 1024**2
-"""The size of the write-ahead log at which it moves into the database: a page that changes often moves once."""
+"""The size of the write-ahead log for a checkpoint: a page that changes often is then written once."""
 
 
 def default_url() -> str:
@@ -81,17 +81,17 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
     """Open the database of an index, and create its tables if it has none.
 
     Args:
-        url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to say
-            whether a pooler of transactions is in between; the default database if left out.
+        url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to
+            state whether a transaction pooler is in between; the default database if omitted.
         creates: False to refuse a database that does not exist, or has no tables.
 
     Returns:
         The engine.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
-        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none and `creates` is False.
-        NewerSchemaError: A newer version of this package made the tables.
+        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        OlderSchemaError: The tables need `bilateral index schema`, or there are none and `creates` is False.
+        NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
     engine = connect_engine(url, creates=creates)
@@ -106,18 +106,18 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
 
 
 def upgrade(url: str | None = None) -> tuple[str | None, str]:
-    """Bring the tables to the version that this package knows.
+    """Migrate the tables to the version of this package.
 
     Args:
-        url: The SQLAlchemy URL of the database; the default database if left out.
+        url: The SQLAlchemy URL of the database; the default database if omitted.
 
     Returns:
         The version before, None for an empty database, and the version now.
 
     Raises:
-        NewerSchemaError: A newer version of this package made the tables.
+        NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened.
-        ShardError: It is one of several servers, which are migrated together.
+        ShardError: It is one of several servers, which must be migrated together.
     """
     engine = connect_engine(url)
     with engine.begin() as connection:
@@ -128,14 +128,14 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
 
 
 def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
-    """Open a database, whatever its tables are.
+    """Open a database, regardless of its tables.
 
     Args:
         url: See `open_database`.
         creates: False to refuse a database that does not exist.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
+        InvalidArgumentError: The URL is malformed, or for an unsupported database.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
     parsed = parsed_url(url)
@@ -155,11 +155,11 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
 
 
 def make_engine(url: URL, **options: Any) -> Engine:
-    """Make an engine. Connections to PostgreSQL know whether a pooler is in between, as `is_pooled` of their `info`.
+    """Create an engine. `is_pooled` in the `info` of PostgreSQL connections is True if a pooler is in between.
 
-    A pooler such as PgBouncer lends its server connections from transaction to transaction. So nothing may depend on a
-    session or stay in it: no prepared statement, no setting, no temporary table. `pooler` in the URL says so, or that
-    there is none. If it is absent, the server's process tells: a pooler names another one than works for it.
+    A pooler such as PgBouncer assigns its server connections per transaction. So nothing may depend on a session or
+    stay in it: no prepared statement, no setting, no temporary table. `pooler` in the URL states whether there is one.
+    If it is absent, the server's process id shows it: a pooler reports a different one.
 
     Args:
         url: The URL, as `parsed_url` returns it.
@@ -195,18 +195,18 @@ def make_engine(url: URL, **options: Any) -> Engine:
 
 
 def is_pooled(connection: Connection) -> bool:
-    """Return True if a pooler may lend the server's connection to others after this transaction."""
+    """Return True if a pooler may assign the server's connection to others after this transaction."""
     return bool(connection.connection.info.get("is_pooled"))
 
 
 def parsed_url(url: str | None) -> URL:
-    """Parse the URL of a database, and name its driver.
+    """Parse the URL of a database, and set its driver.
 
     Args:
         url: See `open_database`.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
+        InvalidArgumentError: The URL is malformed, or for an unsupported database.
     """
     try:
         parsed = make_url(url or default_url())
@@ -221,7 +221,7 @@ def parsed_url(url: str | None) -> URL:
 
 
 def require_file(url: URL) -> None:
-    """Refuse a database of SQLite whose file does not exist: the driver would make an empty one.
+    """Refuse an SQLite database whose file does not exist: the driver would create an empty one.
 
     Raises:
         DatabaseUnavailableError: The file does not exist.
@@ -234,7 +234,7 @@ def require_file(url: URL) -> None:
 
 
 def _file_of(url: URL) -> Path | None:
-    """Return the file of a database; None on PostgreSQL and in memory. SQLite takes a URI, too (`?uri=true`)."""
+    """Return the file of a database; None on PostgreSQL and in memory. SQLite also accepts a URI (`?uri=true`)."""
     name = url.database or ""
     if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
         return None
@@ -244,7 +244,7 @@ def _file_of(url: URL) -> Path | None:
 
 
 def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return the error that says in one line what is wrong with the database, and what to do.
+    """Return an error that says in one line what is wrong with the database and what to do.
 
     Args:
         problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
@@ -257,7 +257,7 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return the error to wait after, of a failure that ends without anybody's help.
+    """Return the error to wait after, for a failure that resolves itself.
 
     Args:
         problem: See `unavailable`.
@@ -272,12 +272,12 @@ def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def is_transient(problem: DBAPIError) -> bool:
-    """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
+    """Return True if PostgreSQL rolled back a transaction only because of a concurrent one: try again."""
     return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
 
 
 def is_lost(problem: DBAPIError) -> bool:
-    """Return True if PostgreSQL does not answer, or ended the connection: try again later, with a new one."""
+    """Return True if PostgreSQL is not responding or closed the connection: try again later, with a new one."""
     state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no codes; None stands for no answer
     has_no_answer = state is None and isinstance(problem, OperationalError)
     return problem.connection_invalidated or has_no_answer or str(state).startswith("08") or state in _LOST
@@ -285,10 +285,10 @@ def is_lost(problem: DBAPIError) -> bool:
 
 @contextmanager
 def named_database_errors() -> Iterator[None]:
-    """Turn the errors of database drivers into one of this package.
+    """Convert the errors of database drivers to one of this package.
 
     Raises:
-        DatabaseUnavailableError: The database is locked, full or read-only, or its server does not answer.
+        DatabaseUnavailableError: The database is locked, full or read-only, or its server is not responding.
     """
     try:
         yield
@@ -308,7 +308,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 def _prepare_postgresql(engine: Engine) -> None:
-    """Wait as long for another program's lock as on SQLite, if neither URL nor server names a time."""
+    """Wait as long for another program's lock as on SQLite, if neither URL nor server sets a timeout."""
 
     def limit(driver: Any, *, is_local: bool) -> None:
         limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', {is_local})"
@@ -327,7 +327,7 @@ def _prepare_postgresql(engine: Engine) -> None:
 
 
 def _prepare_sqlite(engine: Engine) -> None:
-    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin."""
+    """Let readers continue while one connection writes, and let SQLAlchemy decide where transactions begin."""
     # The URL may say how long to wait for another program's lock (`?timeout=`).
     busy_seconds = None if "timeout" in engine.url.query else _BUSY_SECONDS
 
@@ -356,4 +356,4 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Prepares the connections of an engine, by the name of its dialect."""
+"""Set up the connections of an engine, by the name of its dialect."""

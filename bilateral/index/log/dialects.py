@@ -1,16 +1,17 @@
 """Statements, habits and locks that SQLite and PostgreSQL do not share.
 
-Files and payments are read by other workers than those that move the cursor. Their notes say the last indexed block.
-Without a lock the cursor could move between the reading of that block and the commit of the note. An answer at the new
-block would then lack what the note says was known before it.
+Files and payments are not read by the workers that move the cursor. Their notes state the last indexed block. Without a
+lock the cursor could move between the reading of that block and the commit of the note. An answer at the new block
+would then lack what the note claims was known before it.
 
-A worker that moves the cursor owns the lock from its last statements to its commit. A worker that makes a note holds it
-from its last statements to its commit, together with others. Neither waits for anything else meanwhile, so no two wait
-for each other in a circle. SQLite has one writer at a time, and needs no lock.
+A worker that moves the cursor owns the lock from its last statements to its commit. A worker that stores a note holds a
+shared lock from its last statements to its commit. Neither waits for anything else meanwhile, so they cannot deadlock.
+SQLite has one writer at a time, and needs no lock.
 
-An answer gives the number of the newest observation that it used. Observations of other files with smaller numbers must
-be stored by then, so that the answer can be given again. A lock makes the observations of all workers commit in the
-order of their numbers. Steps of the change feed have such a lock, too: always the last that a transaction takes.
+An answer states the number of the newest observation that it used. Observations of other files with smaller numbers
+must be stored by then, so that the answer can be reproduced. A lock makes the observations of all workers commit in the
+order of their numbers. Steps of the change feed have such a lock too, which is always the last that a transaction
+takes.
 """
 
 import math
@@ -32,7 +33,7 @@ from bilateral.index.log.columns import sqlite_integer
 T = TypeVar("T")
 
 AT_ONCE: Final = 500
-"""Values of one statement's list, so that no statement grows with what a question finds."""
+"""Values in one statement's list, so that no statement grows with the results of a query."""
 
 
 def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
@@ -43,7 +44,7 @@ def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """The value of a column: with a plus before it on SQLite, which changes nothing but the plan; itself elsewhere."""
+    """The value of a column; on SQLite prefixed with a plus, which changes nothing but the plan."""
 
     name = "unindexed"
     inherit_cache = True
@@ -54,13 +55,13 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
 
 
 class by_rater(TableClause):  # noqa: N801  # a form of SQL
-    """A table of events that SQLite reads by the index of raters. Otherwise it would read the events of the chain."""
+    """A table of events that SQLite reads by the index of raters. Otherwise it would read all events of the chain."""
 
     inherit_cache = True
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return an order of events by an index without blocks, as SQLite would choose one with blocks, of all events."""
+    """Return an order of events that avoids indexes with blocks: SQLite would read all events by one of these."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
@@ -83,16 +84,15 @@ def _compile_with_index(element: by_rater, compiler: SQLCompiler, **options: Any
 
 
 class Dialect:
-    """The side of one engine.
+    """The dialect of one engine.
 
     Attributes:
-        has_server: True if statements go to a server, which works while the caller does, and each of which waits for an
-            answer.
-        has_partitions: True if each chain has tables of its own.
-        has_arrays: True if one parameter takes many values.
-        has_statistics: True if it knows how many rows have a value, and plans by it.
+        has_server: True if statements go to a server, which works concurrently with the caller, at a round trip each.
+        has_partitions: True if each chain has its own tables.
+        has_arrays: True if one parameter accepts many values.
+        has_statistics: True if it plans by statistics of how many rows have a value.
         of_snapshot: Options of a connection whose transaction reads one state of the database.
-        of_prepared: Options of the driver's cursor for a statement that is sent often.
+        of_prepared: Options of the driver's cursor for a frequent statement.
     """
 
     has_server: ClassVar[bool] = False
@@ -103,7 +103,7 @@ class Dialect:
     of_prepared: ClassVar[Mapping[str, Any]] = {}
 
     def quotient(self, dividend: ColumnElement[Any], divisor: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return the quotient of two integers without its fraction. Neither is negative."""
+        """Return the integer quotient of two non-negative integers."""
         return dividend / divisor
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
@@ -111,17 +111,17 @@ class Dialect:
         return value >= limit if is_least else value <= limit
 
     def add_functions(self, connection: Connection) -> None:
-        """Give SQLite the function `sqrt`, if it was built without."""
+        """Add the function `sqrt` to SQLite, if it was built without."""
 
     def set_local(self, connection: Connection, name: str, value: str) -> None:
         """Change a setting of PostgreSQL until the end of the transaction."""
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
-        """Take an advisory lock until the end of the transaction. SQLite has one writer at a time, and needs none."""
+        """Take an advisory lock until the end of the transaction. SQLite has one writer at a time and needs none."""
 
 
 class Sqlite(Dialect):
-    """The side of SQLite."""
+    """The dialect of SQLite."""
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
         """See `Dialect.is_within`. Integers beyond 64 bits are text, see `sqlite_integer`."""
@@ -150,7 +150,7 @@ class Sqlite(Dialect):
 
 
 class Postgres(Dialect):
-    """The side of PostgreSQL."""
+    """The dialect of PostgreSQL."""
 
     has_server = has_partitions = has_arrays = has_statistics = True
     of_snapshot: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
@@ -169,21 +169,21 @@ class Postgres(Dialect):
 
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
-"""The side of each engine, by the name that SQLAlchemy gives it."""
+"""The dialect of each engine, by its name in SQLAlchemy."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
-    """Return the side of the engine that a connection belongs to."""
+    """Return the dialect of the engine that a connection belongs to."""
     return DIALECTS[database.dialect.name]
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an insert of the engine's own dialect, which knows what to do with keys that the table has."""
+    """Return an insert of the engine's own dialect, which supports handling of existing keys."""
     return _INSERTS[connection.dialect.name](table)
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, but for those whose keys the table has already."""
+    """Insert rows, except those whose keys are already in the table."""
     if rows:
         connection.execute(_insert_new(connection.dialect.name, table), list(rows))
 
@@ -206,12 +206,12 @@ _CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may shar
 
 
 def own_cursor(connection: Connection, chain_id: int) -> None:
-    """Wait for notes that others store about a chain's cursor. New ones wait for the end of the transaction."""
+    """Wait for others to store notes about a chain's cursor. New ones wait for the end of the transaction."""
     dialect_of(connection).lock(connection, _lock_of(chain_id))
 
 
 def number_observations(connection: Connection) -> None:
-    """Wait for the numbers that others give to observations. The next ones wait for the end of the transaction."""
+    """Wait for others to number observations. The next ones wait for the end of the transaction."""
     dialect_of(connection).lock(connection, _OBSERVATIONS)
 
 
@@ -221,14 +221,14 @@ def number_steps(connection: Connection) -> None:
 
 
 def hold_cursors(connection: Connection) -> None:
-    """Keep the cursors of all chains where they are until the end of the transaction."""
+    """Keep the cursors of all chains fixed until the end of the transaction."""
     if dialect_of(connection).has_server:  # one statement for all chains: each would be a way to the server and back
         locks = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
         connection.execute(locks, {"first": _FIRST, "chains": _CHAINS}).all()
 
 
 def hold_cursor(connection: Connection, chain_id: int) -> None:
-    """Keep the cursor of one chain where it is until the end of the transaction. See `hold_cursors`."""
+    """Keep the cursor of one chain fixed until the end of the transaction. See `hold_cursors`."""
     dialect_of(connection).lock(connection, _lock_of(chain_id), is_shared=True)
 
 

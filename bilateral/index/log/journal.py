@@ -34,11 +34,11 @@ class DerivedTable:
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
-        """The rows that are known, as they are now, by their keys. A key without a row has None."""
+        """The cached rows in their current state, by key. A key without a row has None."""
         return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
-        """Read the rows with some primary keys, unless they are known already."""
+        """Read the rows with some primary keys, unless they are already cached."""
         missing = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
         self._rows.update(dict.fromkeys(missing))
         for row in rows.select(self._table, key_columns(self._table), missing):
@@ -49,7 +49,7 @@ class DerivedTable:
         return self._rows[key]
 
     def set(self, key: Row, values: Row | None) -> None:
-        """Set the values behind a key, or delete its row."""
+        """Set the values for a key, or delete its row."""
         previous, new = self._rows[key], None if values is None else (*key, *values)
         if new != previous:
             self._journal.record(self._table, key, previous)
@@ -66,7 +66,7 @@ class DerivedTable:
 
 
 class Journal:
-    """The rows as they were before each block, for blocks that a reorganisation may still remove.
+    """The rows before each block that a reorganisation may still remove.
 
     Args:
         first_block: The first block whose changes are recorded.
@@ -102,7 +102,7 @@ class Journal:
 
 
 def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None:
-    """Bring the derived tables back to the state after a block, by the journal, and forget what it held after it."""
+    """Use the journal to restore the derived tables to the state after a block; drop its later entries."""
     table, connection, by_name = schema.journal, rows.connection, {derived.name: derived for derived in tables}
     after = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     query = select(table.c.table_name, table.c.row_key, table.c.former_row).where(after)
@@ -124,7 +124,7 @@ def forget(connection: Connection, chain_id: int) -> None:
 
 
 class Writes:
-    """Changes of rows whose previous values are given: what is new is inserted, which costs half of replacing.
+    """Changes of rows with specified previous values: new rows are inserted, at half the cost of replacing.
 
     Args:
         rows: The access to rows.
@@ -154,7 +154,7 @@ class Writes:
 
 
 def packed(row: Row) -> bytes:
-    """Return a row as bytes. MessagePack has 64 bits for an integer, so larger ones take their form on SQLite."""
+    """Return a row as bytes. MessagePack integers have 64 bits, so larger ones take the form that SQLite stores."""
     try:
         return _ENCODER.encode(row)
     except OverflowError:
@@ -162,7 +162,7 @@ def packed(row: Row) -> bytes:
 
 
 def unpacked(table: Table, content: bytes) -> Row:
-    """Return the row, or the key, that `packed` made bytes of."""
+    """Return the row or key that `packed` encoded."""
     values: list[Any] = msgspec.msgpack.decode(content)
     return tuple(
         python_integer(value) if value is not None and isinstance(column.type, WideInteger) else value

@@ -1,4 +1,4 @@
-"""The places of chains: their partitions, the schemas of coordinators and shards, and the guard of workers."""
+"""Where chains are stored: partitions, schemas of coordinators and shards, and the guard for workers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ PARTS: Final = "sharded"
 """The schema of the coordinator that holds the foreign tables, and the places of chains."""
 
 PLAIN: Final = "plain"
-"""The schema of the coordinator that keeps the tables of a database without shards, empty, for migrations."""
+"""The schema of the coordinator with the empty tables of a database without shards, for migrations."""
 
 SERVED: Final = "served"
 """The schema of a shard that holds the views for the coordinator, and the name of the coordinator."""
 
 REACHABLE: Final = "reachable"
-"""The schema of the coordinator that stands before its own while a shard does not answer."""
+"""The schema of the coordinator that precedes its own while a shard is not responding."""
 
 DOWN: Final = "bilateral.down"
-"""The setting that names the shards to leave out, between commas."""
+"""The setting that lists the shards to leave out, separated by commas."""
 
 LENIENT: Final = "bilateral.lenient"
 """The setting that leaves out the rows of a chain without an error, if it is `on`."""
 
 MISSING: Final = "MS001"
-"""The code of the error that stands for rows of a shard that is left out. Its detail is the id of the chain."""
+"""The code of the error raised for rows of a shard that is left out. Its detail is the id of the chain."""
 
 _ADVISORY_LOCK: Final = 80048005
 """A number that all workers share, so that two of them do not create the partitions of one chain at once."""
@@ -57,7 +57,7 @@ def has_schema(connection: Connection, name: str) -> bool:
 
 
 def has_reachable(connection: Connection) -> bool:
-    """Return True if a coordinator has the views of `REACHABLE`, as this version makes them."""
+    """Return True if a coordinator has the views of `REACHABLE` in this version."""
     if not has_schema(connection, REACHABLE):
         return False
     view = text("SELECT to_regclass(:name) IS NOT NULL")
@@ -65,7 +65,7 @@ def has_reachable(connection: Connection) -> bool:
 
 
 def require_single_server(connection: Connection) -> None:
-    """Refuse to migrate one server of a sharded index alone."""
+    """Refuse to migrate a single server of a sharded index."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -80,7 +80,7 @@ def holds(connection: Connection, chain_id: int) -> bool:
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
-    """Refuse to write a chain where readers would not see it. A database without shards holds each chain."""
+    """Refuse to write a chain where readers would not see it. A database without shards holds every chain."""
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):
@@ -90,9 +90,9 @@ def require_place(connection: Connection, chain_id: int) -> None:
 
 
 def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
-    """Create the partitions of a chain, unless they are there. SQLite has none.
+    """Create the partitions of a chain, unless they exist. SQLite has none.
 
-    A partition is made as a table of its own and attached, because workers of other chains go on writing meanwhile.
+    A partition is created as a separate table and attached, because workers of other chains keep writing meanwhile.
     """
     dialect = dialect_of(connection)
     if not dialect.has_partitions:

@@ -1,4 +1,4 @@
-"""Projections: tables that follow from the log of one chain. The log knows its features only through this protocol."""
+"""Projections: tables derived from the log of one chain. The log only accesses features through this protocol."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bilateral.index.log.journal import Journal
 from bilateral.index.log.rows import Rows
 
 Progress: TypeAlias = "Callable[[int], None]"
-"""Takes the number of a block now and then, where much must be computed."""
+"""Called with the number of a block periodically during long computations."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,10 @@ class Append:
     Attributes:
         cursor: The last block before the batch.
         batch: The blocks and the rows of their events.
-        journal: Takes the former rows of derived tables.
-        rows: The access to rows. Within `derive` a thread may own the connection, and reads see the batch's events or
-            not, so only select, last_times, insert, replace and delete are allowed, and both must give the same rows.
+        journal: Records the previous rows of derived tables.
+        rows: The access to rows. Within `derive` a thread may own the connection, and reads may or may not see the
+            batch's events, so only select, last_times, insert, replace and delete are allowed, and both cases must
+            produce the same rows.
         connection: The connection. `derive` must not use it.
     """
 
@@ -41,8 +42,8 @@ class Removal:
 
     Attributes:
         cursor: The last block before the removal.
-        target: The last block that stays.
-        is_journalled: True if the journal restores the derived tables; else projections rebuild theirs.
+        target: The last block that remains.
+        is_journalled: True if the journal restores the derived tables; otherwise projections rebuild theirs.
         rows: The access to rows.
     """
 
@@ -55,26 +56,26 @@ class Removal:
 
 
 class Background(Protocol):
-    """Work beside the log, in threads or processes of its own."""
+    """Background work in addition to the log, in its own threads or processes."""
 
     def start(self) -> None:
-        """Begin, and go on until the end."""
+        """Start, and continue until `end` is called."""
 
     def refresh_once(self) -> None:
-        """Do what is due now, and wait for it."""
+        """Do all work that is due now, and wait for it."""
 
     def end(self) -> None:
-        """End. What is unfinished is done again next time."""
+        """Stop. Unfinished work is redone next time."""
 
 
 class Projection:
-    """Tables that follow from the log of one chain. Methods do nothing unless overridden, and send no statement then.
+    """Tables derived from the log of one chain. Methods do nothing, and send no statement, unless overridden.
 
     Attributes:
-        name: The name, for people.
-        tables: Its tables whose rows are of one chain: each chain gets its partitions, and its server the rows.
-        derived: Those of them that follow from events alone: they are verified and rebuilt.
-        reads: Further tables that `derive` reads. All must be listed: they are locked before a thread writes.
+        name: The display name.
+        tables: Its tables with rows of one chain: each chain gets its own partitions, and its server the rows.
+        derived: Those of them that are derived from events alone: they can be verified and rebuilt.
+        reads: Additional tables that `derive` reads. All must be listed: they are locked before a thread writes.
     """
 
     name: str
@@ -83,16 +84,16 @@ class Projection:
     reads: Sequence[Table] = ()
 
     def derive(self, step: Append) -> None:
-        """Bring the tables up to date with a batch, by `step.rows` alone."""
+        """Update the tables with a batch, using only `step.rows`."""
 
     def finish(self, step: Append) -> None:
-        """Change tables on the connection, after all is written and before the cursor is owned."""
+        """Change tables on the connection, after everything is written and before the cursor is locked."""
 
     def seal(self, step: Append) -> None:
-        """Change tables while the cursor is owned. Only locks that come after the cursor's may be taken."""
+        """Change tables while the cursor is locked. Only locks that come after the cursor's may be taken."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
-        """Take blocks back, in three stages: the events are still stored, they are gone, the cursor is owned.
+        """Roll blocks back in three stages: the events are still stored, they are deleted, the cursor is locked.
 
         The first two run in the order of the list, the last one in reverse.
         """
@@ -107,9 +108,9 @@ class Projection:
         return {}
 
     def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
-        """Return fields of the progress of one chain or all, by chain id. Answers show it, so it must be cheap."""
+        """Return fields of the progress of one chain or all, by chain id. Answers include it, so it must be cheap."""
         return {}
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> Background | None:
-        """Return the work beside the log; None without any. It may ask the nodes of each chain."""
+        """Return the background work; None if there is none. It may query the nodes of each chain."""
         return None

@@ -1,4 +1,4 @@
-"""The registries and the first block that a database keeps of a chain."""
+"""The registries and the first block of a chain in a database."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -33,7 +33,7 @@ def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> 
 
 
 def added_registries(engine: Engine, chain_id: int, requested: Iterable[str], *, may_add: bool) -> set[str]:
-    """Return the addresses of the registries that the database lacks, of a chain that is indexed already."""
+    """Return the addresses of the registries that the database lacks for a chain that is already indexed."""
     table = schema.registry
     with engine.connect() as connection:
         stored = set(connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars())
@@ -44,7 +44,7 @@ def added_registries(engine: Engine, chain_id: int, requested: Iterable[str], *,
 
 
 def record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:
-    """Write down which registries are indexed, and which identity registry each belongs to."""
+    """Record which registries are indexed, and which identity registry each belongs to."""
     new: Mapping[str, tuple[object, ...]] = {
         address: (
             deployment.chain_id,

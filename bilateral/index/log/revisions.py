@@ -21,14 +21,14 @@ _ADVISORY_LOCK = 80048004
 
 
 def stored_revision(connection: Connection) -> str | None:
-    """Return the version of the tables; None for a database without them."""
+    """Return the version of the tables; None for a database without tables."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
 def require_supported_revision(revision: str | None) -> None:
-    """Check that this package knows a version of the tables."""
+    """Check that this package supports a version of the tables."""
     if revision is None or revision in schema.REVISIONS:
         return
     if _UNRELEASED.fullmatch(revision):
@@ -44,7 +44,7 @@ def require_current_revision(revision: str | None) -> None:
 
 
 def upgrade_within(connection: Connection) -> str | None:
-    """Bring the tables to the newest version, within a transaction."""
+    """Migrate the tables to the newest version, within a transaction."""
     from alembic import command  # noqa: PLC0415  # slow, and not for each extra
     from alembic.config import Config  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ from bilateral.index.log.tables import is_partitioned, partition_name
 Row: TypeAlias = tuple[Any, ...]
 
 _ROWS_AT_ONCE: Final = 5_000
-"""Rows that a cursor gives at once: a deep rollback removes millions, of few agents."""
+"""Rows that a cursor returns at once: a deep rollback removes millions, of few agents."""
 
 
 class Rows(ABC):
@@ -99,7 +99,7 @@ class Rows(ABC):
         """Delete the rows with these primary keys; keys that the table does not have are ignored."""
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
-        """Let the engine learn how many rows of a chain tables have, so that it looks keys up in the right index."""
+        """Update the engine's statistics of a chain's rows, so that it looks keys up in the right index."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the rows whose columns have one of several combinations of values."""
@@ -134,13 +134,13 @@ def place_in_postgres(table: Table, chain_id: int) -> str:
 
 
 def rows_of(connection: Connection) -> Rows:
-    """Return the access to rows for the engine of a connection."""
+    """Return the implementation of `Rows` for the engine of a connection."""
     return _ROWS[connection.dialect.name](connection)
 
 
 @contextmanager
 def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]:
-    """Raise the errors of the driver, when it is used without SQLAlchemy, as SQLAlchemy does."""
+    """Raise the driver's errors as SQLAlchemy does, when the driver is used directly."""
     base = connection.dialect.loaded_dbapi.Error
     try:
         yield
@@ -155,7 +155,7 @@ def picker(table: Table, *names: str) -> Callable[[Row], Any]:
 
 
 def key_columns(table: Table) -> tuple[str, ...]:
-    """Return the names of a table's primary key."""
+    """Return the column names of a table's primary key."""
     return tuple(column.name for column in table.primary_key)
 
 
@@ -224,7 +224,7 @@ class PostgresRows(Rows):
         return place_in_postgres(table, chain_id)
 
     def _cursor(self) -> Any:
-        """See `Rows._cursor`. Its numbers are integers: a Decimal for each would cost more than to read it."""
+        """See `Rows._cursor`. Its numbers are integers: a Decimal for each would cost more than reading it."""
         from psycopg.types.numeric import IntLoader  # noqa: PLC0415  # as above
 
         cursor = super()._cursor()

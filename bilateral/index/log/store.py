@@ -1,7 +1,7 @@
 """The rows of one chain: batches of blocks go in whole, and reorganised blocks come out whole.
 
-Rows, derived rows and the cursor move in one transaction. The cursor moves by compare-and-set, so of two workers on one
-chain one wins and the other learns of it; nothing is stored twice.
+Rows, derived rows and the cursor change in one transaction. The cursor moves by compare-and-set, so of two workers on
+one chain one wins and the other is notified; nothing is stored twice.
 """
 
 import time
@@ -27,13 +27,13 @@ JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
 
 _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
-"""Stored logs at which the engine learns the sizes of tables anew."""
+"""Stored logs after which the engine updates its statistics of tables."""
 
 _CHECKPOINT_BLOCKS: Final = 256
-"""Blocks of which one hash is kept, deep in the chain."""
+"""Blocks per stored hash, deep in the chain."""
 
 _NOTE_SECONDS: Final = 5.0
-"""Seconds between two notes of the head: a write for each look would cost the disk."""
+"""Seconds between records of the head: a write for each check would wear the disk."""
 
 
 class ChainStore:
@@ -62,16 +62,16 @@ class ChainStore:
         return None if row is None else Block(*row)
 
     def finalized(self) -> int | None:
-        """Return the number of the last indexed block that a node called finalized; None if none did."""
+        """Return the number of the last indexed block that a node reported as finalized; None if none did."""
         query = select(schema.chain.c.finalized_number).where(schema.chain.c.chain_id == self.chain_id)
         with self.engine.connect() as connection:
             return connection.execute(query).scalar_one_or_none()
 
     def note_head(self, cursor: Block, head: int) -> None:
-        """Store the head that was just read, and the time, unless another worker moved the cursor.
+        """Store the head just read and the time, unless another worker moved the cursor.
 
-        The first note is stored, and then one in five seconds. A note only informs, so a database that cannot be
-        written now is left to the next batch.
+        The first record is stored, and then one every five seconds. It is only informative, so failures to write it are
+        left to the next batch.
         """
         if time.monotonic() - self._noted_at < _NOTE_SECONDS:
             return
@@ -138,7 +138,7 @@ class ChainStore:
             connection.commit()
 
     def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
-        """Begin a transaction that stores events before all of its batch are read, if that pays."""
+        """Begin a transaction that stores events before all of its batch are read, if that pays off."""
         pays = pays_in_thread(self.engine, count)
         return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
@@ -152,7 +152,7 @@ class ChainStore:
             raise
 
     def checkpoints(self, before: int) -> list[Block]:
-        """Return the blocks whose hashes are kept, the latest first."""
+        """Return the blocks whose hashes are stored, latest first."""
         table = schema.block.c
         query = select(table.block_number, table.block_hash).where(table.chain_id == self.chain_id)
         latest_first = query.where(table.block_number < before).order_by(table.block_number.desc())
@@ -160,7 +160,7 @@ class ChainStore:
             return [Block(number, hash_, 0) for number, hash_ in connection.execute(latest_first)]
 
     def roll_back(self, cursor: Block, target: Block, *, is_reorganization: bool = True) -> None:
-        """Remove all blocks after a block, and bring the derived tables to the state after it."""
+        """Remove all blocks after a block, and restore the derived tables to the state after it."""
         chain = schema.chain
         with self.engine.begin() as connection:
             wait_for_locks(connection)  # an analysis that is being stored holds its tables
@@ -212,7 +212,7 @@ class ChainStore:
                 projection.rebuild(connection, self.chain_id, progress)
 
     def _hold(self, connection: Connection, cursor: Block) -> None:
-        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give way."""
+        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then yield."""
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
@@ -235,7 +235,7 @@ class ChainStore:
         connection.execute(update(chain).where(is_outdated).values(journal_from=before))
 
     def _thin(self, connection: Connection, first: int, before: int) -> None:
-        """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
+        """Delete most checkpoints of blocks that are now deep: one in `_CHECKPOINT_BLOCKS` blocks remains."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
         is_deep = table.c.block_number.between(start, before - 1) & (table.c.chain_id == self.chain_id)
         numbers = sorted(connection.execute(select(table.c.block_number).where(is_deep)).scalars())

@@ -1,7 +1,7 @@
 """The tables of the index. `docs/index.md` is their dictionary.
 
 Tables of events hold what the chains say, and are only appended to. The other tables are derived from them and can be
-rebuilt, but for those that say how far the index has come.
+rebuilt, except those that record the progress of the index.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ from bilateral.index.log.columns import (
 )
 
 REVISIONS: Final = ("1.0", "1.1", "1.2")
-"""The versions of the tables that this package can migrate, the oldest first. Each has a migration.
+"""The versions of the tables that this package can migrate from, oldest first. Each has a migration.
 
-They have a dot, as no version before the first release had: those were 0001 to 0028, and 1 to 4.
+They have a dot, unlike versions before the first release, which were 0001 to 0028, and 1 to 4.
 """
 
 REVISION: Final = REVISIONS[-1]
@@ -141,7 +141,7 @@ LOG_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log)
 
 
 def is_partitioned(table: Table) -> bool:
-    """Return True if each chain has a partition of a table in PostgreSQL."""
+    """Return True if a table has a partition per chain in PostgreSQL."""
     return bool(table.info.get("is_partitioned"))
 
 
@@ -209,4 +209,4 @@ Index(
 
 _FOLDER: Final = Path(__file__).with_name("views")
 VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
-"""The query of each view of events, by its name: present states that need no table of their own."""
+"""The query of each view of events, by its name: current states that need no separate table."""

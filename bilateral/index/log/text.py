@@ -1,4 +1,4 @@
-"""Text from the chain, in a form that every database can store."""
+"""Convert text from the chain to a form that every database can store."""
 
 from hashlib import sha256
 from typing import Final
@@ -14,7 +14,7 @@ _PREFIX_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the ha
 
 
 def storable(text: ChainText) -> str:
-    """Return a text with U+FFFD for each NUL, which PostgreSQL cannot store. Invalid UTF-8 is replaced already."""
+    """Return a text with U+FFFD for each NUL, which PostgreSQL cannot store. Invalid UTF-8 is already replaced."""
     return text.replace("\0", _REPLACEMENT) if "\0" in text else str(text)
 
 
@@ -31,5 +31,5 @@ def key_text(text: str) -> str:
 
 
 def padded_text(tag: bytes) -> str:
-    """Return the text of a tag that is filled up with zeros, as authorised feedback has it."""
+    """Return the text of a zero-padded tag, as used by authorised feedback."""
     return tag.rstrip(b"\0").decode(errors="replace").replace("\0", _REPLACEMENT)

@@ -1,4 +1,4 @@
-"""Measurements stand beside the log: a rollback leaves them, and moves the blocks at which they were seen."""
+"""The projection of measurements: a rollback keeps them, and moves the blocks at which they were recorded."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Which agents answer: conditions of searches, counts, and the measurements of one agent."""
+"""Which agents respond: conditions for searches, counts, and the measurements of one agent."""
 
 import json
 import time
@@ -29,7 +29,7 @@ from bilateral.index.reading.registries import AgentKey
 DAY: Final = 86_400
 RECENT_SECONDS: Final = 7 * DAY
 _FRESH_SECONDS: Final = DAY
-"""The age beyond which a state is not one of now: endpoints are probed daily at the least."""
+"""The age at which a state is no longer current: endpoints are probed at least daily."""
 
 _DAYS: Final = 90
 _MOST_DRIFTS: Final = 5
@@ -43,16 +43,16 @@ _IS_LOADED: Final = unindexed(file.c.state) == State.LOADED
 _MEASURED: Final = agent_file.join(file, sa.and_(file.c.file_id == agent_file.c.file_id, _IS_LOADED)).join(
     registration_alive, _ALIVE.content_hash == file.c.content_hash
 )
-"""Agents, and when their current files were measured."""
+"""Agents and the times at which their current files were measured."""
 
 _BY_TIME: Final = registration_alive.join(
     file, sa.and_(file.c.content_hash == unindexed(_ALIVE.content_hash), _IS_LOADED)
 ).join(agent_file, agent_file.c.file_id == unindexed(file.c.file_id))
-"""The same. SQLite begins with the measurements, and not with all agents."""
+"""The same, but SQLite starts with the measurements instead of all agents."""
 
 
 def alive_of(row: Any, now: float | None = None) -> Alive:
-    """Return whether an agent answers, by the row of `registration_alive` of its file; None without one."""
+    """Return whether an agent responds, by the row of `registration_alive` of its file; None without one."""
     now = time.time() if now is None else now
     if row is None or row.probed_at < now - RECENT_SECONDS:
         return Alive.UNKNOWN
@@ -84,7 +84,7 @@ def _is_measured(now: float | None) -> sa.ColumnElement[bool]:
 
 
 def _is(alive: Alive, now: float | None = None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on `registration_alive` of a state but `unknown`."""
+    """Return the conditions on `registration_alive` for a state other than `unknown`."""
     seconds = int(time.time() if now is None else now)
     recent, fresh = seconds - RECENT_SECONDS, seconds - _FRESH_SECONDS
     conditions: dict[Alive, list[sa.ColumnElement[bool]]] = {
@@ -105,11 +105,11 @@ AGENTS_ALIVE: Final = (
     .select_from(_MEASURED.join(registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
     .where(*(agent_file.c[name].in_(sa.bindparam(name, expanding=True)) for name in _AGENT))
 )
-"""When agents answered, once for each of their endpoints, by lists of the parts of their keys."""
+"""When agents responded, once per endpoint, by lists of the parts of their keys."""
 
 
 def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[int, str, int]] | None:
-    """Return the agents in a state but `unknown`; None if they are many."""
+    """Return the agents in a state other than `unknown`; None if there are many."""
     files = connection.execute(select(_ALIVE.probed_at).where(*_is(alive)).limit(most + 1)).all()
     if len(files) > most:
         return None
@@ -119,7 +119,7 @@ def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[i
 
 
 def renew_alive(connection: Connection, endpoints: Collection[bytes]) -> None:
-    """Bring `registration_alive` up to date for the files that list some endpoints."""
+    """Update `registration_alive` for the files that list some endpoints."""
     is_counted, is_up = _STATE.state.in_(sorted({*REACHABLE, Outcome.DOWN})), _STATE.state.in_(sorted(REACHABLE))
     is_of_chain = _STATE.chain_id.in_(select(chain.c.chain_id))  # the key begins with it
     state = sa.and_(is_of_chain, _STATE.endpoint_id == _LISTED.endpoint_id)
@@ -141,11 +141,11 @@ def renew_alive(connection: Connection, endpoints: Collection[bytes]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AliveCount:
-    """The agents that answer now.
+    """The agents that currently respond.
 
     Attributes:
         of: All agents.
-        hosts: The hosts of their endpoints that answer: one operator may have thousands of agents.
+        hosts: The hosts of their responding endpoints: one operator may have thousands of agents.
         measured_at: The Unix time of the newest probe.
     """
 
@@ -157,11 +157,11 @@ class AliveCount:
 
 _COUNT_SECONDS: Final = 60.0
 _COUNTS: Final[dict[tuple[str, int], tuple[float, AliveCount]]] = {}
-"""The last count, by database and measurement: to count 6,000 among 100,000 agents takes a tenth of a second."""
+"""The last count, by database and measurement: counting 6,000 among 100,000 agents takes a tenth of a second."""
 
 
 def count_alive(connection: Connection, now: float | None = None) -> AliveCount | None:
-    """Return how many agents answer now; None if no watchtower writes into the index."""
+    """Return how many agents currently respond; None if no watchtower writes into the index."""
     newest = connection.execute(select(func.max(_ALIVE.up_at))).scalar_one()
     newest = newest or connection.execute(select(func.max(_ALIVE.probed_at))).scalar_one()
     if newest is None:
@@ -186,14 +186,14 @@ def count_alive(connection: Connection, now: float | None = None) -> AliveCount 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDay:
-    """What was measured of an endpoint on one UTC day, from all vantages.
+    """The measurements of an endpoint on one UTC day, from all vantages.
 
     Attributes:
         day: Days since 1970.
-        measured: The probes that say something about the endpoint.
-        reachable: Those of them that it answered.
+        measured: The conclusive probes.
+        reachable: Those of them to which it responded.
         scheduled: The probes that were due.
-        median_ms: The median time to the first byte, from the vantage with the longest one.
+        median_ms: The median time to the first byte, from the vantage with the longest.
     """
 
     day: int
@@ -205,7 +205,7 @@ class MeasuredDay:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChange:
-    """A change of what an endpoint says. Both values may hold words of strangers."""
+    """A change in what an endpoint reports. Both values may contain untrusted text."""
 
     at: int
     kind: str
@@ -216,19 +216,19 @@ class MeasuredChange:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEndpoint:
-    """An endpoint of an agent's current registration file, with its measurements. The URL is the word of a stranger.
+    """An endpoint of an agent's current registration file, with its measurements. The URL is untrusted.
 
     Attributes:
-        is_probed: False if the file asks not to probe it.
+        is_probed: False if the file requests not to probe it.
         state: `up`, `gated`, `degraded`, `down`, `unknown` or `unfit`; None if it was never measured.
         code: The reason of the state.
-        since: The Unix time from which it has this state.
+        since: The Unix time since which it has this state.
         probed_at: The Unix time of the last probe that counts.
-        alive_at: The Unix time at which it last answered.
-        milliseconds: The time to the first byte of the last answer.
-        vantages: The places from which it is measured.
-        days: The days with measurements among the last 90, the oldest first.
-        changes: The last changes of what it says, the newest first.
+        alive_at: The Unix time of its last response.
+        milliseconds: The time to the first byte of that response.
+        vantages: The locations from which it is measured.
+        days: The days with measurements among the last 90, oldest first.
+        changes: The latest changes in what it reports, newest first.
     """
 
     protocol: str
@@ -297,7 +297,7 @@ class Measurements:
     """The measurements of an agent.
 
     Attributes:
-        alive: Whether it answers, by its endpoint that answered last.
+        alive: Whether it responds, by its endpoint that responded last.
     """
 
     alive: Alive
@@ -305,7 +305,7 @@ class Measurements:
 
 
 def measurements_of(connection: Connection, key: AgentKey) -> Measurements:
-    """Return whether an agent answers, and its endpoints."""
+    """Return whether an agent responds, and its endpoints."""
     place = {name: [getattr(key, name)] for name in _AGENT}
     row = connection.execute(AGENTS_ALIVE, place).first()
     return Measurements(alive_of(row), endpoints_of(connection, key))

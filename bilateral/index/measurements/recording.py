@@ -1,4 +1,4 @@
-"""Recording of what a watchtower measured, for the readers of the index and for the change feed."""
+"""Record a watchtower's measurements, for the readers of the index and for the change feed."""
 
 import json
 from collections import defaultdict
@@ -25,27 +25,27 @@ from bilateral.index.measurements.values import REACHABLE, Change, Current, Day,
 
 _Chains: TypeAlias = Mapping[bytes, Sequence[int]]
 _Listed: TypeAlias = tuple[int, Change]
-"""A change, with a chain whose agents list the endpoint."""
+"""A change, and a chain whose agents list the endpoint."""
 
 _MARKED_EVERY: Final = 3_600
-"""Seconds between two rows that say that a watchtower still measures."""
+"""Seconds between two rows recording that a watchtower is still measuring."""
 
 _STALE_SECONDS: Final = 2 * 86_400
-"""The age of a state after which it is unknown while others are measured. Endpoints are probed daily at the least."""
+"""The age at which a state becomes unknown while others are measured. Endpoints are probed at least daily."""
 
 _MOST_AGENTS: Final = 1_000
-"""The agents of one endpoint that learn of its change. Any number of files may list it."""
+"""The agents of one endpoint for which its change is reported. Any number of files may list it."""
 
 
 def record(
     engine: Engine, *, changes: Iterable[Change] = (), currents: Iterable[Current] = (), days: Iterable[Day] = ()
 ) -> None:
-    """Store measurements for the chains whose agents list the endpoints. What is stored already changes nothing.
+    """Store measurements for the chains whose agents list the endpoints. Already stored ones change nothing.
 
     Args:
         changes: Confirmed changes, in the order in which they happened.
-        currents: The present states of the endpoints that were probed since the last call.
-        days: The days of endpoints as they are now, complete or not.
+        currents: The current states of the endpoints that were probed since the last call.
+        days: The current days of endpoints, complete or not.
     """
     changes, currents, days = list(changes), list(currents), list(days)
     with engine.begin() as connection:
@@ -65,7 +65,7 @@ def _ids(entries: Iterable[Change | Current | Day]) -> set[bytes]:
 
 
 def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
-    """Return the chains whose agents list each endpoint now."""
+    """Return the chains whose agents currently list each endpoint."""
     listed, chains = registration_endpoint.c, defaultdict[bytes, list[int]](list)
     query = (
         select(listed.endpoint_id, agent_file.c.chain_id)
@@ -92,7 +92,7 @@ def _store_days(connection: Connection, chains: _Chains, days: Sequence[Day]) ->
 
 
 def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> list[_Listed]:
-    """Store present states, and return as changes those of endpoints that had none, or a stale one."""
+    """Store current states, and return as changes those of endpoints that had none or a stale one."""
     table = endpoint_state.c
     stored, measured = set(), set()
     for part in in_parts(sorted({current.endpoint_id for current in currents})):
@@ -116,7 +116,7 @@ def _store_states(connection: Connection, chains: _Chains, currents: Sequence[Cu
 
 
 def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]], *, retained: str | None = None) -> None:
-    """Insert or replace rows. Of one column NULL does not replace another value."""
+    """Insert or replace rows. In one column NULL does not replace another value."""
     if not rows:
         return
     key = [column.name for column in table.primary_key]
@@ -130,7 +130,7 @@ def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]], *,
 
 
 def _marks(connection: Connection, chains: _Chains, currents: Sequence[Current]) -> Iterator[_Listed]:
-    """Yield once an hour what says that a watchtower still measures, and the states that it could not renew."""
+    """Yield once an hour a record that a watchtower is still measuring, and the states that it could not renew."""
     newest: dict[int, int] = {}
     for current in currents:
         for chain_id in chains[current.endpoint_id]:
@@ -151,7 +151,7 @@ def _marks(connection: Connection, chains: _Chains, currents: Sequence[Current])
 
 
 def _store_changes(connection: Connection, listed: Sequence[_Listed]) -> None:
-    """Store changes at the blocks that the index has reached, and tell the feed those that are new."""
+    """Store changes at the last indexed blocks, and add the new ones to the feed."""
     if not listed:
         return
     number_observations(connection)
@@ -172,7 +172,7 @@ def _json(change: Change) -> dict[str, str | None]:
 
 
 def _text(value: str | None) -> str | None:
-    """Return a stored value as the feed shows it: a text without its quotation marks, other JSON as it is."""
+    """Return a stored value as the feed reports it: text without quotation marks, other JSON unchanged."""
     return value if value is None or value[:1] != '"' else str(json.loads(value))
 
 

@@ -1,7 +1,7 @@
 """The tables of measurements. `docs/index-files.md` is their dictionary; watchtowers write them by `record`.
 
-Changes are kept with the block that the index had reached, as observations of files are, so that an answer about an
-earlier block can be given again. Rows are of one chain: an endpoint that agents of two chains list has two of each.
+Changes are stored with the last indexed block, as observations of files are, so that an answer about an earlier block
+can be reproduced. Rows belong to one chain: an endpoint that agents of two chains list has two of each.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ metadata: Final = sa.MetaData()
 
 PROBED: Final = "probed"
 NO_ENDPOINT: Final = bytes(32)
-"""The kind and the endpoint of the changes that say that a watchtower still measures."""
+"""The kind and endpoint of the changes recording that a watchtower is still measuring."""
 
 registration_endpoint: Final = sa.Table(
     "registration_endpoint",
@@ -30,7 +30,7 @@ registration_endpoint: Final = sa.Table(
     sa.Column("method", sa.String(8)),
     sa.Index("registration_endpoint_by_id", "endpoint_id"),
 )
-"""The endpoints of a registration file that can be probed: the first five. It may ask that one `is_probed` not."""
+"""The endpoints of a registration file that can be probed: the first five. The file may opt one out (`is_probed`)."""
 
 registration_alive: Final = sa.Table(
     "registration_alive",
@@ -41,9 +41,9 @@ registration_alive: Final = sa.Table(
     sa.Index("registration_alive_by_up", "up_at"),
     sa.Index("registration_alive_by_time", "alive_at"),
 )
-"""When an endpoint of a registration file was measured last, when one answered, and when one that still does so.
+"""When an endpoint of a registration file was last measured, last responded, and last responded if still up.
 
-Searches read it: to read the states of all endpoints of each agent would take ten times as long.
+Searches read it: reading the states of all endpoints of each agent would take ten times as long.
 """
 
 endpoint_state: Final = sa.Table(
@@ -59,7 +59,7 @@ endpoint_state: Final = sa.Table(
     sa.Column("milliseconds", sa.Integer),
     sa.PrimaryKeyConstraint("chain_id", "endpoint_id", "vantage"),
 )
-"""The present state of an endpoint, by vantage. `alive_at` is the last time at which it was reachable."""
+"""The current state of an endpoint, by vantage. `alive_at` is the last time at which it was reachable."""
 
 endpoint_change: Final = sa.Table(
     "endpoint_change",
@@ -74,7 +74,7 @@ endpoint_change: Final = sa.Table(
     sa.UniqueConstraint("chain_id", "endpoint_id", "kind", "at"),
     sa.Index("endpoint_change_by_id", "chain_id", "endpoint_id", "change_id"),
 )
-"""The confirmed changes; and once an hour `PROBED`, which says that the states without a change hold still."""
+"""The confirmed changes; and once an hour `PROBED`, which confirms the states without a change."""
 
 endpoint_day: Final = sa.Table(
     "endpoint_day",
@@ -87,4 +87,4 @@ endpoint_day: Final = sa.Table(
     *optional(sa.Integer, "median_ms", "p95_ms"),
     sa.PrimaryKeyConstraint("chain_id", "endpoint_id", "day", "vantage"),
 )
-"""What a vantage measured of an endpoint on one UTC day, counted from 1970."""
+"""The measurements of an endpoint by a vantage on one UTC day, counted from 1970."""

@@ -25,13 +25,13 @@ from bilateral.index.measurements.tables import registration_alive, registration
 from bilateral.index.measurements.values import Protocol, Target, endpoint_id
 
 MOST_ENDPOINTS: Final = 5
-"""The endpoints of one registration file that are probed. A file may list any number, also of other people's."""
+"""The endpoints of one registration file that are probed. A file may list any number, including other people's."""
 
 _SELLING: Final = frozenset({"api", "rest", "http", "https"})
-"""The names of services that are probed as x402 sellers if the file says that the agent takes x402 payments."""
+"""The names of services that are probed as x402 sellers if the file says that the agent accepts x402 payments."""
 
 _METHODS: Final = frozenset({"GET", "POST"})
-"""The methods that a probe uses if a listing declares them. Others may change something."""
+"""The methods that a probe uses if a listing declares them. Others may have side effects."""
 
 _PROTOCOLS: Final = {protocol.value: protocol for protocol in Protocol}
 _PORTS: Final = {"http": 80, "https": 443}
@@ -42,7 +42,7 @@ _AT_ONCE: Final = 100
 def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Target]:
     """Return the endpoints in the current files of the agents of chains, by protocol and URL.
 
-    Endpoints that a file asks not to probe are left out for its agents.
+    Endpoints that a file opts out of probing are omitted for its agents.
     """
     listed, current = registration_endpoint.c, agent_file.c
     query = (
@@ -68,7 +68,7 @@ def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Targe
 def normalized(endpoint: str) -> tuple[str, str] | None:
     """Return the normalized form of an http or https URL, and its host with a port that is not the scheme's.
 
-    None for other endpoints, and for URLs with a user: nobody meant to publish these.
+    None for other endpoints, and for URLs with a user, which are published by accident.
     """
     try:
         parts = urlsplit(endpoint.strip())
@@ -84,7 +84,7 @@ def normalized(endpoint: str) -> tuple[str, str] | None:
 
 
 def _protocol_of(name: str, *, is_paid: bool) -> Protocol | None:
-    """Return the protocol of a service by its name; None if nobody can say how to probe it."""
+    """Return the protocol of a service by its name; None if there is no way to probe it."""
     if name.lower() in _SELLING:
         return Protocol.X402 if is_paid else None
     return _PROTOCOLS.get(name.lower())

@@ -24,37 +24,37 @@ class Outcome(StrEnum):
 
     UP = "up"
     GATED = "gated"
-    """It answers, and asks for authorization or payment."""
+    """It responds, and requires authorization or payment."""
 
     DEGRADED = "degraded"
     DOWN = "down"
     UNKNOWN = "unknown"
-    """It was not measured: trouble on our side, a rate limit, a challenge page, or it asked not to be measured."""
+    """It was not measured: a problem on our side, a rate limit, a challenge page, or it opted out."""
 
     UNFIT = "unfit"
-    """It cannot be probed: a placeholder, a private address, a URL that is none."""
+    """It cannot be probed: a placeholder, a private address, an invalid URL."""
 
 
 REACHABLE = frozenset({Outcome.UP, Outcome.GATED, Outcome.DEGRADED})
 
 
 class Alive(StrEnum):
-    """Whether an agent answers, by its endpoint that answered last."""
+    """Whether an agent responds, by its endpoint that responded last."""
 
     NOW = "now"
-    """An endpoint answers, measured within a day."""
+    """An endpoint responds, measured within a day."""
 
     RECENTLY = "recently"
-    """One answered within seven days."""
+    """One responded within seven days."""
 
     FORMERLY = "formerly"
-    """One answered before, and none within seven days."""
+    """One responded earlier, but none within seven days."""
 
     NEVER = "never"
-    """No probe was ever answered."""
+    """No endpoint ever responded."""
 
     UNKNOWN = "unknown"
-    """No endpoint was measured within seven days. This is no failure of the agent."""
+    """No endpoint was measured within seven days. This is not a failure of the agent."""
 
 
 def endpoint_id(protocol: Protocol, url: str) -> bytes:
@@ -71,7 +71,7 @@ class Target:
         agents: The agents whose current files list it.
         is_paid: True if a listing says that it sells by x402.
         method: The HTTP method that a listing declares; None if none does.
-        is_active: False if each listing says `active: false`.
+        is_active: False if every listing has `active: false`.
     """
 
     protocol: Protocol
@@ -90,14 +90,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Change:
-    """A confirmed change of an endpoint, kept for ever.
+    """A confirmed change of an endpoint, stored permanently.
 
     Attributes:
         at: The Unix time of the change, in seconds: for `down`, that of the first failure.
-        kind: `state`, or what drifted: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`, `signature`.
-        old: The value before, as JSON; None at the first one.
+        kind: `state`, or what changed: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`, `signature`.
+        old: The previous value, as JSON; None for the first one.
         new: The value now, as JSON.
-        code: The code of the outcome behind a state.
+        code: The code of the outcome that led to a state.
     """
 
     endpoint_id: bytes
@@ -110,13 +110,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Day:
-    """What one vantage measured of an endpoint on one UTC day.
+    """The measurements of an endpoint by one vantage on one UTC day.
 
     Attributes:
         day: Days since 1970.
         scheduled: The probes that were due.
         counts: The probes that ended with each outcome.
-        median_ms: The median time to the first byte; None without an answer.
+        median_ms: The median time to the first byte; None without a response.
         p95_ms: The 95th percentile.
     """
 
@@ -131,13 +131,13 @@ class Day:
 
 @dataclass(frozen=True)
 class Current:
-    """The state of an endpoint now.
+    """The current state of an endpoint.
 
     Attributes:
-        state: The state; None before the first probe that counts.
+        state: The state; None before the first conclusive probe.
         since: The Unix time of the last change of the state.
         probed_at: The Unix time of the last probe that measured something.
-        failures: The probes in a row that failed.
+        failures: The number of consecutive failed probes.
     """
 
     endpoint_id: bytes

@@ -15,14 +15,14 @@ class ChainProgress:
 
     Attributes:
         first_block: The first indexed block.
-        block: The last indexed block: answers are of this block.
+        block: The last indexed block, on which answers are based.
         block_time: Its time, Unix seconds.
-        head: The head of the chain when the index last looked.
+        head: The head of the chain when the index last checked.
         lag: The blocks between the two.
         finalized: The last finalized block, if the node says.
-        updated_at: The time of the last look, Unix seconds.
+        updated_at: The time of the last check, Unix seconds.
         reorganizations: The number of reorganisations that removed blocks.
-        standings: The state of its standings: their block, age, and why the last analysis failed.
+        standings: The state of its standings: their block and age, and why the last analysis failed.
     """
 
     chain_id: int

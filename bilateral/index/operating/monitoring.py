@@ -1,4 +1,4 @@
-"""Health and figures of a process that indexes, over HTTP, for monitors."""
+"""Health and metrics of an indexing process, over HTTP, for monitoring systems."""
 
 import json
 import threading
@@ -24,17 +24,17 @@ from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_sta
 from bilateral.index.reading.missing_chains import MISSING_FIGURE
 
 _MAX_SILENCE: Final = 120.0
-"""Seconds without a look at a chain after which it is not healthy: workers look every second, or wait ten at most."""
+"""Seconds without a check of a chain after which it is unhealthy: workers check every second, or wait ten at most."""
 
 _REQUEST_SECONDS: Final = 10.0
-"""Seconds for a monitor to send its request: a connection that says nothing must not hold a thread."""
+"""Seconds for a monitor to send its request: a silent connection must not occupy a thread."""
 
 
 @contextmanager
 def monitored(
     engine: Engine, host: str, port: int, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
 ) -> Iterator[int]:
-    """Answer monitors meanwhile, at `/healthz`, `/readyz` and `/metrics`."""
+    """Serve `/healthz`, `/readyz` and `/metrics` within the context."""
     registry = CollectorRegistry()
     look_once = look or partial(_look, engine)
     registry.register(_Figures(engine, look_once, has_servers=look is not None))
@@ -72,7 +72,7 @@ def _look(engine: Engine) -> IndexStatus:
 
 
 def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Return the answer to a question about the state of the process."""
+    """Return the response to a query about the state of the process."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
@@ -87,7 +87,7 @@ def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) 
 
 
 def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
-    """Return the reasons why the index stands still."""
+    """Return the reasons why the index is stalled."""
     problems = [] if chains else ["no chain is indexed yet"]
     for chain in chains:
         if chain.problem is not None:
@@ -121,7 +121,7 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainStatus], float]], ...]] = (
 
 
 class _Figures(Collector):
-    """The figures of each chain, read when somebody asks."""
+    """The metrics of each chain, read on request."""
 
     def __init__(self, engine: Engine, look: Callable[[], IndexStatus], *, has_servers: bool) -> None:
         self._engine = engine
@@ -129,11 +129,11 @@ class _Figures(Collector):
         self._has_servers = has_servers
 
     def describe(self) -> Iterable[Any]:
-        """Return nothing: the database is not asked when the figures are registered."""
+        """Return nothing: the database is not queried when the metrics are registered."""
         return ()
 
     def collect(self) -> Iterable[Any]:
-        """Read the figures. Without the database there are none, as a monitor may see by itself."""
+        """Read the metrics. Without the database there are none, as a monitor can see by itself."""
         statuses = self._look()
         for name, text, figure in _FIGURES:
             yield gauge(name, text, CHAIN, ((chain.chain_id, figure(chain)) for chain in statuses.chains))
@@ -157,7 +157,7 @@ class _Figures(Collector):
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
-    """Return a figure; each row of values has those of its labels first."""
+    """Return a metric; each row of values starts with those of its labels."""
     family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
     for *row, value in values:
         family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number
@@ -165,7 +165,7 @@ def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Answers without a line in the log for each question."""
+    """Answers requests without logging each."""
 
     timeout = _REQUEST_SECONDS
 

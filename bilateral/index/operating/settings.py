@@ -28,7 +28,7 @@ class Shard(_Table):
 
     Attributes:
         url: The SQLAlchemy URL of a database in PostgreSQL.
-        chains: The chains whose tables it holds.
+        chains: The chains whose tables it contains.
     """
 
     url: str
@@ -40,9 +40,9 @@ class Databases(_Table):
 
     Attributes:
         url: The SQLAlchemy URL of the database that workers write; None for the default one.
-        readers: The URLs of its replicas in PostgreSQL. The service reads there.
-        max_delay: The seconds that a replica may be behind before the service reads elsewhere.
-        shards: The databases that hold the tables of chains, by their names. Then `url` is the coordinator.
+        readers: The URLs of its PostgreSQL replicas, from which the service reads.
+        max_delay: The seconds that a replica may lag before the service reads from another server.
+        shards: The databases that contain the tables of chains, by name. Then `url` is the coordinator.
     """
 
     url: str | None = None
@@ -52,7 +52,7 @@ class Databases(_Table):
 
 
 def databases_of(value: Any) -> Databases:
-    """Return the databases that the entry `database` of a settings file names."""
+    """Return the databases in the entry `database` of a settings file."""
     if value is None or isinstance(value, str):
         return Databases(url=value)
     try:
@@ -65,7 +65,7 @@ def databases_of(value: Any) -> Databases:
 
 
 def _require_shards(databases: Databases) -> None:
-    """Refuse shards that are not in PostgreSQL, two on one database, and a chain on two shards."""
+    """Refuse shards that are not PostgreSQL, two shards in one database, and a chain on two shards."""
     places = {"database.url": databases.url} if databases.shards else {}
     places |= {f"database.shards.{name}.url": shard.url for name, shard in databases.shards.items()}
     places_by_url: dict[URL, str] = {}
@@ -82,7 +82,7 @@ def _require_shards(databases: Databases) -> None:
 
 
 def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> None:
-    """Check that a database with replicas, and each replica, is in PostgreSQL. SQLite has no replicas."""
+    """Check that a database with replicas, and each replica, is PostgreSQL. SQLite has no replicas."""
     for place, reader in enumerate(readers):
         for name, address in (("database.url", url), (f"database.readers[{place}]", reader)):
             if parsed_url(address).get_backend_name() != "postgresql":
@@ -96,12 +96,13 @@ class ChainSettings:
     Attributes:
         rpc_urls: The URLs of its nodes' JSON-RPC, the preferred one first.
         deployments: Its registries; the packaged ones of the nodes' chain if empty.
-        from_block: The first block to index; None for the block in which the registries appeared.
+        from_block: The first block to index; None for the block in which the registries were deployed.
         payments: The terms on which transfers to agents count as payments; None to leave payments out.
-        books: Address books, which have a deployment by chain id. Each must have the nodes' chain.
-        trusts_reorganisation: True to remove finalized blocks on the word of one endpoint. No file says it, because it
-            should not stay on.
-        adds_registries: True to read again what registries that the database lacks may have emitted. No file says it.
+        books: Address books, with deployments by chain id. Each must contain the nodes' chain.
+        trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint. Not settable in a
+            file, because it should not stay on.
+        adds_registries: True to reread what registries missing from the database may have emitted. Not settable in a
+            file.
     """
 
     rpc_urls: tuple[str, ...]
@@ -113,7 +114,7 @@ class ChainSettings:
     adds_registries: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse settings that describe no chain."""
+        """Refuse settings without a chain."""
         if not self.rpc_urls:
             raise InvalidArgumentError("a chain needs at least one rpc_url")
         if len({deployment.chain_id for deployment in self.deployments}) > 1:
@@ -127,14 +128,13 @@ class IndexSettings:
     Attributes:
         chains: The chains to follow.
         database: The SQLAlchemy URL of the database; None for the default one.
-        poll_seconds: The seconds between two looks for a new block.
+        poll_seconds: The seconds between checks for a new block.
         files: The settings of the queue that fetches files.
-        max_wait: The seconds without a success after which a run to the head ends with the failure: a node or a
-            database that restarts takes less.
-        analyses: True to keep standings current by trust analyses in a process of their own, which ranks and checks
-            need.
+        max_wait: The seconds without a success after which a run to the head fails: a restarting node or database takes
+            less.
+        analyses: True to keep standings current by trust analyses in a separate process; ranks and checks need them.
         feed: The limits of the change feed.
-        shards: The databases that hold the tables of chains, by their names; none if `database` holds them.
+        shards: The databases that contain the tables of chains, by name; none if `database` contains them.
     """
 
     chains: tuple[ChainSettings, ...]
@@ -192,7 +192,7 @@ class _File(_Table):
     files: _FilesTable = _FilesTable()
     feed: _FeedTable = _FeedTable()
     api: dict[str, Any] = {}
-    """The settings of the service, which the index leaves to `bilateral.api`."""
+    """The settings of the service, which `bilateral.api` reads."""
 
 
 def read_settings(path: Path) -> IndexSettings:

@@ -21,21 +21,21 @@ class ChainStatus:
     Attributes:
         first_block: The first block that is indexed.
         block: The last block that is indexed.
-        head: The head of the chain when the index last looked.
+        head: The head of the chain when the index last checked.
         lag: The blocks between the two.
         finalized: The last finalized block, if the node says.
         event_rows: The number of stored logs.
         endpoint: The host of the endpoint in use.
-        updated_at: The time of the last look.
+        updated_at: The time of the last check.
         reorganizations: The number of reorganisations that removed blocks.
         last_reorganization_at: The time of the last one; None before the first.
         last_reorganization_depth: The number of blocks that it removed.
         problem: The reason why the worker waits; None while it works.
-        files_waiting: The number of files that its events name and that were not fetched yet.
+        files_waiting: The number of files in its events that were not fetched yet.
         files_loaded: The number of those that are stored and read.
-        files_malformed: The number of those that are stored, but are not of their format.
+        files_malformed: The number of those that are stored, but malformed.
         files_failed: The number of those that no fetch could load.
-        standings: The state of its standings: their block, age, and why the last analysis failed.
+        standings: The state of its standings: their block and age, and why the last analysis failed.
     """
 
     chain_id: int
@@ -79,7 +79,7 @@ _COPIED: Final = (
     *("chain_id", "first_block", "event_rows", "endpoint", "problem"),
     *("reorganizations", "last_reorganization_depth"),
 )
-"""The columns of a chain that its status shows as they are."""
+"""The columns of a chain that its status includes unchanged."""
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:

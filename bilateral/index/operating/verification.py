@@ -1,4 +1,4 @@
-"""Compare what is stored with what an endpoint says, row by row."""
+"""Compare what is stored with what an endpoint reports, row by row."""
 
 import random
 import re
@@ -71,7 +71,7 @@ def compare_owners(
 
 
 def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> str | None:
-    """Return an agent's owner after a block, in checksum form; None if the registry reverts: no such agent."""
+    """Return an agent's checksummed owner after a block; None if the registry reverts: there is no such agent."""
     data = "0x" + (_SELECTOR + encode(["uint256"], [agent_id])).hex()
     try:
         answer = endpoint.request("eth_call", ({"to": registry, "data": data}, hex(block)), str)
@@ -87,7 +87,7 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
 
 
 _MOST_LISTED: Final = 20
-"""The rows of each kind that are named: enough to find the cause, and still readable if a whole table is gone."""
+"""The rows of each kind to list: enough to find the cause, and still readable if a whole table is missing."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class DerivedComparison:
     """The comparison of one derived table.
 
     Attributes:
-        rows: The number of rows that follow from the events.
-        missing: The number of rows that follow from the events, and that the table lacks.
-        stale: The number of rows that the table has, and that do not follow from the events.
-        different: The number of rows with the right key and other values.
+        rows: The number of rows derived from the events.
+        missing: The number of derived rows that the table lacks.
+        stale: The number of rows in the table that are not derived from the events.
+        different: The number of rows with the right key but different values.
         places: The first of these rows: the kind of difference, and the row's key.
     """
 
@@ -111,7 +111,7 @@ class DerivedComparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the table holds what follows from the events."""
+        """True if the table matches the events."""
         return not (self.missing or self.stale or self.different)
 
 
@@ -144,7 +144,7 @@ def _copy(connection: Connection, table: Table, chain_id: int) -> Table:
 
 
 def _compare(connection: Connection, table: Table, copy: Table, chain_id: int) -> DerivedComparison:
-    """Compare the rows of a table, computed again, with the copy of those before."""
+    """Compare the recomputed rows of a table with the copy of the previous ones."""
     of_chain, names = table.c.chain_id == chain_id, key_columns(table)
     expected, stored = select(*table.c[names]).where(of_chain), select(*copy.c[names])
     changed = except_(select(table).where(of_chain), select(copy)).subquery()
@@ -169,7 +169,7 @@ def _place(key: Mapping[str, Any]) -> str:
 
 
 RANGE_BLOCKS: Final = 2_000
-"""The blocks that are compared at once."""
+"""The number of blocks to compare at once."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Comparison:
         last: The last block.
         rows: The number of rows that were compared.
         missing: The rows that the chain has and the index lacks: table, block and log index.
-        stale: The rows that the index has and the chain lacks, or has otherwise.
+        stale: The rows that the index has and the chain lacks or has in another form.
     """
 
     first: int
@@ -192,15 +192,15 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if the index and the chain hold the same."""
+        """True if the index and the chain agree."""
         return not self.missing and not self.stale
 
 
 class Verifier:
-    """Reads ranges of blocks again, and compares them with the rows.
+    """Reads ranges of blocks again and compares them with the rows.
 
     Args:
-        source: The chain as an endpoint shows it; best another one than the index was read from.
+        source: The chain as reported by an endpoint, preferably not the one the index was read from.
     """
 
     def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:

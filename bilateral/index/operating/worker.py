@@ -34,23 +34,23 @@ from bilateral.index.projections import PROJECTIONS, READERS
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0
-"""Seconds between two looks for a first block that the chain does not have yet."""
+"""Seconds between checks for a first block that the chain does not have yet."""
 
 
 class Worker:
     """Follows one chain.
 
     Args:
-        poll_seconds: The seconds between two looks for a new block.
-        max_wait: The seconds without a success after which a run to the head ends with the failure.
+        poll_seconds: The seconds between checks for a new block.
+        max_wait: The seconds without a success after which a run to the head fails.
 
     Raises:
-        NoEndpointError: No endpoint says which chain it is of.
-        UnknownDeploymentError: No deployment was given, and none is packaged for the chain.
-        WrongChainError: A deployment is of another chain.
-        OtherRegistriesError: The database has the chain with other registries, and they are not to be added.
+        NoEndpointError: No endpoint reports its chain.
+        UnknownDeploymentError: No deployment was passed, and none is packaged for the chain.
+        WrongChainError: A deployment is for another chain.
+        OtherRegistriesError: The database has the chain with other registries, and adding is not enabled.
         EarlierRegistryError: A registry to add appeared before the first block that the database has.
-        OtherFirstBlockError: The database has the chain from another first block on than the settings name.
+        OtherFirstBlockError: The database has the chain with a different first block than the settings specify.
         DeploymentRecordError: An address book does not have the chain.
     """
 
@@ -131,7 +131,7 @@ class Worker:
             )
 
     def _go_back(self, added: Collection[str], deployments: Sequence[Deployment], begin: int, *, is_cut: bool) -> None:
-        """Remove the blocks that may have events of registries to add, so that they are read again."""
+        """Remove the blocks that may contain events of registries to add, so that they are read again."""
         theirs = [deployment for deployment in deployments if not registries_of([deployment]).keys().isdisjoint(added)]
         first = min(deployment.first_block or first_block_of(self._pool, [deployment]) for deployment in theirs)
         if first < begin and not is_cut:
@@ -170,7 +170,7 @@ class Worker:
         return None
 
     def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
-        """Wait for the chain to grow, or end if that is all of it. An endpoint that lags is benched first."""
+        """Wait for the chain to grow, or stop at its end. An endpoint that lags is benched first."""
         if self._pool.compare_heads_now():
             return
         if until_head:
@@ -191,7 +191,7 @@ class Worker:
             connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
 
     def _report_failure(self, problem: str) -> None:
-        """Log that the worker waits, and store why: no endpoint is usable, or the database is lost."""
+        """Log that the worker waits, and store why: no endpoint is usable, or the database is unavailable."""
         _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
         self._endpoint = ""  # the next step notes that the problem is over
         with suppress(DBAPIError):  # it may be the problem
@@ -199,7 +199,7 @@ class Worker:
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project."""
+    """Return the deployments of a chain: those of the settings, or the packaged canonical and project ones."""
     if any(chain_id not in book for book in settings.books):
         raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
@@ -216,7 +216,7 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
 
 
 def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
-    """Find the block in which the first registry appeared, by bisection on its code."""
+    """Find the block in which the first registry was deployed, by bisection on its code."""
     addresses = [deployment.identity for deployment in deployments]
     problems: list[Exception] = []
     has_code = False
@@ -249,7 +249,7 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
 
 
 def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
-    """Return the chain of the first endpoint that answers, or of one that is of the deployments' chain.
+    """Return the chain of the first endpoint that responds, or of one on the deployments' chain.
 
     The pool compares the others with it.
     """
@@ -273,13 +273,11 @@ def chain_id_of(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]
     raise NoEndpointError(None, "; ".join(problems), is_final=are_final)
 
 
-_LOGGER: Final = logging.getLogger("bilateral.index")
-
 _SIGNAL_SECONDS: Final = 0.2
-"""The seconds after which a waiting main thread looks for signals."""
+"""The interval at which a waiting main thread checks for signals, in seconds."""
 
 _GRACE_SECONDS: Final = 5.0
-"""Seconds for a step to end after the process was told to. One that takes longer ends with the process, undone."""
+"""Seconds for a step to finish once the process is stopped. One that takes longer is rolled back with the process."""
 
 
 def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
@@ -298,7 +296,7 @@ class _Process:
         self._files = FileWorkers(engine, settings.files, READERS, stop=stop, fail=self._fail)
 
     def follow(self, *, until_head: bool) -> bool:
-        """Follow the chains and fetch files. Return True if nothing told the process to stop before the end."""
+        """Follow the chains and fetch files. Return True if the process was not stopped before the end."""
         self._files.start()
         pruning = partial(keep_pruned, self._engine, self._settings.feed, self._stop)
         threading.Thread(target=pruning, name="pruning", daemon=True).start()
@@ -322,7 +320,7 @@ class _Process:
         return is_done
 
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
-        """Make the worker of a chain, and wait while that fails. Return None at the end of the process."""
+        """Create the worker of a chain, and wait while that fails. Return None when the process ends."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}
@@ -361,7 +359,7 @@ class _Process:
         return thread
 
     def _wait(self, threads: Sequence[threading.Thread]) -> None:
-        """Wait until threads have ended; not for long once they were told to, as a node may not answer for minutes."""
+        """Wait for threads to end; only briefly once they are stopped, because a node may take minutes to respond."""
         end = None
         for thread in threads:
             while thread.is_alive() and (end is None or time.monotonic() < end):

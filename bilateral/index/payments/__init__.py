@@ -1,1 +1,1 @@
-"""Payments of tokens to wallets of agents, as the chain shows them: transfers that a payer's signature authorized."""
+"""Token payments to agents' wallets, as recorded on chain: transfers authorized by the payer's signature."""

@@ -1,4 +1,4 @@
-"""Owners and wallets of agents after each change, so that the wallet at the block of a payment can be looked up."""
+"""Owners and wallets of agents after each change, to look up the wallet at the block of a payment."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
 
 def _changes(events: EventRows) -> list[tuple[Any, ...]]:
-    """Return the changes of owners and wallets in the order of the chain, each with its event's type at the end."""
+    """Return the changes of owners and wallets in chain order, each with its event's type at the end."""
     changes = [
         (*pick(row), event) for event, pick in _PICK.items() for row in events.get(schema.EVENT_TABLES[event], ())
     ]
@@ -101,7 +101,7 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
 
 
 class Wallets:
-    """The agents behind some wallets at any place of the chain."""
+    """The agents of some wallets at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)
@@ -122,6 +122,6 @@ class Wallets:
                         self._periods[row.wallet].append((start, end, registry, int(agent_id), row.owner))
 
     def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
-        """Return the agents whose wallet an account was at a place of the chain."""
+        """Return the agents whose wallet an account was at a position in the chain."""
         matching = [period[2:] for period in self._periods.get(wallet, ()) if period[0] < place < period[1]]
         return sorted(matching, key=itemgetter(1, 0))

@@ -1,8 +1,8 @@
-"""Payments through channels: claims, as far as they spend money that the payer of the channel paid in itself.
+"""Payments through channels: claims, as far as they spend money that the channel's payer itself deposited.
 
-Anybody may open a channel in the name of any payer, with his own money and his own key for vouchers, and its claims
-look like all others. So each deposit belongs to the account whose transfer brought it. What leaves a channel is the
-payer's money first, then that of its other funders, and last that of nobody known.
+Anyone may open a channel in the name of any payer, with their own money and their own key for vouchers, and its claims
+look like any others. So each deposit is attributed to the account whose transfer funded it. Money that leaves a channel
+is the payer's first, then that of its other funders, and last that of unknown origin.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _CREATED_WORDS: Final = 8
-"""The words of a new channel, its id first. Other events have the id, the caller and the amount at least."""
+"""The 32-byte words of a new channel, its id first. Other events have at least the id, the caller and the amount."""
 
 
 _Step: TypeAlias = tuple[bytes, bytes, bytes]
@@ -47,7 +47,7 @@ class ChannelEvent(NamedTuple):
 
     Attributes:
         topic: The first topic.
-        amount: The amount that moved; 0 of a new channel.
+        amount: The amount that moved; 0 for a new channel.
         parties: Payer, receiver and token of a new channel; empty for other events.
     """
 
@@ -99,7 +99,7 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
 
 @dataclass
 class _Channel:
-    """A channel in a listed token, and the money of each account in it, as far as it was read."""
+    """A channel in a listed token, and the money of each account in it that was read so far."""
 
     payer: str
     receiver: str
@@ -114,7 +114,7 @@ class ChannelFlows:
 
     Attributes:
         claims: The claims of the payer's own money: payments.
-        returns: All money that went to another account than it came from.
+        returns: All money that went to an account other than its source.
     """
 
     claims: list[TokenTransfer] = field(default_factory=list)
@@ -122,7 +122,7 @@ class ChannelFlows:
 
 
 def store_channels(connection: Connection, chain_id: int, tokens: Collection[str], logs: ChannelLogs) -> ChannelFlows:
-    """Store the channels of a range of blocks and the money in them, and return what left them."""
+    """Store the channels of a range of blocks and the money in them, and return the outgoing money."""
     ledger = _Ledger(connection, chain_id, tokens, {event.channel_id for event in logs.events})
     entries: list[ChannelEvent | TokenTransfer] = sorted((*logs.events, *logs.transfers), key=lambda entry: entry[:2])
     transaction, transfers = b"", list[TokenTransfer]()
@@ -148,7 +148,7 @@ class _Ledger:
         self._last: dict[_Step, ChannelEvent] = {}
 
     def apply(self, event: ChannelEvent, transfers: list[TokenTransfer]) -> None:
-        """Apply an event, with the transfers before it in its transaction that were no deposit yet."""
+        """Apply an event, with the preceding transfers in its transaction that are not matched to a deposit yet."""
         current = self._channels.get(event.channel_id)
         if current is None:
             if event.parties and event.parties[2] in self._tokens:
@@ -180,7 +180,7 @@ class _Ledger:
         self._rows.append((self._chain_id, *event[:2], event.channel_id, funder, remaining))
 
     def store(self) -> ChannelFlows:
-        """Store the channels and the changes of their money, and return what left them."""
+        """Store the channels and the changes of their money, and return the outgoing money."""
         rows = rows_of(self._connection)
         rows.insert(channel, self._new)
         rows.insert(channel_fund, self._rows)
@@ -224,7 +224,7 @@ class _Ledger:
 
 
 def _take_funder(transfers: list[TokenTransfer], token: str, amount: int) -> str | None:
-    """Take the transfer that brought a deposit from those before it, and return whose money it was."""
+    """Remove the transfer that funded a deposit from those before it, and return whose money it was."""
     funder, before = _take_sender(transfers, (BATCH, token, amount), len(transfers))
     if funder == EIP3009_COLLECTOR:
         funder, _ = _take_sender(transfers, (EIP3009_COLLECTOR, token, amount), before)

@@ -1,4 +1,4 @@
-"""Payments that the index read after it was past their block, so that an earlier answer can be given again."""
+"""The projection of payments, which are read after their block is indexed, so that answers can be reproduced."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -13,7 +13,7 @@ from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_paymen
 
 
 class Payments(Projection):
-    """Payments of a chain, which follow its index by steps of their own."""
+    """Payments of a chain, which follow its index in their own steps."""
 
     name = "payments"
     tables = (payment_cursor, *CHAIN_TABLES, late_payment)
@@ -38,13 +38,13 @@ class Payments(Projection):
 
 
 def note_late_payments(connection: Connection, chain_id: int, blocks: Collection[int]) -> None:
-    """Note the last indexed block at which payments are read, if it is later than their own."""
+    """Record the last indexed block at which payments are read, if it is later than their own."""
     if blocks:
         _note(connection, chain_id, min(blocks))
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
-    """Note that all payments of a chain are read again: nobody can say any more which ones were known when."""
+    """Record that all payments of a chain are read again: it is no longer known which ones were stored when."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
     _note(connection, chain_id, FORGOTTEN)
 

@@ -1,7 +1,7 @@
-"""Payments behind feedback: those that a file claims, compared with those that the index read from the chain.
+"""Payments behind feedback: those that a file claims, compared with those that the index read on chain.
 
-Only its signed ceiling limits a metered payment on chain. A seller that always takes all of it may meter nothing, which
-is worth a remark, and proves nothing.
+A metered payment is only limited on chain by its signed ceiling. A seller that always takes the maximum may not meter
+at all, which is worth noting but proves nothing.
 """
 
 import re
@@ -29,7 +29,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 _NEWEST: Final = 20_000
-"""The newest events of each kind that are searched. An index by transactions would slow the storing of every event."""
+"""The newest events of each kind that are searched. An index by transaction would slow down storing every event."""
 
 _MOST: Final = 20  # events; a batch may have more
 
@@ -41,17 +41,17 @@ _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
     events.ValidationRequest: ("validation", ("request_hash",)),
     events.Registered: ("registration", ("agent_id",)),
 }
-"""The kind of the page of each event, and the column that names it if the place of the event does not."""
+"""The kind of the page of each event, and the column that identifies it if the event's position does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An event of a transaction that has a page.
+    """An event of a transaction with its own page.
 
     Attributes:
         kind: `rating`, `validation` or `registration`.
-        log_index: Its place in the block.
-        name: The hash of a validation's request, or the id of a registered agent; None for ratings.
+        log_index: Its position in the block.
+        name: The hash of a validation request, or the id of a registered agent; None for ratings.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Logged:
 
 
 def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tuple[Logged, ...]:
-    """Return the events of a transaction that have a page, among the newest 20,000 of each kind."""
+    """Return the events of a transaction that have their own page, among the newest 20,000 of each kind."""
     logged: list[Logged] = []
     for event, (kind, name) in _PAGES.items():
         columns = schema.EVENT_TABLES[event].c
@@ -78,7 +78,7 @@ def logged_in(connection: Connection, chain_id: int, transaction: bytes) -> tupl
 
 
 def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequence[Row[str, int, str]]:
-    """Return the agents that a transaction of any age paid: `identity_registry`, `agent_id` and `payer` of each."""
+    """Return the agents paid by a transaction of any age: `identity_registry`, `agent_id` and `payer` of each."""
     columns = payment.c
     of_transaction = columns.transaction_hash == transaction, columns.chain_id == chain_id
     query = select(columns.identity_registry, columns.agent_id, columns.payer).where(*of_transaction)
@@ -90,7 +90,7 @@ class PaymentProgress:
     """The progress of the payments of one chain, which follow its index.
 
     Attributes:
-        block: The last block whose payments are stored; before the first indexed one if none is.
+        block: The last block whose payments are stored; if there is none, the one before the first indexed block.
         first_block: The first indexed block.
         lag: The indexed blocks with enough confirmations whose payments are not stored.
     """
@@ -113,7 +113,7 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
 
 
 def last_block_with_payments(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had read when a block was its last one."""
+    """Return the last block whose payments the index had read when a block was its latest."""
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
     first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
@@ -123,19 +123,19 @@ def last_block_with_payments(connection: Connection, chain_id: int, block: int) 
 
 
 PROVEN: Final = "proven"
-"""The client paid the rated agent in the named transaction, as the chain shows."""
+"""The client paid the rated agent in the claimed transaction, as proven on chain."""
 
 TO_ITSELF: Final = "to itself"
 """The same, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
 
 USED: Final = "used"
-"""The client paid the agent in the named transaction, but its earlier feedback claims that payment."""
+"""The client paid the agent in the claimed transaction, but its earlier feedback claims that payment."""
 
 CLAIMED: Final = "claimed"
-"""The file names a transaction, in which the index has no payment of the client to the agent before the feedback."""
+"""The file claims a transaction in which the index has no payment from the client to the agent before the feedback."""
 
 NONE: Final = "none"
-"""The feedback names no payment."""
+"""The feedback claims no payment."""
 
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 
@@ -150,9 +150,9 @@ class Payment:
         agent: The short id of the agent whose wallet it was.
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
-        ceiling: The largest amount that the payer signed, in dollars; None if it signed the amount itself.
+        ceiling: The maximum amount that the payer signed, in dollars; None if it signed the exact amount.
         is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -173,12 +173,12 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class PaymentProof:
-    """The answer to the question if a feedback was paid for.
+    """Whether feedback was paid for.
 
     Attributes:
         state: `proven`, `to itself`, `used`, `claimed` or `none`.
-        claimed: The transaction that the file names, the word of a stranger; None without one.
-        payment: The payment that the chain shows; None if the index has none.
+        claimed: The transaction that the file claims, untrusted text; None without one.
+        payment: The payment on chain; None if the index has none.
     """
 
     state: str
@@ -187,7 +187,7 @@ class PaymentProof:
 
 
 class _Claim(NamedTuple):
-    """A feedback, and the transaction of a payment that its file names."""
+    """Feedback, and the transaction of a payment that its file claims."""
 
     transaction: str | None
     client: str
@@ -211,13 +211,13 @@ def proofs_of(
 def proof_of(
     connection: Connection, identity: str | None, entry: AuthorizedFeedback, transaction: str | None
 ) -> PaymentProof:
-    """Compare the payment that one authorised feedback claims with those in the index."""
+    """Compare the payment that one authorised feedback entry claims with those in the index."""
     chain_id, agent_id = map(int, entry.agent.split(":"))
     return _proofs(connection, chain_id, [_claim(entry, transaction, identity, agent_id)])[0]
 
 
 def payment_states(connection: Connection, key: AgentKey, newest: Sequence[RecentFeedback]) -> tuple[str, ...]:
-    """Return the state of the payment of each of an agent's newest feedback."""
+    """Return the payment state of each of an agent's newest feedback entries."""
     claims = [_claim(entry, entry.payment_transaction, key.identity_registry, key.agent_id) for entry in newest]
     return tuple(proof.state for proof in _proofs(connection, key.chain_id, claims))
 
@@ -235,9 +235,9 @@ def payments_of(connection: Connection, chain_id: int, account: str, side: str, 
 
 
 def _proofs(connection: Connection, chain_id: int, claims: Sequence[_Claim]) -> tuple[PaymentProof, ...]:
-    """Return the proof of each claim. A payment backs the first feedback that claims it, in the order of the chain.
+    """Return the proof of each claim. A payment backs the first feedback that claims it, in chain order.
 
-    If a transaction has several payments of a client to an agent, they back as many feedback.
+    If a transaction has several payments from a client to an agent, they back as many feedback entries.
     """
     transactions = [_normalized(claim.transaction) for claim in claims]
     payments: dict[tuple[str | None, ...], list[Payment]] = defaultdict(list)
@@ -271,7 +271,7 @@ def _normalized(transaction: str | None) -> str:
 def _places_of_claims(
     connection: Connection, chain_id: int, payments: Sequence[Payment], last: int
 ) -> Mapping[tuple[Any, ...], list[tuple[int, int]]]:
-    """Return the places of their payers' unrevoked feedback that claims some payments, by transaction and subject."""
+    """Return the positions of the payers' unrevoked feedback that claims payments, by transaction and subject."""
     places: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
     first = min((paid.block for paid in payments), default=0)
     payers, names = ({getattr(paid, name) for paid in payments} for name in ("payer", "transaction"))
@@ -314,11 +314,11 @@ TERMS: Final = (
     .scalar_subquery()
     .label("terms")
 )
-"""The column with the terms that a payment was stored by, which know the decimals of its token."""
+"""The column with the terms under which a payment was stored, which have the decimals of its token."""
 
 
 def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
-    """Return the largest amount that a payer signed, in millionths of a dollar; None if it signed the amount itself."""
+    """Return the maximum amount that a payer signed, in millionths of a dollar; None if it signed the exact amount."""
     return None if ceiling is None else _terms(terms).micros(token, int(ceiling))
 
 
@@ -347,11 +347,11 @@ _ALL: Final = 0.99
 
 @dataclass(frozen=True, slots=True)
 class MeteredSales:
-    """The share of signed ceilings that a seller charged, by its newest payments.
+    """The share of signed ceilings that a seller charged in its newest payments.
 
     Attributes:
-        share: The share, 0 to 1. Each payment weighs what it paid, so that small ones hide no large one.
-        others: The median share of other sellers, for a seller that takes at least 99 % where they take less.
+        share: The share, 0 to 1. Payments are weighted by amount, so that small ones cannot hide a large one.
+        others: The median share of other sellers, if this seller takes at least 99 % and they take less.
     """
 
     share: float
@@ -359,7 +359,7 @@ class MeteredSales:
 
 
 def metered_sales(connection: Connection, key: AgentKey, accounts: Collection[str]) -> MeteredSales | None:
-    """Return what an agent charged of its buyers' ceilings; None if nobody paid it by a meter."""
+    """Return the share of its buyers' ceilings that an agent charged; None without metered payments."""
     columns = payment.c
     newest = (
         select(columns.agent_id, columns.owner, columns.micros, columns.amount, columns.ceiling)

@@ -16,7 +16,7 @@ from bilateral.index.log.columns import (
 )
 
 FORGOTTEN: Final = -1
-"""The first block of a row which says that all payments were read again."""
+"""The first block of a row recording that all payments were read again."""
 
 
 metadata: Final = sa.MetaData()
@@ -105,4 +105,4 @@ late_payment: Final = sa.Table(
 sa.Index("late_payment_by_sight", *(late_payment.c[name] for name in ("chain_id", "seen_block", "first_block")))
 
 CHAIN_TABLES: Final = (agent_account, payment, payment_return, channel, channel_fund)
-"""Tables whose rows come out with the blocks that they are of."""
+"""Tables whose rows are removed with their blocks."""

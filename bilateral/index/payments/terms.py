@@ -10,13 +10,13 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import PROVABLE, PaymentKind
 
 MICROS: Final = 6
-"""The decimals in which volumes are kept: millionths of a dollar."""
+"""The decimals in which volumes are stored: millionths of a dollar."""
 
 _RETURNS: Final = "owners"
-"""The senders whose transfers count as returns. Payments that were stored by another rule are read again."""
+"""The senders whose transfers count as returns. Payments stored under another rule are read again."""
 
 _KINDS: Final = [kind for kind in PaymentKind if kind in PROVABLE or kind is PaymentKind.CHANNEL]
-"""The kinds of payments that count. Payments that were stored by fewer of them are read again."""
+"""The kinds of payments that count. Payments stored under fewer kinds are read again."""
 
 _MOST_DECIMALS: Final = 18  # as ether; stablecoins have 6 or 18
 _MOST_CONFIRMATIONS: Final = 64  # two epochs of Ethereum, after which a block is final
@@ -28,11 +28,11 @@ class PaymentTerms:
 
     Attributes:
         tokens: The decimals of each token that is worth a dollar, by its address.
-        confirmations: The blocks that must hold or follow a payment.
-        counts_plain: True if transfers without an authorization count too. Anybody can send those to himself for less
-            gas, so they are left out by default.
-        traces: True if payments by Permit2 count too that a contract settles for others. Each endpoint must have
-            `debug_traceTransaction`, and nothing proves its traces.
+        confirmations: The blocks that must confirm a payment, including its own.
+        counts_plain: True if transfers without an authorization count too. Anyone can send those to themselves for less
+            gas, so they are excluded by default.
+        traces: True if payments by Permit2 that a contract settles for others count too. Each endpoint must support
+            `debug_traceTransaction`, and its traces cannot be proven.
     """
 
     tokens: Mapping[str, int] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class PaymentTerms:
     traces: bool = False
 
     def __post_init__(self) -> None:
-        """Check the terms, and bring addresses into checksum form."""
+        """Check the terms, and convert addresses to checksum form."""
         if not self.tokens:
             raise InvalidArgumentError("payments require at least one token")
         try:
@@ -57,13 +57,13 @@ class PaymentTerms:
 
     @property
     def text(self) -> str:
-        """The terms that stored payments depend on. If they change, payments are read again."""
+        """The terms on which stored payments depend. If they change, payments are read again."""
         rules: dict[str, Any] = {"kinds": _KINDS, "plain": self.counts_plain, "traces": self.traces}
         return json.dumps({**rules, "returns": _RETURNS, "tokens": dict(sorted(self.tokens.items()))})
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the terms that payments were stored by."""
+        """Read the terms under which payments were stored."""
         stored = json.loads(text)
         return cls(stored["tokens"], counts_plain=stored["plain"], traces=stored.get("traces", False))
 

@@ -38,7 +38,7 @@ TOPICS: Final = 3
 """The topics of both events."""
 
 _ACCOUNTS: Final = 500
-"""Accounts to ask for at once: what most public endpoints allow."""
+"""Accounts per request: what most public endpoints allow."""
 
 
 Group: TypeAlias = tuple[int, bytes, str, str]
@@ -57,9 +57,9 @@ class TokenTransfer(NamedTuple):
         sender: The account that it came from.
         receiver: The account that it went to.
         amount: The amount, in the token's smallest unit.
-        nonce: The nonce of the payment that it settled, for a claim the id of the channel; None without one.
+        nonce: The nonce of the payment that it settled, or the channel's id for a claim; None without one.
         kind: The kind of that payment.
-        ceiling: The amount that the payer of a metered payment signed.
+        ceiling: The amount that the payer of a metered payment signed for.
     """
 
     block_number: int
@@ -92,7 +92,7 @@ class TokenTransfer(NamedTuple):
 
 
 class FilteredSource(Source):
-    """The logs of some contracts under some topics, as one endpoint shows them.
+    """The logs of some contracts under some topics, as one endpoint reports them.
 
     Args:
         contracts: The contracts, in checksum form.
@@ -115,7 +115,7 @@ class FilteredSource(Source):
             first = end + 1
 
     def read_timed(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
-        """Return the same with the times of blocks, each compared with its header."""
+        """Return the same with block times, each block compared with its header."""
         blocks = list(self.read(topics, first, last))
         for block, header in zip(blocks, self.headers_of([block.number for block in blocks]), strict=True):
             if block.hash != header.block.hash:
@@ -130,15 +130,15 @@ class FilteredSource(Source):
 
 
 class TransferSource(FilteredSource):
-    """The logs of tokens as one endpoint shows them.
+    """The logs of tokens as one endpoint reports them.
 
     Args:
         tokens: The tokens, in checksum form.
         wait: Waits some seconds; returns False to give up.
 
     Attributes:
-        proxies: The logs of the proxies of Permit2. Each source learns for itself how many blocks fit into an answer.
-        channels: The logs of the contract of channels.
+        proxies: The logs of the Permit2 proxies. Each source determines separately how many blocks fit into an answer.
+        channels: The logs of the channel contract.
     """
 
     def __init__(self, endpoint: Endpoint, tokens: Sequence[str], wait: Callable[[float], bool] | None = None) -> None:
@@ -149,7 +149,7 @@ class TransferSource(FilteredSource):
     def transfers(
         self, side: Literal["sender", "receiver"], accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
-        """Return all transfers from or to some accounts, in the order of the chain."""
+        """Return all transfers from or to some accounts, in chain order."""
         topics: list[Any] = [[TRANSFER_TOPIC], *([None] if side == "receiver" else [])]
         transfers: dict[tuple[int, int], TokenTransfer] = {}
         for part in in_parts(sorted(accounts), _ACCOUNTS):
@@ -196,7 +196,7 @@ def _account(topic: str) -> str:
 
 
 def unsure_senders(transfers: Iterable[TokenTransfer], used: Authorizations) -> set[str]:
-    """Return the senders whose other transfers are needed to say which authorizations the given ones used."""
+    """Return the senders whose other transfers are needed to match the given ones with authorizations."""
     return {sender for *_, sender in unsure_groups((transfer.place_in_group for transfer in transfers), used)}
 
 
@@ -215,14 +215,14 @@ def with_nonces(
 _TOPICS: Final = ["0x" + topic.hex() for topic in sorted(SETTLED)]
 
 _TRACES: Final = 3
-"""The failures after which the trace of a transaction is given up: anybody can make one that no node can trace."""
+"""The failures after which a transaction's trace is abandoned: anyone can create one that no node can trace."""
 
 
 class PermitReader:
     """Finds the payments by Permit2 among transfers.
 
     Args:
-        terms: The terms of payments. Calls through other contracts are looked for in traces if they say so.
+        terms: The terms of payments. If they enable it, traces are searched for calls through other contracts.
     """
 
     def __init__(self, terms: PaymentTerms) -> None:

@@ -30,12 +30,12 @@ from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import PermitReader, TokenTransfer, TransferSource, unsure_senders, with_nonces
 
 _MOST_BLOCKS: Final = 10_000
-"""Blocks of one step: its rows are in memory."""
+"""Blocks per step, whose rows are in memory."""
 
 _POSITIONS: Final = {**dict.fromkeys(PROXIES, 1 << 20), PaymentKind.CHANNEL: 1 << 21}
-"""The first position in a transaction of payments of kinds that count since version 1.1 of the tables.
+"""The first position in a transaction of payments of the kinds added in version 1.1 of the tables.
 
-Messages of buyers name a payment by its position. Those of the other payments stay as they were: 0, 1, 2, …
+Buyers' messages identify a payment by its position. Those of other payments remain 0, 1, 2, …
 """
 
 _NO_CHANNELS: Final = ChannelLogs()
@@ -48,7 +48,7 @@ class PaymentRange:
     Attributes:
         first: The first block.
         last: The last block.
-        hash: The hash of the last block, as the index knows it.
+        hash: The hash of the last block, as indexed.
         previous: The cursor's block and hash before the range.
     """
 
@@ -67,12 +67,12 @@ class PaymentStore:
         self.terms = terms
 
     def begin(self, first_block: int) -> None:
-        """Store the cursor of a chain that has none, so that monitors know that payments are not read yet."""
+        """Store the cursor of a chain that has none, so that monitors see that payments are not read yet."""
         with self._engine.begin() as connection:
             self._cursor(connection, first_block - 1)
 
     def next_range(self) -> PaymentRange | None:
-        """Return the range of blocks that is due; None if payments are as far as the index and the confirmations."""
+        """Return the range of blocks that is due; None if payments have reached the last confirmed block."""
         with self._engine.begin() as connection:
             index = self._index_cursor(connection)
             if index is None:
@@ -162,7 +162,7 @@ class PaymentStore:
         return connection.execute(query).one_or_none()
 
     def _cursor(self, connection: Connection, before: int) -> tuple[int, bytes]:
-        """Return the cursor. A new one, or one of other terms, begins before the first block."""
+        """Return the cursor. A new one, or one under other terms, starts before the first block."""
         table, agreed = payment_cursor, {"terms": self.terms.text, "confirmations": self.terms.confirmations}
         current = update(table).where(table.c.chain_id == self.chain_id)
         row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
@@ -192,7 +192,7 @@ class PaymentStore:
         self._require_blocks(connection, due, {})
 
     def _require_blocks(self, connection: Connection, due: PaymentRange, expected: Mapping[int, bytes]) -> None:
-        """Check that the index has the end of a range, and no other block in place of one of some blocks."""
+        """Check that the index has the end of a range, and that none of some blocks was replaced."""
         table = schema.block
         query = select(table.c.block_number, table.c.block_hash).where(
             table.c.chain_id == self.chain_id,
@@ -210,7 +210,7 @@ class PaymentStore:
 
 
 class _Operators:
-    """The accounts that some owners approved for all their agents, at any place of the chain."""
+    """The accounts that some owners approved for all their agents, at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
         self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = defaultdict(list)
@@ -222,13 +222,13 @@ class _Operators:
                 self._changes[row.registry, row.owner, row.operator].append(change)
 
     def are(self, registry: str, owner: str, account: str, place: tuple[int, int]) -> bool:
-        """Return True if an account was an operator of an owner at a place of the chain."""
+        """Return True if an account was an operator of an owner at a position in the chain."""
         before = [approved for at, approved in self._changes.get((registry, owner, account), ()) if at < place]
         return bool(before) and before[-1]
 
 
 def _relation(transfer: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
-    """Return the reason why a payer pays himself; None if the chain shows none."""
+    """Return the reason why a payment is to the payer itself; None if there is none on chain."""
     # Only acts of the payer count. A seller can approve any account as its operator, and would brand its buyers.
     if transfer.sender == transfer.receiver:
         return "wallet"
@@ -243,7 +243,7 @@ _LOGGER: Final = logging.getLogger("bilateral.index")
 
 
 class PaymentFollower:
-    """Follows the payments of one chain, one range of blocks after the other.
+    """Follows the payments of one chain, range by range.
 
     Args:
         wait: Waits some seconds; returns False to give up.

@@ -1,1 +1,1 @@
-"""One agent with everything that the index has of it."""
+"""One agent with everything that the index has about it."""

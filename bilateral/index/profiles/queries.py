@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey, Wide
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service in an agent's registration file; the word of a stranger.
+    """A service in an agent's registration file; untrusted text.
 
     Attributes:
         name: Its kind, such as `MCP`.
@@ -32,7 +32,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """A capability in an agent's registration file; the word of a stranger.
+    """A capability in an agent's registration file; untrusted text.
 
     Attributes:
         kind: `mcp_tool`, `mcp_prompt`, `mcp_resource`, `a2a_skill`, `oasf_skill`, `oasf_domain` or `trust`.
@@ -45,18 +45,19 @@ class Capability:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """An agent's registration file. All texts are the word of a stranger.
+    """An agent's registration file. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid` or `hash` if the author published these bytes; None: only the server's word.
+        integrity: `inline`, `cid` or `hash` if the author published these bytes; None if only the server vouches for
+            them.
         reason: The kind of failure, if loading failed.
-        checked_at: The time of the last look, Unix seconds.
-        is_confirmed: True if the file names the agent too.
+        checked_at: The time of the last check, Unix seconds.
+        is_confirmed: True if the file refers to the agent too.
         name: The agent's name.
         image: The URI of an image.
-        active: True if it says that it works.
-        x402_support: True if it says that it takes payments by x402.
+        active: True if it says that it is active.
+        x402_support: True if it says that it accepts x402 payments.
     """
 
     state: str
@@ -78,8 +79,8 @@ class AgentMetadata:
     """An entry of an agent's metadata on chain.
 
     Attributes:
-        value: Its bytes, `0x…`; the first 1,024 of them.
-        size: The number of its bytes.
+        value: Its first 1,024 bytes, `0x…`.
+        size: Its total size in bytes.
     """
 
     key: str
@@ -93,7 +94,7 @@ class Agent:
 
     Attributes:
         id: The short id, such as `8453:247`.
-        global_id: The id among all registries, such as `eip155:8453:0x8004…#247`.
+        global_id: The global id, such as `eip155:8453:0x8004…#247`.
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         owner: The owner's address.
@@ -104,10 +105,10 @@ class Agent:
         registered_at: The time of that block, Unix seconds.
         updated_block: The block of its last change.
         updated_at: The time of that block, Unix seconds.
-        registration: Its registration file; None if it names none.
+        registration: Its registration file; None if it has none.
         metadata: Its metadata on chain.
         ratings: The summaries of its feedback and ratings.
-        newest: Its newest feedback, as many as were asked for.
+        newest: Its newest feedback, as many entries as requested.
     """
 
     id: str
@@ -130,7 +131,7 @@ class Agent:
 
 
 MAX_VALUE: Final = 1_024
-"""The bytes that an answer shows of a value of metadata."""
+"""The maximum bytes of a metadata value in an answer."""
 
 _COLUMNS: Final = (
     *("owner", "wallet", "uri", "domain"),
@@ -147,7 +148,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
 
     Args:
         key: The agent.
-        newest: The number of newest feedback to add.
+        newest: The number of newest feedback entries to include.
 
     Returns:
         The agent; None if the registry has no such agent.
@@ -173,7 +174,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
 
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
-    """Read an agent with all of its lists at once: on PostgreSQL each statement is a way to the server and back."""
+    """Read an agent with all of its lists at once: on PostgreSQL each statement costs a round trip."""
     agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
     services = select(service.name, service.endpoint, service.version).order_by(service.position)

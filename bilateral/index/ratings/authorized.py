@@ -28,10 +28,10 @@ class AuthorizedFeedback:
         client: The client's address.
         score: 0 to 100.
         tag1: The first tag; hexadecimal digits if it is not UTF-8.
-        tag2: The second tag, likewise.
+        tag2: The second tag, in the same form.
         uri: The URI of its file.
         hash: The hash of that file on chain; None without one.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -59,7 +59,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[AuthorizedFeedback]:
-    """Return the authorised feedback on an agent, the newest first."""
+    """Return the authorised feedback on an agent, newest first."""
     columns, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
     of_agent = and_(*key.in_registries(columns))
     statement = authorized_selection().where(of_agent)
@@ -82,7 +82,7 @@ def authorized_feedback_by(
 
 
 def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
-    """Return the tags that a text names: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
+    """Return the tags that a text stands for: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
     try:
         raw = tag.encode()
     except UnicodeEncodeError:

@@ -28,11 +28,11 @@ VIEW: Final = sa.table(
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The file of a feedback. All texts are the word of a stranger.
+    """The file of a feedback entry. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
+        integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
         reason: The kind of failure, if loading failed.
         text: The client's words.
         comment: The client's words in older files.
@@ -42,7 +42,7 @@ class FileContent:
         a2a_skills: The A2A skills that were used, as a JSON list.
         oasf_skills: The OASF skills that were used, as a JSON list.
         oasf_domains: Their domains, as a JSON list.
-        payment_from: The payer, by the file's word.
+        payment_from: The payer, as claimed by the file.
         payment_to: The receiver of the payment.
     """
 
@@ -83,9 +83,9 @@ class Feedback:
         is_revoked: True if the client revoked it.
         revoked_block: The block of the revocation.
         is_blind: True if it was sealed before either side saw the other's rating.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
-        file: Its file; None if it names none.
+        file: Its file; None if it has none.
     """
 
     id: str
@@ -112,13 +112,13 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackFilter:
-    """The feedback to show.
+    """The feedback to return.
 
     Attributes:
         tag1: The first tag; None for any.
         tag2: The second tag; None for any.
         client: The client; None for any.
-        include_revoked: True to show revoked feedback too.
+        include_revoked: True to include revoked feedback.
         blind: `only` for feedback that was sealed first; None for all.
     """
 
@@ -153,7 +153,7 @@ _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
 def _bound(name: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column equals a parameter, for statements that are made once."""
+    """Return the condition that a column equals a parameter, for statements that are built once."""
     return column == sa.bindparam(name, type_=column.type)
 
 
@@ -171,7 +171,7 @@ def feedback_of(
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent, the newest first."""
+    """Return the feedback on an agent, newest first."""
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
     registries = key.reputations or key.registries
     parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": registry} for registry in registries]
@@ -187,7 +187,7 @@ def feedback_by(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback that an account gave on a chain, the newest first."""
+    """Return the feedback that an account gave on a chain, newest first."""
     parameters = [{"chain": chain_id, "account": client}]
     return _page(connection, _BY_ACCOUNT, parameters, filters, limit, cursor, f"feedback by {chain_id}:{client}")
 
@@ -201,7 +201,7 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     cursor: str | None,
     kind: str,
 ) -> Page[Feedback]:
-    """Return a page of the feedback that a statement finds with several sets of parameters, together."""
+    """Return a combined page of the feedback that a statement finds with several sets of parameters."""
     require_limit(limit)
     values = {name: value for name in _FILTERED if (value := getattr(filters, name)) is not None}
     listed = _listed(statement, tuple(values), filters.include_revoked, filters.blind is not None, cursor is None)
@@ -242,7 +242,7 @@ def _listed(
 
 
 def feedback(connection: sa.Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
-    """Return one feedback. Several registries of one identity registry may each have one."""
+    """Return one feedback entry. Several registries of one identity registry may each have one."""
     columns = VIEW.c
     is_requested = columns.client_address == client, columns.feedback_index == feedback_index
     statement = SELECTION.where(*key.in_registries(columns), *is_requested)
@@ -265,21 +265,21 @@ def feedback_of_row(row: Sequence[Any]) -> Feedback:
 
 
 def _feedback_id(agent: str, client: str, index: int) -> str:
-    """Return the textual id, which feedback of the index 0 lacks: a registry of somebody else may emit that."""
+    """Return the textual id, which feedback with index 0 lacks: third-party registries may emit that."""
     # `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
     return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response to feedback. Anybody may respond.
+    """A response to feedback. Anyone may respond.
 
     Attributes:
         feedback: The textual id of the feedback.
         responder: The address that responded.
         uri: The URI of the response.
         hash: The hash of that file on chain; None without one.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -303,7 +303,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Response]:
-    """Return the responses to the feedback on an agent, the newest first."""
+    """Return the responses to the feedback on an agent, newest first."""
     columns, agent = schema.EVENT_TABLES[ResponseAppended].c, key.id
     names = ("client_address", "feedback_index", "registry", "responder", "response_uri", "response_hash")
     statement = sa.select(*event_columns(columns, *names)).where(*key.in_registries(columns))

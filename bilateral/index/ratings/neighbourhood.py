@@ -26,14 +26,14 @@ TENTHS: Final = 10
 """The number of parts of a scale, as many as the bars of a histogram."""
 
 MAX_COUNTERPARTS: Final = 10_000
-"""The largest number of counterparts that are counted, or looked at for those with the most ratings."""
+"""The maximum number of counterparts that are counted, or searched for those with the most ratings."""
 
 
 def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummary) -> tuple[int, ...]:
     """Return how many counterparts have their mean in each tenth of the tag's scale, the lowest tenth first.
 
-    A mean at the end of the scale counts in the last tenth. The database reads one row a counterpart, of
-    `MAX_COUNTERPARTS` at most: the first ones in the order of their addresses, which says nothing about them.
+    A mean at the end of the scale counts in the last tenth. The database reads one row per counterpart, for at most
+    `MAX_COUNTERPARTS`: the first ones ordered by address, which is arbitrary.
     """
     columns = rating_tables.counterpart.c
     of_agent = columns.chain_id == key.chain_id, columns.registry == summary.registry, columns.agent_id == key.agent_id
@@ -52,12 +52,12 @@ MAX_EDGES: Final = 500
 """The largest number of edges of each kind in one answer."""
 
 _AGENT: Final = "agent "
-"""The begin of a counterpart that is an agent, not an account."""
+"""The prefix of a counterpart that is an agent, not an account."""
 
 _SERVER: Final = "server"
 
 _KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
-"""The columns that name an account's entries about an agent."""
+"""The columns that identify an account's entries about an agent."""
 
 _KEYS_AT_ONCE: Final = 100
 """Rows to request by one statement."""
@@ -72,9 +72,9 @@ class Edge:
     """The values of one tag between the agent and one counterpart.
 
     Attributes:
-        direction: `received` if the counterpart gave them, `given` if the agent did.
-        side: The side of the rated one: `server` for feedback, `client` or `validator` for ratings by servers.
-        agent: The counterpart's short id, if it is an agent or speaks as one.
+        direction: `received` if the counterpart gave them, or `given` if the agent did.
+        side: The side of the rated agent: `server` for feedback, `client` or `validator` for ratings by servers.
+        agent: The counterpart's short id, if it is an agent or has a primary agent.
         account: The account that gave the feedback; None for ratings, which agents give.
         tag: The tag; a rating has none.
         count: The number of values.
@@ -96,8 +96,8 @@ class Neighbourhood:
 
     Attributes:
         agent: The agent's short id.
-        edges: The edges: received ones first, then those given, each kind with the largest counts first.
-        is_whole: False if the agent has more edges of a kind than the answer.
+        edges: The edges: received ones first, then given ones, each ordered by largest count.
+        is_whole: False if the agent has more edges of a kind than returned.
     """
 
     agent: str
@@ -134,7 +134,7 @@ def _received(connection: sa.Connection, key: AgentKey, limit: int) -> Sequence[
 
 
 def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tuple[list[_Tally], bool]:
-    """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more."""
+    """Return others' counterparts that are the agent's owner or wallet, and False if there may be more."""
     # The last `MAX_COUNTERPARTS` entries of each account and kind of feedback name agents and tags. The rows of those
     # with the most entries are read first, until no other can have more: revoked entries do not count, so a row has at
     # most the entries that name it.
@@ -224,7 +224,7 @@ def _edge(key: AgentKey, direction: Direction, row: _Tally, speaks_as: dict[str,
 
 
 MAX_RATINGS: Final = 20_000
-"""The newest ratings of each direction that make a network."""
+"""The newest ratings of each direction from which a network is built."""
 
 MAX_NODES: Final = 5_000
 """The largest number of agents and accounts of a network: those with the most ratings."""
@@ -250,10 +250,10 @@ class Link:
 
 
 def newest_links(connection: sa.Connection, chain_id: int, identity: str, limit: int = MAX_RATINGS) -> tuple[Link, ...]:
-    """Return who rated whom in the newest ratings of a chain, those with the most ratings first.
+    """Return who rated whom in the newest ratings of a chain, most ratings first.
 
-    An account that speaks as an agent counts as that agent. Revoked feedback counts too. The number of nodes is limited
-    to `MAX_NODES`.
+    An account with a primary agent counts as that agent. Revoked feedback counts too. There are at most `MAX_NODES`
+    nodes.
     """
     registry = schema.registry.c
     registries = sa.select(registry.address).where(
@@ -314,12 +314,12 @@ def _newest(event: type[Event], *names: str) -> sa.Subquery:
 
 
 def _raw(subquery: sa.Subquery) -> list[sa.ColumnElement[Any]]:
-    """Return the columns of events, in the form of the database."""
+    """Return the columns of events, as stored in the database."""
     return [sa.type_coerce(column, NullType()).label(column.name) for column in subquery.c]
 
 
 def _newest_feedback() -> Prepared:
-    """Return the statement for the newest feedback, with the agent as which its client speaks; NULL for none."""
+    """Return the statement for the newest feedback, with its client's primary agent; NULL for none."""
     newest = _newest(NewFeedback, "agent_id", "client_address", "value", "value_decimals", "tag1")
     primary, agent = agent_tables.primary_agent, agent_tables.agent
     chosen = sa.and_(

@@ -1,7 +1,7 @@
 """Summaries of ratings by agent, side and tag, kept up to date batch by batch.
 
-A batch of events makes one change a summary and one a counterpart, in time that does not depend on how many entries
-there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them again.
+A batch of events makes one change per summary and one per counterpart, in time that does not depend on how many entries
+there are. All sums are exact integers, so adding and removing in any order produces the same rows as recomputing them.
 A rollback removes the changes of the removed events, and needs no record of previous rows.
 """
 
@@ -31,7 +31,7 @@ _BLOCK: Final = 1
 """The position of a row's block number; that of its log index is the next one."""
 
 _NOTHING: Final = (0, 0, 0)
-"""The entries of a counterpart without any: their number, the sum of their shares, that of their values."""
+"""The zero state of a counterpart: number of entries, sum of their shares, sum of their values."""
 
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
@@ -39,7 +39,7 @@ SUMMARY_EVENTS: Final = (
     *(kinds.NewFeedback, kinds.FeedbackRevoked, kinds.NewAuthorizedFeedback),
     *(kinds.ClientRated, kinds.ValidatorRated, kinds.RatingsOpened),
 )
-"""The events that summaries follow from."""
+"""The events from which summaries are derived."""
 
 _NEW, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR, _OPENED = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
 _pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_NEW, _REVOKED)}
@@ -53,7 +53,7 @@ SUMMARY_COLUMNS: Final = (
     *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
     *("client_id", "validator_id", "server_id", "rating", "client"),
 )
-"""The columns of these events that summaries follow from."""
+"""The columns of these events from which summaries are derived."""
 
 Subject: TypeAlias = tuple[str, int, str, str]
 """Registry, agent, side and tag: the key of a summary, without the chain."""
@@ -106,7 +106,7 @@ class SummaryTables:
         self._changes: dict[Subject, _Change] = defaultdict(_Change)
 
     def derive(self, events: EventRows, sign: int = 1) -> None:
-        """Bring the tables up to date with further events, or undo events that the tables of events still hold."""
+        """Update the tables with new events, or undo events that the tables of events still contain."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_NEW, ()):
             if _pick_entry(row)[-1] <= DECIMALS:
@@ -129,7 +129,7 @@ class SummaryTables:
             self._add((registry, agent_id, side, key_text(tag)), client, value, decimals, sign)
 
     def _revoke(self, revoked: list[Row], opened: _Openings, sign: int) -> None:
-        """Remove revoked feedback, of this batch and of earlier ones, whose openings the tables hold."""
+        """Remove revoked feedback of this and earlier batches, whose openings are in the tables."""
         if not revoked:
             return
         places = [(self._chain_id, row[_BLOCK], row[_BLOCK + 1] + 1) for row in revoked]
@@ -147,7 +147,7 @@ class SummaryTables:
         change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
 
     def _revoked(self, events: EventRows) -> list[Row]:
-        """Return the rows of the feedback that the revocations among some events remove."""
+        """Return the rows of the feedback removed by the revocations among some events."""
         # A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
         # a revocation removes the latest feedback with its index, if that still counts.
         of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}
@@ -218,7 +218,7 @@ class SummaryTables:
 
 
 def _opens_feedback(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a feedback at once and names it: the feedback was sealed first."""
+    """Return True if an opening directly follows feedback and refers to it: the feedback was sealed first."""
     # A registry of somebody else may emit what it likes, and marks its own feedback alone.
     opening = opened.get((row[_BLOCK], row[_BLOCK + 1] + 1))
     if opening is None:
@@ -227,7 +227,7 @@ def _opens_feedback(opened: _Openings, row: Row) -> bool:
 
 
 def _opens_rating(opened: _Openings, row: Row) -> bool:
-    """Return True if an opening follows a client's rating at once, or after the feedback that was opened with it."""
+    """Return True if an opening follows a client's rating directly, or after the feedback opened with it."""
     registry, client_id, server_id, _ = _pick_client(row)
     places = ((row[_BLOCK], row[_BLOCK + 1] + distance) for distance in (1, 2))
     return any(opened[place][:3] == (registry, client_id, server_id) for place in places if place in opened)

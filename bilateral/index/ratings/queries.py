@@ -25,7 +25,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
-"""The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""
+"""The maximum number of an agent's metadata entries and of its summaries in one answer. Anyone can add more."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
@@ -39,12 +39,12 @@ def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, 
 
 
 def _parameters(key: AgentKey) -> dict[str, Any]:
-    """Return an agent as the parameters of the statements here. They are made once, which takes as long as to run."""
+    """Return an agent as parameters of these statements, which are built once: that takes as long as running them."""
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
 def _is(columns: Any, names: Sequence[str] = _KEY) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that a row is of the agent of `_parameters`."""
+    """Return the conditions that a row belongs to the agent of `_parameters`."""
     return [columns[name] == sa.bindparam(name, type_=agent_tables.agent.c[name].type) for name in names]
 
 
@@ -67,9 +67,9 @@ class RatingSummary:
         side: `server` for feedback, `client` and `validator` for ratings by servers.
         tag: The tag; a rating has none.
         count: The number of entries that count.
-        counterparts: The number of different accounts, or agents, that gave them.
+        counterparts: The number of distinct accounts or agents that gave them.
         mean: Their mean.
-        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+        lower_bound: The lower bound of the agent's value at 95 % confidence; None for a tag without a scale.
     """
 
     registry: str
@@ -82,7 +82,7 @@ class RatingSummary:
 
 
 class Direction(StrEnum):
-    """The direction of a rating, seen from an agent."""
+    """The direction of a rating from an agent's point of view."""
 
     RECEIVED = "received"
     """Servers rated the agent."""
@@ -92,7 +92,7 @@ class Direction(StrEnum):
 
 
 class RatedSide(StrEnum):
-    """The side as which an agent is rated by a server."""
+    """The side on which a server rates an agent."""
 
     CLIENT = "client"
     VALIDATOR = "validator"
@@ -121,7 +121,7 @@ class Rating:
         rating: 0 to 100.
         is_blind: True if it was sealed before either side saw the other's rating.
         is_answer: True if it is open, and the client gave the server feedback within the day before.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -151,7 +151,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Rating]:
-    """Return the ratings of an agent, or by it, the newest first."""
+    """Return the ratings of or by an agent, newest first."""
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
     values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
@@ -175,7 +175,7 @@ def client_rating(connection: sa.Connection, key: AgentKey, server_id: int, repu
 
 @cache
 def _statement(direction: Direction, side: RatedSide | None, **options: bool) -> sa.Select[Any]:
-    """Return the statement for a page of ratings. To build it takes longer than to run it."""
+    """Return the statement for a page of ratings. Building it takes longer than running it."""
     parts = [_part(part_side, direction, **options) for part_side in RatedSide if side in (None, part_side)]
     united = sa.union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
@@ -230,17 +230,17 @@ def rating_of_row(row: sa.Row[*tuple[Any, ...]]) -> Rating:
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """A file: how it was checked, and the signatures in that of a feedback. All texts are the word of a stranger.
+    """A file: how it was checked, and the signatures in a feedback file. All texts are untrusted.
 
     Attributes:
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
-        content_hash: The SHA-256 under which the index stores its bytes; None without any.
-        size: The number of its bytes.
-        interaction_hash: The hash of the request and answer that the file is about.
-        agent_signature: The agent's signature in the file; nobody checked it.
-        client_signature: The client's signature in the file; nobody checked it.
-        payment_from: The payer, by the word of the file of a feedback.
+        integrity: `inline`, `cid`, `hash` or `variant` if the hash matches; None if only the server vouches for it.
+        content_hash: The SHA-256 under which the index stores its bytes; None if there are none.
+        size: Its total size in bytes.
+        interaction_hash: The hash of the request and answer that the file concerns.
+        agent_signature: The agent's signature in the file, unchecked.
+        client_signature: The client's signature in the file, unchecked.
+        payment_from: The payer, as claimed by a feedback file.
         payment_to: The receiver of that payment.
     """
 
@@ -261,7 +261,7 @@ class FileEvidence:
 def rating_at(
     connection: sa.Connection, chain_id: int, block: int, log_index: int
 ) -> Feedback | Rating | AuthorizedFeedback | None:
-    """Return the rating of any kind at a place in the chain."""
+    """Return the rating of any kind at a position in the chain."""
 
     def at(columns: Any) -> tuple[sa.ColumnElement[bool], ...]:
         return columns.chain_id == chain_id, columns.block_number == block, columns.log_index == log_index
@@ -281,14 +281,14 @@ def rating_at(
 
 
 def file_evidence(connection: sa.Connection, chain_id: int, block: int, log_index: int) -> FileEvidence | None:
-    """Return the file that an event names; None if it names none."""
+    """Return the file that an event refers to; None if there is none."""
     reference = files.file_reference
     place = {"chain_id": chain_id, "block_number": block, "log_index": log_index}
     return _file(connection, reference, *(reference.c[name] == value for name, value in place.items()))
 
 
 def registration_evidence(connection: sa.Connection, key: AgentKey) -> FileEvidence | None:
-    """Return the registration file that an agent names now; None if it names none, or it is not found yet."""
+    """Return an agent's current registration file; None if it has none, or it is not found yet."""
     return _file(connection, files.agent_file, *key.of(files.agent_file.c))
 
 

@@ -1,4 +1,4 @@
-"""An agent's newest feedback, briefly: for shares of it, its values by tag, and its activity by day."""
+"""An agent's newest feedback in brief: for its shares, its values by tag, and its activity by day."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a feedback that counts most: the agent's newest one, or else the newest one. Anybody may answer.
+    """The most relevant answer to feedback: the agent's newest, or else the newest. Anyone may answer.
 
     Attributes:
         responder: The account that answered.
         is_by_agent: True if it is the agent's owner or wallet.
-        uri: The URI of the answer, the word of a stranger.
+        uri: The URI of the answer, untrusted text.
         time: The time of its block, Unix seconds.
     """
 
@@ -36,11 +36,11 @@ class Answer:
 
 
 _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
-"""The columns that name a feedback among those of a chain."""
+"""The columns that identify a feedback entry on a chain."""
 
 
 def _newest_answer(*names: str) -> Prepared:
-    """Return the statement for the newest answer to one feedback. An index has its order."""
+    """Return the statement for the newest answer to one feedback entry. An index provides the order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
     is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
@@ -55,7 +55,7 @@ _BY_ANYBODY: Final = _newest_answer()
 def answers_to(
     connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
 ) -> tuple[Answer | None, ...]:
-    """Return the answer to each of some feedback; None for one without."""
+    """Return the answer to each feedback entry; None if there is none."""
     answered = []
     for entry in entries:
         name = entry.registry, entry.agent_id, entry.client, entry.feedback_index
@@ -73,12 +73,12 @@ _RATINGS: Final = {
     "server": (_NEW, (_NEW.agent_id, null(), _NEW.client_address, _NEW.value, _NEW.value_decimals, _NEW.tag1)),
     "client": (_RATED, (_RATED.client_id, _RATED.server_id, null(), _RATED.rating, literal(0), literal(""))),
 }
-"""The events that rate each side: the agent, the server or the account that rated, value, decimals and tag."""
+"""The events that rate each side: agent, server or rating account, value, decimals and tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRating:
-    """A feedback on a server, or a server's rating of a client.
+    """Feedback on a server, or a server's rating of a client.
 
     Attributes:
         side: The side of the rated agent: `server` or `client`.
@@ -86,7 +86,7 @@ class LatestRating:
         by_agent: The short id of the server that rated; None for feedback.
         by_account: The account that gave the feedback; None for a rating.
         tag: The tag; a rating has none.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -105,7 +105,7 @@ class LatestRating:
 def latest_ratings(
     connection: Connection, chain_id: int, limit: int = 12, side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of clients on a chain, the newest first. Revoked feedback counts too."""
+    """Return the latest feedback and ratings of clients on a chain, newest first. Revoked feedback counts too."""
     rows: list[tuple[Any, ...]] = []
     for rated, (columns, selected) in _RATINGS.items():
         if side in (None, rated):
@@ -124,20 +124,20 @@ def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
 
 
 MOST: Final = 300
-"""The largest number of feedback, and of ratings, that are read."""
+"""The maximum number of feedback entries, and of ratings, that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentFeedback:
-    """A feedback, briefly.
+    """Feedback in brief.
 
     Attributes:
         registry: The reputation registry.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         tag: The measure.
         time: The time of its block, Unix seconds.
-        payment_transaction: The transaction of a payment that its file names, the word of a stranger; None without one.
-        is_answered: True if somebody responded.
+        payment_transaction: The transaction of a payment that its file claims, untrusted text; None without one.
+        is_answered: True if someone responded.
         is_revoked: True if the client revoked it.
     """
 
@@ -154,7 +154,7 @@ class RecentFeedback:
 
 
 def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedback, ...]:
-    """Return the newest feedback on an agent, the newest first."""
+    """Return the newest feedback on an agent, newest first."""
     rows: list[Any] = []
     for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent_id": key.agent_id}
@@ -168,7 +168,7 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
 
 
 def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
-    """Return the times at which servers rated an agent as their client, the newest first."""
+    """Return the times at which servers rated an agent as their client, newest first."""
     is_about = _RATED.chain_id == key.chain_id, _RATED.registry.in_(key.registries), _RATED.client_id == key.agent_id
     query = select(_RATED.block_time).where(*is_about).order_by(*newest_first(_RATED)).limit(MOST)
     return tuple(connection.execute(query).scalars())
@@ -176,7 +176,7 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
 
 @cache
 def _newest_feedback() -> Select[Any]:
-    """Return the statement for the newest feedback of one registry. To build it takes longer than to run it."""
+    """Return the statement for the newest feedback of one registry. Building it takes longer than running it."""
     newest = (
         select(*event_columns(_NEW, *_FEEDBACK, "tag1", "value", "value_decimals"))
         .where(_NEW.chain_id == CHAIN)

@@ -1,4 +1,4 @@
-"""Ratings that were sealed before either side saw the other's: their conditions, that of answers, and sealed pairs."""
+"""Ratings that were sealed before either side saw the other's: conditions for them and for answers; sealed pairs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from bilateral.index.reading.pages import Page, newest_page
 from bilateral.index.reading.registries import AgentKey, Wide
 
 ANSWER_SECONDS: Final = 86_400
-"""A rating so soon after the client's feedback on its server may answer that feedback."""
+"""The time after a client's feedback on its server in which a rating may be an answer to it."""
 
 _SEALED: Final = schema.EVENT_TABLES[RatingsSealed]
 _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
@@ -24,7 +24,7 @@ _OPENED: Final = schema.EVENT_TABLES[RatingsOpened]
 def is_sealed_feedback(
     rows: sa.FromClause, account: str = "client_address", chain: Any = None
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that feedback was sealed first: its opening is the next log, and names it."""
+    """Return the condition that feedback was sealed first: its opening is the next log, and refers to it."""
     columns, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.server_id == columns.agent_id, opened.c.client == columns[account]]
     if "feedback_index" in columns:
@@ -42,7 +42,7 @@ def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement
 def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any = None) -> sa.ColumnElement[bool]:
     """Return the condition that a client gave its server feedback within the day before the server's rating.
 
-    The client is the account that owns its agent, or that is the agent's wallet. Revoked feedback counts: it was seen.
+    The client is the account that owns its agent, or is the agent's wallet. Revoked feedback counts: it was visible.
     """
     rated, feedback = rows.c, schema.EVENT_TABLES[NewFeedback].alias("answered")
     speaker, kind = agent_tables.agent.alias("speaker"), schema.registry.alias("rated_in")
@@ -72,7 +72,7 @@ def follows_feedback(rows: sa.FromClause, client: str = "client_id", chain: Any 
 
 
 def _beside(opened: sa.FromClause, rows: sa.FromClause, *distances: int, chain: Any) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that an opening has its place behind a row, in the log of the same registry."""
+    """Return the conditions that an opening comes after a row, in the log of the same registry."""
     return [
         opened.c.chain_id == (rows.c.chain_id if chain is None else chain),
         opened.c.block_number == rows.c.block_number,
@@ -88,7 +88,7 @@ class SealState(StrEnum):
     """Neither rating was opened."""
 
     WITHHELD = "withheld"
-    """One rating was opened, and the other one was not. The latter counts nowhere."""
+    """One rating was opened and the other was not. The latter counts nowhere."""
 
     OPENED = "opened"
     """Both ratings were opened."""
@@ -118,7 +118,7 @@ class SealedPair:
         feedback_opened_at: The time of its opening, Unix seconds.
         rating_opened_at: The time at which the server's rating was opened, Unix seconds; None while it is sealed.
         block: The block of the seal.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the seal, Unix seconds.
         transaction: The transaction of the seal.
     """
@@ -148,9 +148,9 @@ def sealed_pairs_of(
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[SealedPair]:
-    """Return the pairs that an agent sealed, as client or as server, the newest first.
+    """Return the pairs that an agent sealed, as client or server, newest first.
 
-    An exchange seals and opens at once: its ratings count as sealed first, and it makes no pair.
+    An exchange seals and opens in one step: its ratings count as sealed first, but it creates no pair.
     """
     pair = _VIEW.c
     names = ("chain_id", "client_id", "server_id", "registry", "interaction", "state", "client_address")

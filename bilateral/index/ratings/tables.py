@@ -11,7 +11,7 @@ from bilateral.index.log.columns import BY_CHAIN, WideInteger, agent_columns, ke
 metadata: Final = MetaData()
 
 DECIMALS: Final = 18
-"""The most decimals of a feedback that counts."""
+"""The maximum number of decimals of feedback that counts."""
 
 
 summary: Final = Table(
@@ -52,15 +52,15 @@ SUMMARY_TABLES: Final = (summary, counterpart)
 
 
 def is_plain(side: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition that a summary is of all ratings of its side."""
+    """Return the condition that a summary covers all ratings of its side."""
     return sa.and_(*(side != sa.literal_column(f"'{name}'") for name in sorted(SEALED_SIDES.values())))
 
 
 def event_columns(columns: Any, *names: str) -> list[sa.ColumnElement[Any]]:
-    """Return some columns of events, and after them those that say where each event stands."""
+    """Return some columns of events, followed by those for the position of each event."""
     return [columns[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash")]
 
 
 def place_values(block: int, log_index: int, time: int, transaction: bytes) -> tuple[Any, ...]:
-    """Return the last four values of such a row as answers have them."""
+    """Return the last four values of such a row in the form used in answers."""
     return block, log_index, time, f"0x{bytes(transaction).hex()}"

@@ -1,4 +1,4 @@
-"""Validation requests for agents, and the validators' answers."""
+"""Validation requests for agents, and the validators' responses."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,21 +28,21 @@ VIEW: Final = table(
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A validation request, with its last answer.
+    """A validation request, with its latest response.
 
     Attributes:
-        request_hash: The request's name.
+        request_hash: The hash that identifies the request.
         agent: The short id of the agent.
         agent_id: The id of its token.
         validator: The validator's address.
         request_uri: The URI of the validator's material.
         requested_block: The block of the request.
         requested_at: The time of that block, Unix seconds.
-        response: 0 to 100; None without an answer.
+        response: 0 to 100; None without a response.
         response_uri: The URI of the evidence.
         response_hash: The hash of the evidence on chain; None without one.
         tag: The validator's category.
-        answered_block: The block of the last answer.
+        answered_block: The block of the latest response.
         answered_at: The time of that block, Unix seconds.
     """
 
@@ -80,7 +80,7 @@ def validations_of(
 def validations_by(
     connection: Connection, chain_id: int, validator: str, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
-    """Return the requests to a validator on a chain, the newest first."""
+    """Return the requests to a validator on a chain, newest first."""
     conditions = [VIEW.c.chain_id == chain_id, VIEW.c.validator_address == validator]
     return _page(connection, conditions, limit, cursor, f"validations by {chain_id}:{validator}")
 
@@ -104,7 +104,7 @@ def _validation(row: Row[*tuple[Any, ...]]) -> Validation:
 
 @dataclass(frozen=True, slots=True)
 class ValidationAnswer:
-    """An answer to a validation request.
+    """A response to a validation request.
 
     Attributes:
         validator: The validator's address.
@@ -112,7 +112,7 @@ class ValidationAnswer:
         uri: The URI of the evidence.
         hash: The hash of the evidence on chain; None without one.
         tag: The validator's category.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
     """
 
@@ -129,16 +129,16 @@ class ValidationAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """A validation request with all answers to it.
+    """A validation request with all responses to it.
 
     Attributes:
-        request_hash: The request's name.
+        request_hash: The hash that identifies the request.
         agent: The short id of the agent.
-        validator: The address that is asked.
+        validator: The address of the validator.
         uri: The URI of the validator's material.
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         time: The time of the block, Unix seconds.
-        answers: The answers, the newest first: the first 100.
+        answers: The newest 100 responses, newest first.
     """
 
     request_hash: str
@@ -154,7 +154,7 @@ class ValidationRecord:
 
 
 def validation_records(connection: Connection, chain_id: int, request: bytes) -> tuple[ValidationRecord, ...]:
-    """Return the validation requests with a name. Each registry may have one."""
+    """Return the validation requests with a hash. Each registry may have one."""
     columns = schema.EVENT_TABLES[ValidationRequest].c
     registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
     rows = connection.execute(

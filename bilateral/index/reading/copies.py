@@ -1,4 +1,4 @@
-"""The copies of one index on several servers: which of them answer, and how late each is."""
+"""The copies of one index on several servers: which of them respond, and how far each lags."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from bilateral.index.reading.readers import Reader
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between two looks at a server: a second is the least that an answer tells of its age."""
+"""The seconds between checks of a server: an answer's age is reported in whole seconds."""
 
 _LOOK_LIMIT: Final = 2.0
-"""The time limit of a look. A server that takes longer for a few rows would hold readers up."""
+"""The time limit of a check. A server that takes longer for a few rows would delay readers."""
 
 _GUARDED: Final[Mapping[str, str]] = {
     "connect_timeout": "2",
@@ -35,7 +35,7 @@ _GUARDED: Final[Mapping[str, str]] = {
     "keepalives_count": "3",
     "tcp_user_timeout": "5000",
 }
-"""Options by which a connection notices a machine that vanished. Without them that takes minutes."""
+"""Options with which a connection detects a lost machine. Without them that takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class ChainState:
     Attributes:
         block: The last indexed block.
         block_time: Its time, Unix seconds.
-        head: The head of the chain when the index last looked.
-        updated_at: The time of that look.
+        head: The head of the chain when the index last checked.
+        updated_at: The time of that check.
     """
 
     block: int
@@ -57,11 +57,12 @@ class ChainState:
 
 @dataclass(slots=True)
 class Visit:
-    """A request whose reads go to one server.
+    """A request whose reads all go to one server.
 
     Attributes:
-        key: A number by which the server is chosen. Requests of one client have the same: time never goes back for it.
-        copy: The server that answered last; None before the first read.
+        key: A number by which the server is chosen. Requests of one client share it, so that it never sees time go
+            backwards.
+        copy: The server that responded last; None before the first read.
     """
 
     key: int
@@ -69,7 +70,7 @@ class Visit:
 
 
 VISIT: Final[ContextVar[Visit | None]] = ContextVar("bilateral_visit", default=None)
-"""The request that is under way."""
+"""The current request."""
 
 
 @dataclass(eq=False)
@@ -77,12 +78,12 @@ class Copy:
     """A server that has the index.
 
     Attributes:
-        url: The SQLAlchemy URL, which notices a machine that vanished.
+        url: The SQLAlchemy URL, with options that detect a lost machine.
         name: Its host, port and database, for figures and logs.
-        is_primary: True for the server that workers write.
-        is_up: True while it answers, and its tables have this version.
-        states: The state of each chain at the last look.
-        delay: The seconds by which it was late then, compared with the primary.
+        is_primary: True for the server that workers write to.
+        is_up: True while it responds and its tables have this version.
+        states: The state of each chain at the last check.
+        delay: The seconds by which it lagged behind the primary then.
     """
 
     url: str
@@ -101,12 +102,12 @@ class Copy:
         self.name = f"{parsed.host or parsed.query.get('host', '')}{port}/{parsed.database}"
 
     def suspend(self) -> None:
-        """Leave it out of reads until a look shows that it answers."""
+        """Exclude it from reads until a check shows that it responds."""
         self.is_up = False
         self._wakes.set()
 
     def watch(self, primary: Copy, is_over: threading.Event) -> None:
-        """Look each second, and at once after a read failed."""
+        """Check every second, and at once after a failed read."""
         while not is_over.is_set():
             self.look(primary)
             self._wakes.wait(_LOOK_SECONDS)
@@ -115,7 +116,7 @@ class Copy:
             self._reader.close()
 
     def look(self, primary: Copy) -> None:
-        """Read the progress of the chains, and log if the server fails or answers again."""
+        """Read the progress of the chains, and log if the server fails or recovers."""
         problem = None
         try:
             if self._reader is None:
@@ -137,17 +138,17 @@ class Copy:
 
 
 def guarded_url(url: str | None) -> str:
-    """Return a URL whose connections notice a machine that vanished. The URL's own options stay."""
+    """Return a URL whose connections detect a lost machine. The URL's own options are kept."""
     parsed = parsed_url(url)
     own = {name: value for name, value in _GUARDED.items() if name not in parsed.query}
     return parsed.update_query_dict(own).render_as_string(hide_password=False)
 
 
 class Copies:
-    """The primary server and its replicas, each of which a thread looks at.
+    """The primary server and its replicas, each monitored by a thread.
 
     Args:
-        max_delay: The seconds that a replica may be late before readers turn to another server.
+        max_delay: The seconds that a replica may lag before readers use another server.
 
     Attributes:
         primary: The primary server.
@@ -163,7 +164,7 @@ class Copies:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Look at each server once, and then again and again in threads."""
+        """Check each server once, and then continuously in threads."""
         for thread in self._start(lambda copy: copy.look(self.primary)):
             thread.join()
         self._threads = self._start(lambda copy: copy.watch(self.primary, self._is_over))
@@ -183,9 +184,9 @@ class Copies:
             thread.join(_LOOK_LIMIT)
 
     def in_order(self) -> list[Copy]:
-        """Return the servers for a read, the one to try first in front.
+        """Return the servers for a read, in the order in which to try them.
 
-        Replicas that answer and are not late come first, then the primary, then the rest: a late answer beats none.
+        Responding replicas without lag come first, then the primary, then the rest: a stale answer beats none.
         """
         visit = VISIT.get()
         ready = [copy for copy in self.replicas if copy.is_up and copy.delay <= self._max_delay]
@@ -214,25 +215,25 @@ def _states(connection: Connection) -> dict[int, ChainState]:
 T = TypeVar("T")
 
 _UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, errors.OlderSchemaError)
-"""Errors of a server that is away, or whose tables have another version."""
+"""Errors of a server that is down, or whose tables have another version."""
 
 
 class ReplicatedReader(Reader):
-    """Reads an index on its replicas. Each visit sees one server, and one state of it.
+    """Reads an index on its replicas. Each visit sees one state of a single server.
 
-    A replica that does not answer is left out until it answers again. The next replica or the primary takes its reads.
+    A replica that is not responding is excluded until it recovers. The next replica or the primary takes its reads.
 
     Args:
-        max_delay: The seconds that a replica may be late before visits turn to another server.
+        max_delay: The seconds that a replica may lag before visits use another server.
 
     Attributes:
         copies: The servers.
 
     Raises:
         InvalidArgumentError: A URL is malformed, or of another database.
-        OlderSchemaError: The tables of the primary wait for `bilateral index schema`, or there are none.
-        NewerSchemaError: A newer version of this package made the tables of the primary.
-        DatabaseUnavailableError: The primary cannot be opened. Replicas may fail meanwhile.
+        OlderSchemaError: The tables of the primary need `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package created the tables of the primary.
+        DatabaseUnavailableError: The primary cannot be opened. Replicas may be down.
     """
 
     def __init__(
@@ -252,12 +253,12 @@ class ReplicatedReader(Reader):
 
     @property
     def missing(self) -> frozenset[int]:
-        """The chains whose server did not answer when a server looked at it last."""
+        """The chains whose server did not respond at the last check."""
         return frozenset[int]().union(*(reader.missing for reader in self._readers.values()))
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
-        """Lend a connection to the first server that gives one. See `Reader.connect`."""
+        """Lend a connection to the first server that provides one. See `Reader.connect`."""
         *copies, last = self.copies.in_order()
         for copy in (*copies, last):
             with _suspending(copy), ExitStack() as stack:
@@ -275,7 +276,7 @@ class ReplicatedReader(Reader):
                 return
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Do the work of a visit, once more on another server if one fails meanwhile. See `Reader.visit`."""
+        """Run a visit, and retry it on another server if one fails meanwhile. See `Reader.visit`."""
         try:
             return super().visit(work, spent)
         except errors.MissingChainError:
@@ -284,7 +285,7 @@ class ReplicatedReader(Reader):
             return super().visit(work, spent)
 
     def close(self) -> None:
-        """Close the connections, and end the looks."""
+        """Close the connections and stop the checks."""
         self.copies.close()
         for reader in self._readers.values():
             reader.close()
@@ -300,7 +301,7 @@ class ReplicatedReader(Reader):
 
 @contextmanager
 def _suspending(copy: Copy) -> Iterator[None]:
-    """Leave a server out after a failure, until a look shows that it answers."""
+    """Exclude a server after a failure, until a check shows that it responds."""
     try:
         yield
     except (errors.ChainServerFailedError, errors.MissingChainError):

@@ -1,4 +1,4 @@
-"""The seam between SQLite and PostgreSQL for statements that answer with JSON."""
+"""The abstraction over SQLite and PostgreSQL for statements that return JSON."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -18,7 +18,7 @@ def has_all(
     *conditions: sa.ColumnElement[bool],
     folded: bool = False,
 ) -> sa.ColumnElement[bool]:
-    """Return true if each of some entries is the value of a row."""
+    """Return true if every entry is the value of some row."""
     requested = sorted({entry.lower() for entry in entries} if folded else set(entries))
     if folded:
         value = lower(value, "".join(requested))
@@ -32,16 +32,16 @@ def has_all(
 Member = tuple[str, "sa.ColumnElement[Any]"]
 
 _MOST_MEMBERS: Final = 45
-"""The members of one JSON function: PostgreSQL takes 100 arguments."""
+"""The members per JSON function: PostgreSQL accepts 100 arguments."""
 
 _DIGITS: Final = 100
-"""Digits before the point of a sort key: more than any value has."""
+"""Digits before the decimal point in a sort key: more than any value has."""
 
 _EXACT: Final = Context(prec=800, Emax=MAX_EMAX, Emin=MIN_EMIN)  # more digits than 2^256 with 255 decimals has
 
 
 class EntityDialect:
-    """Expressions that the two engines word differently, as PostgreSQL words them."""
+    """Expressions that differ between the two engines, in PostgreSQL's form."""
 
     has_small_parser: ClassVar[bool] = False
     """True if the engine refuses expressions that are nested deeply."""
@@ -66,15 +66,15 @@ class EntityDialect:
         return sa.func.json_build_object(*_arguments(members), type_=sa.JSON)
 
     def json_list(self, item: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return the JSON list of an item of each row, in the rows' order; an empty one without rows."""
+        """Return the JSON list of one item per row, in the rows' order; an empty list without rows."""
         return sa.func.coalesce(sa.func.json_agg(item), sa.cast(sa.literal_column("'[]'"), sa.JSON))
 
     def embedded(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return JSON that is stored as text as a part of more JSON."""
+        """Return JSON that is stored as text, to embed it in other JSON."""
         return sa.cast(text, sa.JSON)
 
     def flag(self, expression: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Return a truth value as JSON."""
+        """Return a boolean as JSON."""
         return expression
 
     def whole(self, expression: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
@@ -104,7 +104,7 @@ class EntityDialect:
         return sa.collate(expression, "C")
 
     def decimal_text(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
-        """Return a fixed-point number as a decimal text without closing zeros."""
+        """Return a fixed-point number as a decimal text without trailing zeros."""
         return sa.cast(sa.func.trim_scale(self.decimal_key(value, decimals)), sa.Text)
 
     def decimal_key(self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int]) -> sa.ColumnElement[Any]:
@@ -123,7 +123,7 @@ class EntityDialect:
         return self.decimal_key(value, decimals).in_([self.decimal_operand(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> sa.Select[Any]:
-        """Return a query of three columns that gives some keys. It has one parameter, however many there are."""
+        """Return a query of three columns that returns some keys. It has one parameter, however many keys there are."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         keys_table = sa.func.json_array_elements(sa.cast(sa.literal(listed.decode(), sa.Text), sa.JSON)).table_valued(
             "value"
@@ -132,7 +132,7 @@ class EntityDialect:
         return sa.select(sa.cast(first, sa.Numeric), second, sa.cast(third, sa.Numeric))
 
     def integer_in_text(self, text: sa.ColumnElement[str]) -> sa.ColumnElement[int]:
-        """Return the integer of at most 18 digits that a text is; NULL for other texts."""
+        """Return a text of at most 18 digits as an integer; NULL for other texts."""
         return sa.case((text.bool_op("~")(sa.literal_column("'^[0-9]{1,18}$'")), sa.cast(text, sa.BigInteger)))
 
     def entries(self, listed: sa.ColumnElement[str]) -> sa.TableValuedAlias:
@@ -142,7 +142,7 @@ class EntityDialect:
     def has_entries(
         self, listed: sa.ColumnElement[str], values: Sequence[str], *, folded: bool
     ) -> sa.ColumnElement[bool]:
-        """Return true if a JSON list of texts has all of some entries, in any case if folded."""
+        """Return true if a JSON list of texts has all entries, ignoring case if folded."""
         entries = self.entries(listed)
         return has_all(self.lower, entries, sa.type_coerce(entries.c.value, sa.Text), values, folded=folded)
 
@@ -238,7 +238,7 @@ def entity_dialect(connection: sa.Connection) -> EntityDialect:
 
 
 def _arguments(members: Sequence[Member]) -> Iterator[sa.ColumnElement[Any]]:
-    """Yield names and values in turn, as the functions of both engines take them."""
+    """Yield names and values alternately, as the functions of both engines expect."""
     for name, value in members:
         yield from (_quoted(name), value)
 

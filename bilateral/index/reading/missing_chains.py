@@ -1,4 +1,4 @@
-"""The shards of a database that is a coordinator: which of them do not answer, so that visits leave them out."""
+"""The shards of a coordinator's database: track which are not responding, so that visits leave them out."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from bilateral.index.log.places import DOWN, LENIENT, MISSING, REACHABLE, has_re
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between two looks while a shard does not answer: as between two looks at replicas."""
+"""The seconds between checks while a shard is not responding, as for replicas."""
 
 _LOOK_MILLISECONDS: Final = 3_000
-"""The time limit of a look: more than the two seconds in which the coordinator connects to a shard."""
+"""The time limit of a check: more than the two seconds in which the coordinator connects to a shard."""
 
 MISSING_FIGURE: Final = ("chain_missing", "1 while its shard fails.")
-"""The name and help of the figure for monitors, by chain."""
+"""The name and help text of the metric, by chain."""
 
 NO_ANSWER: Final = "no shard answers"
-"""The reason why an index without a chain that answers is not ready."""
+"""The reason why an index without a responding chain is not ready."""
 
 _PREPARE: Final = text(
     "SELECT set_config('search_path', CAST(:path AS text), true), set_config(CAST(:of_down AS text), :down, true), "
     "set_config(CAST(:of_lenient AS text), :lenient, true), set_config('plan_cache_mode', 'force_custom_plan', true)"
 )
-"""Settings of one visit. A kept plan would be that of other shards."""
+"""Settings of one visit. A cached plan would be for other shards."""
 
 _IS_LENIENT: Final = ContextVar("is_lenient", default=False)
-"""True while visits leave out the rows of chains whose shard does not answer."""
+"""True while visits leave out the rows of chains whose shard is not responding."""
 
 
 @contextmanager
 def without_missing_chains() -> Iterator[None]:
-    """Let visits leave out the rows of chains whose shard does not answer. Other visits fail if they need them."""
+    """Let visits leave out the rows of chains whose shard is not responding. Other visits fail if they need them."""
     token = _IS_LENIENT.set(True)
     try:
         yield
@@ -56,7 +56,7 @@ class ChainServers:
     """The servers of chains that a coordinator reads, its shards.
 
     Attributes:
-        down: The names of the shards that did not answer when they were looked at last.
+        down: The names of the shards that did not respond at the last check.
         missing: Their chains.
     """
 
@@ -79,14 +79,14 @@ class ChainServers:
         return cls(connection.engine.url, path)
 
     def prepare(self, connection: Connection) -> None:
-        """Let a visit see the shards that answer. See `without_missing_chains`."""
+        """Restrict a visit to the shards that respond. See `without_missing_chains`."""
         if self.down:
             settings = {"of_down": DOWN, "down": ",".join(sorted(self.down)), "of_lenient": LENIENT}
             lenient = "on" if _IS_LENIENT.get() else "off"
             connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
-        """Return the error of a visit that failed. Before, look which shards answer."""
+        """Return the error of a failed visit, after checking which shards respond."""
         driver_error: Any = problem.orig
         if getattr(driver_error, "sqlstate", None) == MISSING:
             return MissingChainError(int(driver_error.diag.message_detail))
@@ -99,13 +99,13 @@ class ChainServers:
         return ChainServerFailedError(str(failure))
 
     def recheck(self) -> None:
-        """Look at all shards aside, and again each second while one does not answer."""
+        """Check all shards in the background, and again every second while one is not responding."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._look_again, name="shards", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """End the looks."""
+        """Stop the checks."""
         self._is_over.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join()
@@ -118,7 +118,7 @@ class ChainServers:
                 return
 
     def _look(self) -> bool:
-        """Find the shards that do not answer; return False if the coordinator itself does not."""
+        """Find the shards that are not responding; return False if the coordinator itself is not."""
         try:
             with self._engine.connect() as connection:
                 shards = connection.execute(text(f"SELECT number, name, chains FROM {REACHABLE}.server")).all()  # noqa: S608

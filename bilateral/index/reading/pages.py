@@ -1,4 +1,4 @@
-"""Pages of long lists. A cursor names the last entry of a page, so that new blocks shift nothing."""
+"""Pages of long lists. A cursor identifies the last entry of a page, so new blocks do not shift entries."""
 
 import json
 import math
@@ -34,7 +34,7 @@ class Small(int):
 
 
 class InvalidCursorError(FormattedError, InvalidArgumentError):
-    """A cursor is not one that this list gave."""
+    """A cursor was not issued by this list."""
 
     reason = "invalid_cursor"
     template = "the cursor belongs to another list: pass `next` of the previous page unchanged"
@@ -61,7 +61,7 @@ def encode_cursor(kind: str, *key: str | float | bytes) -> str:
 
 
 def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
-    """Read a cursor. It comes from a stranger."""
+    """Read a cursor. It is untrusted."""
     try:
         decoded = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))) if len(cursor) <= _MAX_CURSOR else 0
     except (ValueError, Base64Error, RecursionError):
@@ -82,7 +82,7 @@ def after(
 
 
 def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
-    """Return the page that rows make."""
+    """Return the page for some rows."""
     displayed = rows[:limit]
     return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 
@@ -97,7 +97,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
     limit: int,
     cursor: str | None,
 ) -> Page[T]:
-    """Return a page of events, the newest first."""
+    """Return a page of events, newest first."""
     require_limit(limit)
     if cursor is not None:
         statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)
@@ -106,14 +106,14 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
 
 
 def require_limit(limit: int) -> int:
-    """Check the number of entries that a caller asks for."""
+    """Check the number of entries that a caller requests."""
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidArgumentError(f"limit {limit} is out of range 1..{MAX_LIMIT}")
     return limit
 
 
 def _is_of(value: object, expected: type) -> bool:
-    """Check the type of a cursor's value, and its range: a database would fail at others."""
+    """Check the type and range of a cursor's value: a database would fail on others."""
     if expected is bytes:
         return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None
     if expected is str:
@@ -132,4 +132,4 @@ _BITS: Final[dict[type, int]] = {int: 63, Small: 31, Wide: 256}  # of a positive
 _CONVERSIONS: Final[dict[type, Callable[[Any], Any]]] = {
     **dict.fromkeys((int, Wide, Small), int), float: float, str: str, bytes: bytes.fromhex,
 }  # fmt: skip
-"""JSON has no bytes, and writes 1.0 as 1, which is an integer for a database."""
+"""JSON has no bytes, and writes 1.0 as 1, which databases treat as an integer."""

@@ -1,4 +1,4 @@
-"""Statements that are compiled once. SQLAlchemy looks a statement up for each run, which takes longer than most run."""
+"""Precompiled statements. SQLAlchemy's lookup of a statement at each run takes longer than running most of them."""
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for the chain of a statement. Its subqueries name it, too: a coordinator then asks one server."""
+"""The parameter for the chain of a statement. Subqueries use it too, so that a coordinator queries one server."""
 
 
 def plan_by_values(connection: Connection) -> None:
-    """Let PostgreSQL plan the statements of a visit anew, by their values.
+    """Let PostgreSQL plan the statements of a visit anew for their values.
 
     It plans a prepared statement a few times, and then keeps a plan for all values if that looks as cheap. Searches
     differ too much for that: a word may be in three files, or in all.
@@ -36,27 +36,27 @@ def plan_by_values(connection: Connection) -> None:
 
 
 def at_most(count: int) -> ColumnElement[Any]:
-    """Return the limit of a statement, written into its text.
+    """Return the limit of a statement as a literal in its text.
 
-    For a limit that is a parameter, PostgreSQL expects a tenth of all rows, and so makes a new plan for each run.
+    For a parameter as limit, PostgreSQL expects a tenth of all rows, and so makes a new plan for each run.
     """
     return literal_column(str(int(count)))
 
 
 def size_for(values: Sequence[Any]) -> int:
-    """Return how many parameters a list gets: the next power of two, so that lists make few statements."""
+    """Return how many parameters a list gets: the next power of two, so that there are few distinct statements."""
     return 1 << max(0, len(values) - 1).bit_length()
 
 
 def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bool]:
-    """Return the condition that a column has one of some values, each a parameter of its own. See `spread`."""
+    """Return the condition that a column has one of some values, each its own parameter. See `spread`."""
     if not size:
         return false()
     return column.in_([bindparam(f"{name}_{place}", type_=column.type) for place in range(size)])
 
 
 def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
-    """Return the parameters of `one_of`. The last value is repeated if there are more; no value finds no row."""
+    """Return the parameters of `one_of`. The last value is repeated to fill them; without values no row matches."""
     last = values[-1] if values else None
     return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
 
@@ -77,7 +77,7 @@ def entries_of(parameter: BindParameter[Any]) -> Sequence[Any]:
 
 
 class Prepared:
-    """A statement whose changing values are parameters by name. It is compiled once for each kind of database.
+    """A statement whose changing values are named parameters. It is compiled once for each kind of database.
 
     Args:
         statement: The statement. A parameter for a list (`IN`) keeps its length: see `one_of`.
@@ -96,7 +96,7 @@ class Prepared:
         self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
     def all(self, connection: Connection, values: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
-        """Return all rows, with the values that the types of the columns make."""
+        """Return all rows, with values converted by the column types."""
         compiled = self._compiled.get(connection.dialect.name)
         if compiled is None:
             compiled = _Compiled(self._statement, connection.dialect, self._parameters, is_literal=self._is_literal)
@@ -104,7 +104,7 @@ class Prepared:
         return compiled.rows(connection, values)
 
     def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
-        """Return all rows, whose values have the names of their columns. See `all`."""
+        """Return all rows, with values accessible by column name. See `all`."""
         if self._make is None:
             record: Any = namedtuple("record", self._statement.selected_columns.keys())  # type: ignore[misc]  # made of columns
             self._make = record._make
@@ -117,7 +117,7 @@ class Prepared:
 
 
 class _Compiled:
-    """A statement as the driver of one kind of database takes it."""
+    """A statement in the form that the driver of one kind of database accepts."""
 
     def __init__(
         self, statement: SelectBase, dialect: Dialect, parameters: Sequence[BindParameter[Any]], *, is_literal: bool
@@ -189,4 +189,4 @@ class _Compiled:
 
 def _names(parameter: BindParameter[Any], name: str) -> Sequence[str]:
     """Return the names of the values of a parameter, as SQLAlchemy has them."""
-    return [f"{name}_{place}" for place, _ in enumerate(parameter.value, 1)] if parameter.expanding else [name]
+    return [f"{name}_{place}" for place, _ in enumerate(parameter.value or (), 1)] if parameter.expanding else [name]

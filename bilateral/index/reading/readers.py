@@ -25,43 +25,43 @@ T = TypeVar("T")
 _BRIEF: Final = "bilateral_is_brief"
 
 _STEPS: Final = 5_000
-"""The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
+"""The steps of SQLite's virtual machine between checks of the clock: some hundred microseconds."""
 
 _CLOCK_FACTOR: Final = 5
-"""The clock's part of a time limit, in limits of processor time. Eight threads on two cores take four times as long."""
+"""The wall-clock limit as a multiple of the processor time limit. Eight threads on two cores take four times longer."""
 
 _CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
 _ABANDONED: Final = "25P03"
-"""PostgreSQL's code for a transaction without a statement for too long. A visit works too long between two of them."""
+"""PostgreSQL's code for an idle transaction: a visit worked too long between two statements."""
 
 _SHORTENED: Final = 0.9
-"""The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
+"""The fraction of a time limit below which the server is sent the remaining time. Each update costs a round trip."""
 
 _SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
-"""Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
+"""Settings of PostgreSQL for short queries: compiling or parallelizing one takes longer than running it."""
 
 _PREPARED: Final = 500
 """The statements that each connection to PostgreSQL keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
-"""The pages that a reader keeps. Each process has several readers, and the system keeps pages, too."""
+"""The pages that a reader caches. Each process has several readers, and the system caches pages, too."""
 
 MOST_BYTES: Final = 32 * 1024 * 1024
-"""The bytes of the largest value that SQLite makes, and of the largest answer to a GraphQL query.
+"""The maximum size in bytes of a value in SQLite and of an answer to a GraphQL query.
 
-A file of a stranger has up to 1 MiB, and a query may name it thousands of times.
+An untrusted file has up to 1 MiB, and a query may request it thousands of times.
 """
 
 _TOO_LARGE: Final = "string or blob too big"
 
 _MAPPED_BYTES: Final = 64 * 1024**3
-"""Bytes of a database file that SQLite reads without a copy. The pages belong to the system, which takes them back."""
+"""Bytes of a database file that SQLite maps into memory. The pages belong to the system, which reclaims them."""
 
 
 class _Limit:
-    """The processor time that a visit has left, and the time by the clock, a multiple of it."""
+    """The processor time that a visit has left, and the wall-clock time, a multiple of it."""
 
     def __init__(self, seconds: float, clock_factor: int) -> None:
         self.by_clock = seconds * clock_factor
@@ -78,20 +78,20 @@ class _Limit:
 
 
 class Reader:
-    """Reads the database of an index. It cannot write, and never waits for a writer on SQLite.
+    """Reads the database of an index. It cannot write and never waits for a writer on SQLite.
 
     All statements of one connection see the same state of the database.
 
     Args:
-        url: The SQLAlchemy URL of the database; the default database if left out.
+        url: The SQLAlchemy URL of the database; the default database if omitted.
         seconds: The time limit of a visit: of all its statements together.
-        connections: The largest number of connections at once.
-        is_brief: True if visits hold up other requests, see `require_patience`.
+        connections: The maximum number of concurrent connections.
+        is_brief: True if visits block other requests, see `require_patience`.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
-        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none.
-        NewerSchemaError: A newer version of this package made the tables.
+        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        OlderSchemaError: The tables need `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened.
     """
 
@@ -126,30 +126,30 @@ class Reader:
 
     @property
     def missing(self) -> frozenset[int]:
-        """The chains whose server did not answer when it was looked at last."""
+        """The chains whose server did not respond at the last check."""
         return frozenset() if self._servers is None else self._servers.missing
 
     @contextmanager
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
-        """Lend a connection, in a transaction that only reads.
+        """Lend a connection in a read-only transaction.
 
-        The time limit counts from here, with the work between statements. Statements keep it: work after the last one
-        has no limit. SQLite works in the thread of the caller, so there the limit is of processor time: a busy machine
-        fails no query. By the clock, a visit has five times the limit, and a brief one the limit itself. PostgreSQL
-        counts by the clock, with the wait for a connection. There a statement that begins in the first tenth of the
-        limit may take all of it again.
+        The time limit starts here and includes work between statements. Only statements enforce it: work after the last
+        one has no limit. SQLite works in the caller's thread, so there the limit is processor time, and no query fails
+        because the machine is busy. In wall-clock time, a visit has five times the limit, and a brief one the limit
+        itself. PostgreSQL counts wall-clock time, including the wait for a connection. There a statement that starts in
+        the first tenth of the limit may take the full limit again.
 
         Args:
-            spent: The seconds of the limit that the caller has used before.
+            spent: The seconds of the limit that the caller has already used.
 
         Raises:
             QueryTimeoutError: The visit took too long.
-            StarvedError: The machine is too busy to do the visit in time.
+            StarvedError: The machine is too busy to finish the visit in time.
             ReadersBusyError: No connection became free in time.
-            LargeAnswerError: SQLite would make a value that is too large.
-            DatabaseUnavailableError: The database does not answer.
-            ChainServerFailedError: A server of chains failed. The next visit does without it.
-            MissingChainError: The visit needs rows of a server that does not answer.
+            LargeAnswerError: SQLite would produce a value that is too large.
+            DatabaseUnavailableError: The database is not responding.
+            ChainServerFailedError: A server of chains failed. The next visit leaves it out.
+            MissingChainError: The visit needs rows of a server that is not responding.
         """
         seconds = self.seconds - spent
         deadline = time.monotonic() + seconds
@@ -183,12 +183,12 @@ class Reader:
 
         Args:
             query: The query. Its first argument is the connection.
-            *arguments: Its further arguments.
+            *arguments: Its additional arguments.
         """
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Do the work of a visit, and begin again if a server of chains fails that it may not need.
+        """Run a visit, and restart it if a server of chains fails that it may not need.
 
         Args:
             spent: See `connect`.
@@ -196,8 +196,8 @@ class Reader:
         Raises:
             QueryTimeoutError: It took too long.
             ReadersBusyError: No connection became free in time.
-            DatabaseUnavailableError: The database does not answer.
-            MissingChainError: The server of a chain does not answer.
+            DatabaseUnavailableError: The database is not responding.
+            MissingChainError: The server of a chain is not responding.
         """
         try:
             with self.connect(spent) as connection:
@@ -214,10 +214,10 @@ class Reader:
 
 
 def require_patience(connection: Connection) -> None:
-    """End a brief visit before work whose length strangers choose.
+    """End a brief visit before work whose duration untrusted input determines.
 
     Raises:
-        QueryTimeoutError: The visit is brief. It begins again in a thread.
+        QueryTimeoutError: The visit is brief. It is restarted in a thread.
     """
     if connection.get_execution_options().get(_BRIEF):
         raise errors.QueryTimeoutError(0)
@@ -280,7 +280,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
     @event.listens_for(engine, "checkout")
     def refuse_ended(connection: Any, *_: Any) -> None:
-        """Replace an idle connection that the server closed: then the server has said something."""
+        """Replace an idle connection that the server closed, which shows as unread data."""
         readiness = select.poll()
         readiness.register(connection.fileno(), select.POLLIN)
         if readiness.poll(0):
@@ -294,7 +294,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
     @event.listens_for(engine, "before_cursor_execute")
     def shorten(connection: Connection, cursor: Any, *_: Any) -> None:
-        """Give a later statement the time that is left. Statements of short visits keep the limit that is set."""
+        """Limit a later statement to the remaining time. Statements of short visits keep the original limit."""
         info = connection.connection.info
         left = info["deadline"] - time.monotonic()
         if left <= 0:
@@ -305,4 +305,4 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Prepares the connections of an engine, by the name of its dialect."""
+"""Set up the connections of an engine, by the name of its dialect."""

@@ -20,7 +20,7 @@ _DIGITS = Annotated[str, Field(pattern=r"^-?\d+$")]
 _DECIMALS = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
 
 Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json")]
-"""An integer of up to 256 bits. In JSON it is text: many programs read larger numbers than 2^53 wrongly."""
+"""An integer of up to 256 bits. In JSON it is text: many programs misread numbers larger than 2^53."""
 
 
 def hexadecimal(raw: bytes | None) -> str | None:
@@ -29,16 +29,16 @@ def hexadecimal(raw: bytes | None) -> str | None:
 
 
 def exact(value: int, decimals: int) -> Decimal:
-    """Return a fixed-point number, with all of its digits."""
+    """Return a fixed-point number with all of its digits."""
     return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
 
 
 Exact = Annotated[Decimal, PlainSerializer(lambda number: format(number, "f"), return_type=_DECIMALS, when_used="json")]
-"""An exact number. In JSON it is text in plain decimals."""
+"""An exact number. In JSON it is a plain decimal text."""
 
 
 def short_text(raw: bytes) -> str:
-    """Return a text that a registry stores in 32 bytes; its hexadecimal digits if it is not UTF-8."""
+    """Return a text that a registry stores in 32 bytes; hexadecimal digits if it is not UTF-8."""
     text = raw.rstrip(b"\0")
     try:
         return text.decode() if b"\0" not in text else f"0x{raw.hex()}"
@@ -47,12 +47,12 @@ def short_text(raw: bytes) -> str:
 
 
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
-"""The kinds of registries that take open feedback."""
+"""The kinds of registries that accept open feedback."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedRegistry:
-    """A registry of which the index has the events.
+    """An indexed registry.
 
     Attributes:
         kind: The contract's name.
@@ -75,7 +75,7 @@ class AgentKey:
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         registries: The addresses of all registries that belong to the identity registry.
-        reputations: Those of them that take open feedback; empty if that is not known.
+        reputations: Those of them that accept open feedback; empty if unknown.
     """
 
     chain_id: int
@@ -100,7 +100,7 @@ class AgentKey:
         return [columns[name] == getattr(self, name) for name in names]
 
     def in_registries(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions that events of the related registries are about the agent."""
+        """Return the conditions that events of the related registries concern the agent."""
         is_of_registry = columns.registry.in_(self.registries)
         return [columns.chain_id == self.chain_id, is_of_registry, columns.agent_id == self.agent_id]
 
@@ -124,7 +124,7 @@ class Registries:
         return [registry.address for registry in self.by_chain.get(chain_id, ()) if registry.kind == Registry.IDENTITY]
 
     def identity_of(self, chain_id: int) -> str:
-        """Return the identity registry that an id without one means: the canonical one, or else the oldest.
+        """Return the identity registry for ids without one: the canonical one, or else the oldest.
 
         Raises:
             ChainNotIndexedError: The chain is not indexed.
@@ -135,7 +135,7 @@ class Registries:
         return canonical_first(chain_id, identities)[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Refuse a question about a chain that is not indexed: it would look as if nothing was there.
+        """Refuse a query about a chain that is not indexed, rather than return an empty answer.
 
         Raises:
             ChainNotIndexedError: One is not indexed.
@@ -165,10 +165,10 @@ class Registries:
 
 
 def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
-    """Return the identity registries of a chain, beginning with that of ids without a registry.
+    """Return the identity registries of a chain, starting with that for ids without a registry.
 
     Args:
-        identities: Their addresses, the oldest first.
+        identities: Their addresses, oldest first.
     """
     canonical = Deployment.canonical(chain_id)
     return sorted(identities, key=lambda address: canonical is None or address != canonical.identity)
@@ -209,7 +209,7 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 
 
 def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
-    """Return the numbers of some agents, ascending and each once, by the id of their chain.
+    """Return the distinct numbers of some agents in ascending order, by the id of their chain.
 
     Args:
         ids: Short ids, such as `8453:247`; None is skipped.

@@ -12,7 +12,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log import tables as schema
 
 MAX_DAYS: Final = 366
-"""The largest number of days of one answer: a leap year."""
+"""The maximum number of days in one answer: a leap year."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
@@ -62,7 +62,7 @@ def statistics(
 ) -> tuple[DayStatistics, ...]:
     """Return the statistics of chains, for each day with an event.
 
-    The effort grows with the number of events on these days, not with that of the whole chain.
+    The cost grows with the number of events on these days, not with that of the whole chain.
     """
     if not 0 <= (last - first).days < MAX_DAYS:
         raise InvalidArgumentError(f"{first} to {last} is not 1 to {MAX_DAYS} days")
@@ -91,10 +91,10 @@ def _days(connection: Connection, table: Table, chain_id: int, begin: int, end: 
 
 
 def count_by_day(table: Table, chain_id: int) -> Select[Any]:
-    """Return the statement that counts a table's events of each day, so that a chain's server counts its own.
+    """Return the statement that counts a table's events per day, so that a chain's server counts its own.
 
-    A coordinator gives a server the groups of a whole partition only, so the chain is part of their key. PostgreSQL
-    drops a key that is equal to a constant. It keeps one that is in a list, and uses indexes as well.
+    A coordinator only delegates grouping to a server for a whole partition, so the chain is part of the grouping key.
+    PostgreSQL drops a key that equals a constant. It keeps one that is in a list, and still uses indexes.
     """
     day = (table.c.block_time // _DAY).label("day")
     return select(day, func.count()).where(table.c.chain_id.in_([chain_id, chain_id])).group_by(table.c.chain_id, day)

@@ -1,4 +1,4 @@
-"""Search for open feedback on a chain, of any agents and by any clients, the newest first."""
+"""Search for open feedback on a chain, on any agents and by any clients, newest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Feedback]:
-    """Return the feedback on an agent that a gate counts, the newest first, and revoked one among it."""
+    """Return the feedback on an agent that a gate counts, including revoked entries, newest first."""
     columns = VIEW.c
     conditions = key.in_registries(columns)
     if tag is not None:
@@ -55,7 +55,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts that speak as an agent: its owner and its wallet, if they chose it as their agent."""
+    """Return the accounts whose primary agent is an agent: its owner and its wallet, if they chose it."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     query = select(chosen.account).where(
@@ -82,7 +82,7 @@ class FeedbackSearch:
     """A search for feedback on one chain. All conditions must hold.
 
     Attributes:
-        agents: Only on these agents, all of the chain; on all if empty.
+        agents: Only on these agents, all on the chain; on all agents if empty.
         reviewers: Only by these clients; by all if empty.
         tag1: Only with this first tag.
         tag2: Only with this second tag.
@@ -91,10 +91,10 @@ class FeedbackSearch:
         maximum: Only with at most this value.
         given_from: Given at this time or later, in Unix seconds.
         given_to: Given at this time or earlier.
-        tool: Only with a file that names this MCP tool.
-        is_answered: True for feedback with a response, False for that without; None for all.
-        has_payment: True for feedback whose file claims a payment, False for that without; None for all.
-        include_revoked: True to find revoked feedback too.
+        tool: Only with a file that contains this MCP tool.
+        is_answered: True for feedback with a response, False for feedback without; None for all.
+        has_payment: True for feedback whose file claims a payment, False for feedback without; None for all.
+        include_revoked: True to include revoked feedback.
         blind: `only` to find feedback that was sealed first; None for all.
 
     Raises:
@@ -138,7 +138,7 @@ class FeedbackSearch:
 def search_feedback(
     connection: Connection, search: FeedbackSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
 ) -> Page[Feedback]:
-    """Return the feedback that fulfils all conditions of a search, the newest first."""
+    """Return the feedback that meets all conditions of a search, newest first."""
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
     plan_by_values(connection)
     statement = SELECTION.where(*_conditions(search, dialect_of(connection)))

@@ -1,8 +1,8 @@
-"""Filters of searches for agents. Each is checked when it is made, so that a query never meets an invalid one.
+"""Filters of agent searches. Each is validated on creation, so that a query never contains an invalid one.
 
 A word of a text is a run of letters and digits, in lower case and without accents: one definition for both engines, so
-that a search finds the same on SQLite and PostgreSQL. Each sign of Chinese or Japanese writing is a word of its own,
-because these languages put no spaces between words.
+that a search finds the same on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word, because
+these languages put no spaces between words.
 """
 
 import math
@@ -36,13 +36,13 @@ MAX_GATES: Final = 5
 
 
 MAX_WORD: Final = 40
-"""Characters of a word. The rest of a longer one is left out."""
+"""Characters of a word. The rest of a longer one is ignored."""
 
 MAX_WORDS: Final = 2_000
 """Different words of one text that count."""
 
 SIMILAR_LENGTHS: Final = range(4, 25)
-"""The lengths of words that may be found by a similar word."""
+"""The lengths of words for which similar words are searched."""
 
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
@@ -64,38 +64,37 @@ class Side(StrEnum):
 
 
 class Order(StrEnum):
-    """The orders of the agents that a search finds. Agents with the same rank come by chain, registry and id."""
+    """The sort orders of search results. Agents with the same rank are ordered by chain, registry and id."""
 
     STANDING = "standing"
-    """Those with the words of the query in their names first; then those with the greatest standing, on the side of the
-    first gate; then those that no analysis has seen yet, in the order of their registration. Agents that are held back
-    come after all others."""
+    """Those with the words of the query in their names first; then by standing, highest first, on the side of the first
+    gate; then those not analysed yet, in the order of their registration. Withheld agents come after all others."""
 
     RELEVANCE = "relevance"
-    """Those with the words of the query in their names first; then those with the greatest lower bound."""
+    """Those with the words of the query in their names first; then by lower bound, highest first."""
 
     MEANING = "meaning"
-    """Those whose files come closest to the text by its meaning, and have its rare words. No word need be in a file. Of
-    the agents of one file those with the greatest standing come first. Agents that are held back come after all others.
-    At most 400 files are found. Needs the extra `semantic`."""
+    """Those whose files are closest to the text in meaning, or have its rare words. Files need not contain any of the
+    words. Agents of the same file are ordered by standing. Withheld agents come after all others. At most 400 files are
+    found. Needs the extra `semantic`."""
 
     LOWER_BOUND = "lower_bound"
-    """Those with the greatest lower bound of the first gate first."""
+    """Those with the highest lower bound of the first gate first."""
 
     MEAN = "mean"
-    """Those with the greatest mean of the first gate first."""
+    """Those with the highest mean of the first gate first."""
 
     ACTIVITY = "activity"
     """Those with the most ratings of the first gate first."""
 
     UPDATED = "updated"
-    """Those that changed last first."""
+    """Most recently changed first."""
 
     REGISTERED = "registered"
-    """Those that were registered last first."""
+    """Most recently registered first."""
 
     LAST_ACTIVE = "last_active"
-    """Those with the latest feedback first. The registration counts as the first one."""
+    """Those with the latest feedback first. The registration counts as feedback."""
 
 
 OF_GATE: Final = (Order.LOWER_BOUND, Order.MEAN, Order.ACTIVITY)
@@ -107,14 +106,14 @@ _OF_TEXT: Final = (Order.RELEVANCE, Order.MEANING)
 
 
 class Payment(StrEnum):
-    """The degrees to which a feedback is known to be paid for. The index holds no transfers, so it proves none."""
+    """The degrees of evidence that feedback was paid for. The index contains no transfers, so it proves none."""
 
     CLAIMED = "claimed"
-    """Its file names a transaction: the claim of the file's author."""
+    """Its file refers to a transaction: the claim of the file's author."""
 
     MATCHING = "matching"
-    """Also, the client published this very file, and it names the client as payer and the agent's owner or wallet as
-    payee. The transaction itself was not looked at."""
+    """In addition, the client published exactly this file, and it lists the client as payer and the agent's owner or
+    wallet as payee. The transaction itself was not checked."""
 
 
 class Capability(StrEnum):
@@ -131,20 +130,20 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on an agent's ratings: one registry's values of one side and tag fulfil all of it.
+    """A condition on an agent's ratings: one registry's values of one side and tag must meet all of it.
 
     Values of different tags, or of different registries, are never averaged together.
 
     Attributes:
-        tag: The tag (`tag1`); None for any one. Ratings by servers have the tag `""`.
+        tag: The tag (`tag1`); None for any. Ratings by servers have the tag `""`.
         minimum: The minimum mean rating.
         maximum: The maximum mean rating.
         lower_bound: The minimum lower bound, at 95 % confidence. Tags without a scale have none.
         count: The minimum number of ratings.
         maximum_count: The maximum number of ratings.
-        clients: The least number of distinct clients, or of servers that gave ratings.
-        reviewers: Only ratings by these count: addresses, or ids of agents for the other sides; all if empty.
-        payment: Only feedback with such a proof of payment counts; all if None.
+        clients: The minimum number of distinct clients, or of servers that gave ratings.
+        reviewers: Only ratings by these count: addresses, or agent ids for the other sides; all if empty.
+        payment: Only feedback with this evidence of payment counts; all if None.
         blind: `only` to count ratings that were sealed first; None to count all.
 
     Raises:
@@ -188,16 +187,16 @@ class Gate:
 
     @property
     def summed_side(self) -> str:
-        """The side under which the tables of summaries hold the ratings that count."""
+        """The side under which the tables of summaries store the ratings that count."""
         return SEALED_SIDES[self.side.value] if self.only_sealed else self.side.value
 
     @property
     def is_of_few(self) -> bool:
-        """True for some reviewers or for claims: their ratings are few, and are best collected first."""
+        """True for a gate on reviewers or claims: such ratings are few, and are best collected first."""
         return self.payment is not None or bool(self.reviewers)
 
     def _reviewer(self, text: str) -> str:
-        """Return a reviewer as the table of counterparts names it."""
+        """Return a reviewer in the form of the table of counterparts."""
         if self.side is Side.SERVER:
             return address("reviewer", text)
         if text.startswith("agent "):
@@ -213,26 +212,27 @@ class AgentSearch:
     """A search for agents. All conditions must hold; a search without any finds every agent.
 
     Attributes:
-        text: Words, each of which the registration file has in its name, description, services or capabilities, as the
-            beginning of a word. A word that no file has stands for the similar words of names.
+        text: Words, each of which must begin a word in the registration file's name, description, services or
+            capabilities. A word that is in no file is replaced by similar words from names.
         chains: Only on these chains; on all if empty.
-        owner: Only of this owner.
+        owner: Only with this owner.
         wallet: Only with this wallet.
         capabilities: Only with all of these: kind and exact value.
-        services: Only with all of these kinds of services, such as `mcp`, in any case of letters.
-        active: Only files that say so; None for all.
-        x402: Only files that say so; None for all.
-        verified_domain: True for agents that the domain of one of their services names, False for all others; None for
+        services: Only with all of these kinds of services, such as `mcp`, case-insensitive.
+        active: Only files with this value; None for all.
+        x402: Only files with this value; None for all.
+        verified_domain: True for agents that the domain of one of their services lists, False for all others; None for
             all.
-        alive: Only agents that answer now, answered before, or never did, by a watchtower's measurements; None for all.
+        alive: Only agents that respond now, responded before, or never did, by a watchtower's measurements; None for
+            all.
         registered_from: Registered at this time or later, in Unix seconds.
         registered_to: Registered at this time or earlier.
         updated_from: Changed last at this time or later.
         updated_to: Changed last at this time or earlier.
-        metadata: Only with these entries of metadata on chain: the key, and the value, or None for any one.
+        metadata: Only with these entries of on-chain metadata: the key, and the value, or None for any.
         rated: True for agents with feedback that counts, False for those without; None for all.
-        gates: The conditions on ratings. The first one ranks.
-        order: The order; None for that of standings.
+        gates: The conditions on ratings. The first one determines the rank.
+        order: The sort order; None to sort by standing.
 
     Raises:
         InvalidArgumentError: A condition is out of its range.
@@ -282,17 +282,17 @@ class AgentSearch:
 
     @property
     def words(self) -> list[str]:
-        """The words of the text; an empty list without a text. For the order of meaning, the first of a long text."""
+        """The words of the text; an empty list without a text. By meaning, only the first of a long text."""
         return query_words(self.text, are_optional=self.order is Order.MEANING)
 
     @property
     def ranking(self) -> Order:
-        """The order, also if none is named."""
+        """The sort order, with the default applied."""
         return Order.STANDING if self.order is None else self.order
 
     @property
     def rated_side(self) -> Side:
-        """The side of the first gate, on which standings rank."""
+        """The side of the first gate, whose standings determine the rank."""
         return self.gates[0].side if self.gates else Side.SERVER
 
 
@@ -301,10 +301,10 @@ def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
 
     Args:
         text: The text; None or blanks for no words.
-        are_optional: True to leave out words beyond the limit, False to refuse them.
+        are_optional: True to drop words beyond the limit, False to refuse them.
 
     Raises:
-        InvalidArgumentError: The text is too long, has too many words, or none.
+        InvalidArgumentError: The text is too long, or has too many words or none.
     """
     if text is None or not text.strip():
         return []
@@ -323,7 +323,7 @@ def address(name: str, text: str) -> str:
 
     Args:
         name: The name of the argument, for the message.
-        text: The address, in any case of letters.
+        text: The address, in upper or lower case.
 
     Raises:
         InvalidArgumentError: It is not an address.
@@ -345,10 +345,10 @@ def require_short(name: str, entries: tuple[object, ...] | Mapping[str, object])
 
 
 def require_in_range(*values: int | None) -> None:
-    """Check times and ids of chains.
+    """Check times and chain ids.
 
     Raises:
-        InvalidArgumentError: One is negative, or larger than the tables hold.
+        InvalidArgumentError: One is negative, or too large for the tables.
     """
     for value in values:
         if value is not None and not 0 <= value < 2**63:
@@ -356,7 +356,7 @@ def require_in_range(*values: int | None) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a text as the index stores it: without NUL and lone surrogates, which no database holds."""
+    """Return a text as the index stores it: without NUL and lone surrogates, which databases cannot store."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
@@ -367,7 +367,7 @@ def words_of(texts: Iterable[str | None]) -> list[str]:
 
 
 def trigrams(word: str) -> set[str]:
-    """Return the parts of three characters of a word, with two spaces before it and one behind, as `pg_trgm` does."""
+    """Return the trigrams of a word, with two spaces before it and one after it, as `pg_trgm` does."""
     padded = f"  {word} "
     return {padded[at : at + 3] for at in range(len(padded) - 2)}
 

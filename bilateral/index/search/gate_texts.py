@@ -1,4 +1,4 @@
-"""Gates, capabilities and entries of metadata of searches as fields and as texts, for command lines and URLs."""
+"""Gates, capabilities and metadata entries of searches as fields and texts, for command lines and URLs."""
 
 from decimal import Decimal
 from typing import Annotated, Any, Final
@@ -17,7 +17,7 @@ EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
 
 _HEX: Final = "hex:"
-"""The beginning of a value in hexadecimal digits."""
+"""The prefix of a value in hexadecimal digits."""
 
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
 _Count = Annotated[int | None, Field(ge=1, lt=2**63)]
@@ -107,7 +107,7 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
 
 
 class AgentFilters(BaseModel):
-    """The conditions of a search of agents but those on ratings, in texts and numbers."""
+    """The conditions of an agent search, except those on ratings, as texts and numbers."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -161,7 +161,7 @@ class AgentFilters(BaseModel):
 
 
 class AgentQuestion(GateFilters, AgentFilters):
-    """A search of agents in texts and numbers. The conditions on ratings make the first gate, and `gates` add more."""
+    """An agent search as texts and numbers. The conditions on ratings form the first gate; `gates` adds more."""
 
     gates: Annotated[
         list[Annotated[str, Field(max_length=10_000)]] | None,

@@ -1,4 +1,4 @@
-"""Gates as parts of the statements of a search. Its plan alone asks for them, once."""
+"""Gates as parts of the statements of a search. Only its plan requests them, once."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound: after all others."""
 
 _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
-"""The columns that name the ratings of an agent under a tag."""
+"""The columns that identify the ratings of an agent under a tag."""
 
 
 _RATING_EVENTS: Final = {
@@ -40,7 +40,7 @@ _RATING_EVENTS: Final = {
 """The events of each side, with the columns of the rated agent and of the reviewer."""
 
 _AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
-"""The form in which `counterpart` names an agent."""
+"""The form of an agent in `counterpart`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Ranked:
     """A gate as a part of the statements of a search.
 
     Attributes:
-        rank: The rank of the agent's best ratings that pass; NULL if none passes, and the agents are not listed.
+        rank: The rank of the agent's best ratings that pass; NULL if none passes and the agents are not listed.
         agents: The agents that pass, to be joined; None if the ratings of each agent are looked up.
     """
 
@@ -61,8 +61,8 @@ class Bounds:
     """The conditions of a walk down the lower bounds of a gate.
 
     Attributes:
-        passing: The conditions that a summary passes the gate, by chains; empty if the search does not walk so.
-        is_best: The condition that it is the agent's best.
+        passing: The conditions that a summary passes the gate, by chains; empty if the search does not use this walk.
+        is_best: The condition that the summary is the agent's best.
     """
 
     passing: Mapping[int, Sequence[sa.ColumnElement[bool]]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that another registry of the same identity registry has a greater bound of the agent."""
+    """Return the condition that another registry of the same identity registry has a higher bound for the agent."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
@@ -146,7 +146,7 @@ def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
 
 
 def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
-    """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate."""
+    """Return the rank of the best ratings of the outer query's agent; NULL if none passes the gate."""
     columns = summary.c
     query = sa.select(sa.func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
@@ -172,7 +172,7 @@ def _rank(columns: Any, order: Order) -> sa.ColumnElement[float]:
 
 
 def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Return the query for the ratings that fulfil a gate."""
+    """Return the query for the ratings that pass a gate."""
     if gate.payment is not None:
         return _of_claims(gate, conditions)
     if gate.reviewers:
@@ -186,24 +186,24 @@ def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 
 def figures(columns: Any, bound: Any = None) -> tuple[Any, ...]:
-    """Return the figures of ratings that gates limit; with another expression for the lower bound, if there is one."""
+    """Return the figures of ratings that gates limit, with another expression for the lower bound if specified."""
     return columns["count"], columns.counterparts, columns.mean, columns.lower_bound if bound is None else bound
 
 
 def source(gate: Gate) -> sa.Table:
-    """Return the table whose rows a gate adds up."""
+    """Return the table whose rows a gate aggregates."""
     if gate.payment is not None:
         return payment_claim
     return counterpart if gate.reviewers else summary
 
 
 def is_of_summaries(gate: Gate) -> bool:
-    """Return True for a gate of the ratings by all under one tag: they are summed up already."""
+    """Return True for a gate on everyone's ratings under one tag, which are already summarized."""
     return source(gate) is summary and gate.tag is not None
 
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[Any]:
-    """Yield the conditions of a gate on figures, in SQL or in Python, that it does not leave open."""
+    """Yield the conditions on figures, in SQL or in Python, that a gate specifies."""
     for compare, figure, limit in (
         (ge, mean, gate.minimum),
         (le, mean, gate.maximum),
@@ -217,7 +217,7 @@ def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iter
 
 
 def passes(gate: Gate, *figures_of: Any) -> bool:
-    """Check that ratings fulfil a gate, as SQL checks it."""
+    """Check that ratings pass a gate, as SQL checks it."""
     return all(figure is not None and compare(figure, limit) for compare, figure, limit in _limits(gate, *figures_of))
 
 
@@ -229,7 +229,7 @@ def _limits_of(gate: Gate, *figures_of: Any) -> list[sa.ColumnElement[bool]]:
 
 
 def _summed(gate: Gate, key: Sequence[Any], count: Any, mean: Any, share: Any) -> sa.Select[Any]:
-    """Return the query for ratings whose rows are clients, summed up."""
+    """Return the query that aggregates ratings with one row per client."""
     clients = sa.func.count()
     bound = _lower_bound(sa.cast(share, _REAL), sa.cast(clients, _REAL), key[-1])
     labels = count.label("count"), clients.label("counterparts"), mean.label("mean"), bound.label("lower_bound")
@@ -250,7 +250,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -
 
 
 def _are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[sa.ColumnElement[bool]]:
-    """Begin with the agents that the events of the reviewers name: the key of counterparts begins with the agent."""
+    """Start with the agents in the reviewers' events: the key of counterparts begins with the agent."""
     reviewers = _accounts(gate)
     raters = reviewers if gate.side is Side.SERVER else [int(reviewer.removeprefix("agent ")) for reviewer in reviewers]
     queries = []

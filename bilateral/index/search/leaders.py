@@ -1,4 +1,4 @@
-"""Leaderboards: the agents with the greatest lower bounds for a tag, straight from the index of summaries."""
+"""Leaderboards: the agents with the highest lower bounds for a tag, straight from the index of summaries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 
 _COMMON: Final = 2000
-"""The summaries from which on a tag is common: as many are looked up and sorted in some 10 ms."""
+"""The number of summaries from which a tag is common: this many are looked up and sorted in some 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """An agent of a leaderboard. Its name is the word of a stranger.
+    """An agent in a leaderboard. Its name is untrusted text.
 
     Attributes:
         id: The short id, such as `8453:247`.
@@ -45,12 +45,12 @@ class Leader:
         count: The number of ratings.
         counterparts: The number of distinct clients, or of servers, that gave them.
         mean: Their mean.
-        lower_bound: The value that the agent has at least, with a confidence of 95 %.
-        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for a validator, and
-            before the first analysis that sees the agent.
+        lower_bound: The lower bound of the agent's value at 95 % confidence.
+        status: The status of its standing: `ok`, `thin`, `contested` or `held_back`; None for a validator, and before
+            the first analysis that includes the agent.
         standing: The lower bound of its standing, by which the default order ranks.
-        reason: The code of the reason that counts most for its standing.
-        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
+        reason: The code of the main reason for its standing.
+        standing_rating: The rating of its standing, 0 to 100, as displayed on every page; None without one.
     """
 
     id: str
@@ -75,13 +75,13 @@ class Board(StrEnum):
     """The orders of leaderboards."""
 
     STANDING = "standing"
-    """By standing, without those who are held back. Validators have none."""
+    """By standing, without withheld agents. Validators have none."""
 
     LOWER_BOUND = "lower_bound"
-    """By the lower bound of all ratings. It marks those who are held back, and leaves none out."""
+    """By the lower bound of all ratings. Withheld agents are marked, not excluded."""
 
     HELD_BACK = "held_back"
-    """Those who are held back, by lower bound."""
+    """Withheld agents, by lower bound."""
 
 
 def leaderboard(  # noqa: PLR0913  # one a filter
@@ -94,9 +94,9 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the best agents for a tag. An agent counts by its best registry of ratings.
+    """Return the best agents for a tag. An agent counts with its best registry of ratings.
 
-    Nobody leads on a chain that is not analysed yet: false ratings lead any other order.
+    A chain that is not yet analysed has no leaders: false ratings would lead any other order.
     """
     require_limit(limit)
     stored = key_text(storable(tag))
@@ -124,7 +124,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
 
 
 def _is_common(connection: Connection, chain_id: int, side: Side, tag: str) -> bool:
-    """Check that so many agents have ratings with a tag that a walk down all ranks soon finds some."""
+    """Check that enough agents have ratings with a tag for a walk down all ranks to find some soon."""
     columns = summary.c
     rated = select(columns.agent_id).where(columns.chain_id == chain_id, columns.side == side.value, columns.tag == tag)
     some = rated.where(columns.lower_bound.is_not(None)).limit(_COMMON).subquery()
@@ -182,7 +182,7 @@ def _best_of_chain(  # noqa: PLR0913, PLR0917  # parts of one query
 
 
 def _leaders(connection: Connection, rows: Sequence[Any]) -> tuple[Leader, ...]:
-    """Return the leaders of some rows, with their owners and names."""
+    """Return the leaders in some rows, with their owners and names."""
     if not rows:
         return ()
     keys = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]

@@ -16,16 +16,16 @@ from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, 
 from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
 
 _SHORTEST_BEGINNING: Final = 2
-"""Characters of a word from which on it also stands for the words that begin with it."""
+"""Characters from which a word also matches words that begin with it."""
 
 _MOST_COUNTED: Final = 4
-"""Words of a query up to which the files with several of them in their names are counted."""
+"""Words in a query up to which the files with several of them in their names are counted."""
 
 _SIMILARITY: Final = 0.3
-"""The least similarity: the number of common trigrams, divided by that of all trigrams of both words."""
+"""The minimum similarity: the number of common trigrams divided by that of all trigrams of both words."""
 
 _MAX_SIMILAR: Final = 10
-"""Words that stand in for a misspelt one."""
+"""Words that replace a misspelt one."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Term:
     """A word of a query.
 
     Attributes:
-        words: The word; or those that stand in for it, of which one suffices.
-        is_beginning: True if it also stands for words that begin with it.
+        words: The word, or its replacements, of which one suffices.
+        is_beginning: True if it also matches words that begin with it.
     """
 
     words: tuple[str, ...]
@@ -45,13 +45,13 @@ _Choices: TypeAlias = Sequence[Sequence[Term]]
 
 
 class Matcher(ABC):
-    """Makes the conditions for the engine of a connection. See `matcher_of`."""
+    """Builds the conditions for the engine of a connection. See `matcher_of`."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
-        """Return the terms of a query. A word that no file has is replaced by the similar words of names."""
+        """Return the terms of a query. A word that is in no file is replaced by similar words from names."""
         terms = []
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
@@ -72,33 +72,33 @@ class Matcher(ABC):
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
-        """Return the condition of `documents` on rows of `registration_words`, with which a statement begins."""
+        """Return the condition of `documents` on rows of `registration_words`, with which a statement starts."""
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
-        """Return True if surely more files have all of some terms: far more, by the statistics of PostgreSQL.
+        """Return True if certainly more files have all terms: far more, by the statistics of PostgreSQL.
 
-        A count there reads the whole list of each word, even up to a limit.
+        A count in PostgreSQL reads the whole list of each word, even up to a limit.
         """
         return False
 
     def count_up_to(self, documents: sa.Select[int], most: int) -> int:
-        """Return the number of documents that a query finds, but no more than a limit."""
+        """Return the number of documents that a query finds, up to a limit."""
         limited = documents.limit(most).subquery()
         return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
-        """Return the condition that a row of `registration_words` has all of some terms. It reads this row alone."""
+        """Return the condition that a row of `registration_words` has all of some terms. It only reads this row."""
         return sa.and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
-        """Return the number of terms with which words of a name begin, from a row of `registration_words`."""
+        """Return the number of terms that begin words of a name, from a row of `registration_words`."""
         points: sa.ColumnElement[int] = sa.literal(0, sa.Integer)
         for term in terms:
             points += sa.case((self._has_in("name_words", term), 1), else_=0)
         return points
 
     def has_in_name(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
-        """Return the condition that words of a name begin with just so many of some terms."""
+        """Return the condition that exactly this many of some terms begin words of a name."""
         in_name = [self._has_in("name_words", term) for term in terms]
         choices = (
             sa.and_(*(has if number in chosen else sa.not_(has) for number, has in enumerate(in_name)))
@@ -108,11 +108,11 @@ class Matcher(ABC):
 
     @abstractmethod
     def _has_in(self, column: str, term: Term) -> sa.ColumnElement[bool]:
-        """Return the condition that one column of a row has a term. No index finds rows by it."""
+        """Return the condition that one column of a row has a term. It does not use an index."""
 
 
 class _SqliteMatcher(Matcher):
-    """Makes the conditions for FTS5."""
+    """Builds the conditions for FTS5."""
 
     def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
         in_names = " OR ".join(f"({_match('name_words', choice)})" for choice in choices)
@@ -132,7 +132,7 @@ class _SqliteMatcher(Matcher):
 
 
 class _PostgresMatcher(Matcher):
-    """Makes the conditions for vectors of words."""
+    """Builds the conditions for `tsvector`."""
 
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection)
@@ -187,19 +187,19 @@ _FIRST_WITH_WORDS: Final = Prepared(
     .where(registration_words.c.words.bool_op("@@")(sa.cast(sa.bindparam("words", type_=sa.Text), TSQUERY)))
     .limit(at_most(1))
 )
-"""Finds one document with the words of an expression, on PostgreSQL."""
+"""The query for one document with the words of an expression, on PostgreSQL."""
 
 _ESTIMATES: Final = {
     column: sa.text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
     for column in ("words", "name_words")
 }
-"""Tell how many documents PostgreSQL expects to have the words of an expression, by columns."""
+"""The queries for how many documents PostgreSQL expects to match an expression, by column."""
 
 _MANY_NAMES: Final = 5_000
-"""Names with words of a query from which on PostgreSQL looks into the index of all words, too."""
+"""Names with words of a query from which PostgreSQL also uses the index of all words."""
 
 _SURELY: Final = 4
-"""Times as many files as a limit that PostgreSQL expects to find if there are surely more."""
+"""The factor by which PostgreSQL's estimate must exceed a limit for there to be certainly more files."""
 
 
 @dataclass(frozen=True)
@@ -207,11 +207,11 @@ class Words:
     """The words of a search, resolved.
 
     Attributes:
-        matcher: Makes further conditions.
-        terms: The words, or those that stand in for them.
+        matcher: Builds additional conditions.
+        terms: The words or their replacements.
         has: The condition that a file has all words; none without words.
-        relevance: The number of words that the name of a row has.
-        files: The number of files with all words, up to one more than was requested; as many without words.
+        relevance: The number of words in the name of a row.
+        files: The number of files with all words, up to one more than requested; that many without words.
     """
 
     matcher: Matcher
@@ -221,11 +221,11 @@ class Words:
     files: int
 
     def begin(self) -> list[sa.ColumnElement[bool]]:
-        """Return the condition that a file has all words, with which a statement begins; none without words."""
+        """Return the condition that a file has all words, with which a statement starts; none without words."""
         return [self.matcher.begins(self.terms)] if self.terms else []
 
     def names_with(self, count: int, most: int) -> Names:
-        """Return the conditions on names with just so many of the words, and count their files."""
+        """Return the conditions on names with exactly this many of the words, and count their files."""
         if not self.terms:
             return Names(None, 0, ())
         if len(self.terms) > _MOST_COUNTED:
@@ -243,9 +243,9 @@ class Names:
     """Names with words of a search.
 
     Attributes:
-        begin: The condition on files whose names have at least so many words; None if these are not counted.
+        begin: The condition on files whose names have at least this many words; None if these are not counted.
         files: The number of these files; 0 if they are not counted.
-        exactly: The condition that a name has just so many words; none for a search without words.
+        exactly: The condition that a name has exactly this many words; none for a search without words.
     """
 
     begin: sa.ColumnElement[bool] | None
@@ -254,7 +254,7 @@ class Names:
 
 
 def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int | None) -> Words | None:
-    """Return the words of a search; None if no file has a word, and no name a similar one."""
+    """Return the words of a search; None if a word is in no file and no name has a similar one."""
     matcher = matcher_of(connection)
     terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     if terms is None:
@@ -268,7 +268,7 @@ def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int
 
 
 def _similar_words(connection: sa.Connection, word: str) -> list[str]:
-    """Return the words of names that are most similar to a word, the most similar first."""
+    """Return the words in names that are most similar to a word, the most similar first."""
     if len(word) not in SIMILAR_LENGTHS:
         return []
     parts = trigrams(word)

@@ -1,8 +1,7 @@
-"""Meanings of texts as vectors, and those of all files in the memory of a process (extra `semantic`).
+"""Meanings of texts as vectors, with those of all files in process memory (extra `semantic`).
 
-The vector of a question is compared with each of them. 100,000 vectors take 26 MB. To compare all of them takes a tenth
-of the time that a database would take, and is exact: products of whole numbers, whose order is the same on every
-machine.
+The vector of a query is compared with each of them. 100,000 vectors take 26 MB. Comparing all of them takes a tenth of
+the time that a database would take, and is exact: integer products, whose order is the same on every machine.
 """
 
 from __future__ import annotations
@@ -31,53 +30,52 @@ _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 
 DIMENSIONS: Final = 256
-"""The parts of a vector, of one byte each."""
+"""The components of a vector, one byte each."""
 
 SCALE: Final = 254
-"""The factor for the parts of a vector of length 1. Parts beyond a half are clipped: they are rare."""
+"""The factor for the components of a unit vector. Components above a half are clipped: they are rare."""
 
 MOST_LISTED: Final = 200
-"""Files of each of both lists. A page shows 20, and filters and gates may leave out most."""
+"""Files in each of the two lists. A page has 20, and filters and gates may exclude most."""
 
 _LEAST: Final = 0.1 * SCALE * SCALE
-"""The least similarity, a cosine of 0.1. Texts without a common subject often have as much by chance."""
+"""The minimum similarity, a cosine of 0.1. Texts without a common subject often reach that by chance."""
 
 _LATE: Final = 60
-"""The number that reciprocal ranks add to a place, as is usual: the first places differ little, so a file that both
-lists have precedes one that leads a single list."""
+"""The usual constant of reciprocal rank fusion: the first places differ little, so a file in both lists precedes one
+that leads a single list."""
 
 _SHARE: Final = 100
-"""Words count that at most one file in so many has: what more files say, the meaning tells apart better."""
+"""Words count if at most one file in this many has them: meaning distinguishes more common words better."""
 
 _FEW, _MANY = 10, 1_000
-"""The least and greatest number of files with a word that counts."""
+"""The minimum and maximum number of files with a word that counts."""
 
 _FULL, _SHORT = 0.75, 1.2
-"""The parameters of BM25, as usual: a file with many words gets less for each, so one with all words leads none."""
+"""The usual parameters of BM25: long files get less for each word, so one with every word leads nothing."""
 
 _LEAST_PART: Final = 1 / 3
-"""The part of the score of a file of the usual length for all rare words that one must exceed. Otherwise a file with
+"""The part of the score of a median-length file with all rare words that a file must exceed. Otherwise a file with
 every word, and so little for each, would lead whenever no other has one."""
 
 _CHUNK: Final = 1_024
-"""Vectors that are compared at once: as many as fit into the cache of a processor core while they are whole numbers of
-one byte no more."""
+"""Vectors that are compared at once: as many as fit into the cache of a processor core after widening from one byte."""
 
 _OVERLAP: Final = 1_000
-"""Numbers below the last loaded one that are looked at again: transactions end in another order than they begin."""
+"""Numbers below the last loaded one that are checked again: transactions do not end in the order they begin."""
 
 _RECOUNT_SECONDS: Final = 600.0
-"""The time after which all numbers are looked at, to forget the vectors of removed files. 100,000 take 50 ms."""
+"""The time after which all numbers are checked, to drop the vectors of removed files. 100,000 take 50 ms."""
 
 _LOADED: Final = 10_000
-"""Vectors that are read at once. These stay, also if the visit has no time left for the rest."""
+"""Vectors that are read at once. These are kept, even if the visit has no time left for the rest."""
 
 
 class Embedder:
     """The model, a table of 16 MB: a vector for each token.
 
-    A text has the mean of the vectors of its tokens, so one costs a tenth of a millisecond. Only the files of
-    `wordllama` are used. Its code would download missing files from a hub, and change the logging of the program.
+    The vector of a text is the mean of those of its tokens, and takes a tenth of a millisecond. Only the files of
+    `wordllama` are used: its code would download missing files from a hub and change the program's logging.
     """
 
     def __init__(self) -> None:
@@ -91,14 +89,14 @@ class Embedder:
         self._vectors = load_file(folder / _WEIGHTS)["embedding.weight"]
 
     def vector(self, sections: Iterable[tuple[str, float]]) -> bytes:
-        """Return the vector of a text of several sections: 256 parts of one byte with a sign."""
+        """Return the vector of a text of several sections: 256 signed bytes."""
         total = np.zeros(DIMENSIONS, np.float32)
         for text, weight in sections:
             total += weight * self._unit(text)
         return self._quantised(total).tobytes()
 
     def question(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a question, with the parts of a stored one."""
+        """Return the vector of a query, in the form of stored ones."""
         return self._quantised(self._unit(text)).astype(np.float32)
 
     def _unit(self, text: str) -> NDArray[np.float32]:
@@ -113,7 +111,7 @@ class Embedder:
 
 
 def _normalised(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Give a vector the length 1; zeros stay."""
+    """Normalize a vector to length 1; zeros are unchanged."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else vector
 
@@ -129,7 +127,7 @@ class _State:
     rows: dict[int, int] = field(default_factory=dict)  # the place of each id in the arrays
 
     def similarities(self, question: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of the vectors with that of a question. They are whole numbers, and exact."""
+        """Return the products of the vectors with that of a query, as exact integers."""
         products = np.empty(self.count, np.float32)
         for first in range(0, self.count, _CHUNK):
             last = min(first + _CHUNK, self.count)
@@ -137,7 +135,7 @@ class _State:
         return products
 
     def with_more(self, ids: Sequence[int], lengths: Sequence[int], vectors: bytes) -> _State:
-        """Return the state with further vectors, in the same arrays if these have room."""
+        """Return the state with additional vectors, in the same arrays if these have room."""
         count = self.count + len(ids)
         arrays: tuple[NDArray[Any], ...] = self.vectors, self.lengths, self.ids
         if count > len(self.ids):
@@ -159,7 +157,7 @@ class _State:
 
 
 class Meanings:
-    """The vectors of one database. Threads share them; each brings its own connection."""
+    """The vectors of one database. Threads share them, each with its own connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -170,7 +168,7 @@ class Meanings:
     def ranks(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> dict[int, int]:
-        """Return the files that come closest to a question, by both lists."""
+        """Return the files that are closest to a query, by both lists."""
         by_meaning, by_words, ids = self.lists(connection, matcher, question, words)
         ranks: dict[int, float] = defaultdict(float)
         for listed in (by_meaning, by_words):
@@ -181,7 +179,7 @@ class Meanings:
     def lists(
         self, connection: Connection, matcher: Matcher, question: NDArray[np.float32], words: Sequence[str]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Return the rows of the files that come closest by meaning, and by rare words; and the numbers of rows."""
+        """Return the rows of the files that are closest by meaning and by rare words, and the numbers of rows."""
         with self._lock:
             self._refresh(connection)
             state = self._state
@@ -191,7 +189,7 @@ class Meanings:
         return _best(similarities, _LEAST, similarities, ids), _best(scores, 0.0, similarities, ids), ids
 
     def _refresh(self, connection: Connection) -> None:
-        """Load the vectors that the database has by now, and forget now and then those that it no longer has."""
+        """Load the database's new vectors, and periodically drop those that it no longer has."""
         number, is_recount = registration_vector.c.vector_id, time.monotonic() - self._recounted > _RECOUNT_SECONDS
         existing = select(number).where(number > (-1 if is_recount else self._last - _OVERLAP)).order_by(number)
         present = connection.execute(existing).scalars().all()
@@ -208,7 +206,7 @@ class Meanings:
         self._last = max(self._last, *present[-1:], 0)
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
-        """Load the missing vectors of a range. Those of another model are like nothing."""
+        """Load the missing vectors of a range. Those of another model match nothing."""
         stored = registration_vector.c
         query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
         loaded = self._state.rows
@@ -231,7 +229,7 @@ def meanings_of(connection: Connection) -> Meanings:
 def _best(
     scores: NDArray[Any], least: float, similarities: NDArray[np.float32], ids: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return the rows with the greatest scores; among equals the more similar, then the older ones."""
+    """Return the rows with the highest scores; among equals the more similar, then the older ones."""
     if len(scores) > MOST_LISTED:
         rows = np.flatnonzero((scores > least) & (scores >= np.partition(scores, -MOST_LISTED)[-MOST_LISTED]))
     else:
@@ -240,7 +238,7 @@ def _best(
 
 
 def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], state: _State) -> NDArray[np.float64]:
-    """Rate by BM25 how well each file meets the rare words of a question, less what counts for nothing."""
+    """Score by BM25 how well each file matches the rare words of a query, minus the required minimum."""
     scores, most = np.zeros(state.count), min(max(state.count // _SHARE, _FEW), _MANY)
     total = 0.0
     for numbers in _with_words(connection, matcher, words, most + 1):
@@ -255,7 +253,7 @@ def _scores(connection: Connection, matcher: Matcher, words: Sequence[str], stat
 
 
 def _with_words(connection: Connection, matcher: Matcher, words: Sequence[str], most: int) -> Iterable[Sequence[int]]:
-    """Return the numbers of the files with each of some words, but for common words, up to a limit for each."""
+    """Return the numbers of the files with each word, except common words, up to a limit for each."""
     terms = [Term((word,), is_beginning=False) for word in words]
     queries = []
     for place, term in enumerate(terms):

@@ -1,10 +1,10 @@
-"""The plan of a search: its words, filters and gates, resolved once, and the way to its first agents.
+"""The plan of a search: its words, filters and gates, resolved once, and how to find its first agents.
 
-A search for agents has two sides, words and ratings, and either may be common. It begins with the rarer one. If both
-are common, it walks down the index of lower bounds, where every few agents have the words: first among the agents with
-all words in their names, then among those with one word less. A search without ratings walks down the agents in the
-same way, in the order of their keys, of their registrations or of their last changes. In the order of standings, a
-search walks down these, whether it has ratings or not.
+A search for agents has two sides, words and ratings, and either may be common. It starts with the rarer one. If both
+are common, it walks down the index of lower bounds, where matching agents are frequent: first among the agents with all
+words in their names, then among those with one word less. A search without ratings walks down the agents in the same
+way, in the order of their keys, registrations or last changes. When sorting by standing, a search walks down the
+standings, with or without ratings.
 """
 
 import json
@@ -36,31 +36,31 @@ from bilateral.index.search.tables import KEY, registration_vector, registration
 from bilateral.index.standing.queries import chains_with_standings
 
 FEW_FILES: Final = 1_000
-"""Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent.
+"""Files matching the words of a query up to which a search starts with them and looks up each agent's ratings.
 
-This holds for an index of up to 100,000 files. A walk passes as many more agents as the index has more files, so the
-number grows with the root of the files.
+This applies to an index of up to 100,000 files. The number of agents that a walk passes grows with the files of the
+index, so this number grows with their square root.
 """
 
 _USUAL_FILES: Final = 100_000
-"""The files of an index for which the other numbers hold; they grow with the root of the files."""
+"""The files of an index for which the other numbers apply; they grow with the square root of the files."""
 
 MOST_LISTED: Final = 3_000
-"""Files up to which PostgreSQL walks among their agents alone. It grows as `FEW_FILES` does.
+"""Files up to which PostgreSQL walks only among their agents. It grows as `FEW_FILES` does.
 
-The agents are a set in memory, which the walk asks for each summary. Otherwise it reads three tables for each.
+The agents are an in-memory set, in which the walk looks up each summary. Otherwise it reads three tables for each.
 """
 
 AGENTS_OF_FILE: Final = 4
-"""Times as many agents as files up to which PostgreSQL walks among them alone. Any number of agents may name a file."""
+"""The ratio of agents to files up to which PostgreSQL walks only among them. Many agents may share a file."""
 
 FEW_RATED: Final = 2_000
-"""Ratings that pass a gate up to which a search begins with them."""
+"""Ratings that pass a gate up to which a search starts with them."""
 
 MOST_SCANNED: Final = 25 * FEW_RATED
-"""Ratings of a tag that PostgreSQL looks at to find those that pass a gate, if it can begin with the files instead.
+"""Ratings of a tag that PostgreSQL examines to find those that pass a gate, if it can start with the files instead.
 
-A gate that few pass takes the whole index of its tag to count, which takes longer than to look the files up.
+Counting a gate that few pass reads the whole index of its tag, which takes longer than looking up the files.
 """
 
 TIMES: Final = {
@@ -68,7 +68,7 @@ TIMES: Final = {
     Order.REGISTERED: agent.c.registered_at,
     Order.LAST_ACTIVE: agent_activity.c.last_activity,
 }
-"""The times by which an order ranks."""
+"""The times by which some orders rank."""
 
 _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 """The orders in which searches without a gate walk down an index."""
@@ -76,14 +76,14 @@ _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 _CHAINS: Final = Prepared(sa.select(chain.c.chain_id))
 
 _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document_id).label("last")))
-"""Finds the number of the last file, which is about the number of files."""
+"""The query for the number of the last file, which approximates the number of files."""
 
 MOST_CLAIMS: Final = 1_000
-"""The claims of files from hosts up to which a search for verified domains begins with them. More such files mean that
-domains are in use, so a walk down all agents soon finds a page of them."""
+"""The claims of files from hosts up to which a search for verified domains starts with them. More such files mean that
+domains are widely used, so a walk down all agents soon finds a page of them."""
 
 MOST_MEASURED: Final = 1_000
-"""The agents with measurements up to which a search for those that answer begins with them, as with `MOST_CLAIMS`."""
+"""The agents with measurements up to which a search for responding agents starts with them, as with `MOST_CLAIMS`."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -98,20 +98,20 @@ _JOINED: Final = 4
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of the statements of a search, and the way to its first agents.
+    """The parts of the statements of a search, and how to find its first agents.
 
     Attributes:
-        search: The search, in the order that it has here.
-        words: Its words; none in the order of meaning.
-        few: The files with words in their names up to which a search begins with them. See `FEW_FILES`.
+        search: The search, with its sort order resolved.
+        words: Its words; none when sorting by meaning.
+        few: The files with words in their names up to which a search starts with them. See `FEW_FILES`.
         most: The files up to which a walk gets their agents. See `MOST_LISTED`.
         tables: The tables of agents and, if the search reads them, of their files.
-        where: The conditions on their rows, but for words and gates.
+        where: The conditions on their rows, except words and gates.
         gates: The gates, as parts of statements.
-        begin: The conditions of the one statement that finds all agents; None if the search walks down an index.
+        begin: The conditions of the single statement that finds all agents; None if the search walks down an index.
         bounds: The conditions of a walk down the lower bounds of the first gate; empty to walk down the agents.
-        closest: The files that come closest to the meaning of the text, and their ranks; None in another order.
-        with_standings: The chains on which agents have standings, in the order of standings.
+        closest: The files that are closest to the meaning of the text, and their ranks; None in other orders.
+        with_standings: The chains on which agents have standings, when sorting by standing.
     """
 
     connection: sa.Connection
@@ -135,17 +135,17 @@ class Plan:
 
     @property
     def most_agents(self) -> int:
-        """The agents of these files up to which a walk gets them."""
+        """The agents of these files up to which a walk is restricted to them."""
         return self.most * AGENTS_OF_FILE
 
     @property
     def lists_agents(self) -> bool:
-        """True if so few files have all words that a walk can be told their agents."""
+        """True if few enough files have all words to restrict a walk to their agents."""
         return self.walks_bounds and self.words.files <= self.most
 
 
 def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
-    """Return the plan of a search; None if it surely finds nothing."""
+    """Return the plan of a search; None if it certainly finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
@@ -185,7 +185,7 @@ def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
 
 
 def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tuple[int, str, int]] | None:
-    """Return agents among which are all that the search can find; None if they are many."""
+    """Return a superset of the agents that the search can find; None if there are many."""
     agents = claimed_agents(connection) if search.verified_domain else None
     if agents is None and search.alive not in {None, Alive.UNKNOWN}:
         return agents_with(connection, search.alive, MOST_MEASURED)
@@ -193,7 +193,7 @@ def _few_agents(connection: sa.Connection, search: AgentSearch) -> Sequence[tupl
 
 
 def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] | None:
-    """Return the agents that files from hosts name: all whose domain is verified, and others. None if they are many."""
+    """Return the agents listed in files from hosts: all with a verified domain, and others. None if there are many."""
     rows = connection.execute(_CLAIMS).all()
     if len(rows) > MOST_CLAIMS:
         return None
@@ -207,9 +207,9 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
 
 
 def naming_domains(*columns: Any) -> sa.Select[Any]:
-    """Return the query of columns of agents, and of the domains of their services that name them.
+    """Return the query of columns of agents, and of the domains of their services that list them.
 
-    The domain says so by the file at its well-known path, or because the registration file itself is from there.
+    The domain lists them in the file at its well-known path, or by hosting the registration file itself.
     """
     current, own, served = agent_file.c, files.file.alias("own_file"), files.file.alias("domain_file")
     domain, claim = files.registration_domain.c, files.registration_claim.alias("domain_claim").c
@@ -232,7 +232,7 @@ def naming_domains(*columns: Any) -> sa.Select[Any]:
 
 
 def has_verified_domain() -> sa.ColumnElement[bool]:
-    """Return the condition that a domain of an agent's services names the agent."""
+    """Return the condition that a domain of an agent's services lists the agent."""
     # PostgreSQL would hash the domains of all agents first, which takes seconds. The offset makes it look each up.
     return naming_domains(sa.literal(1)).correlate(agent).offset(0).exists()
 
@@ -282,7 +282,7 @@ def _on_agent(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
 
 
 def _on_file(search: AgentSearch) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield the conditions on the agent's registration file, without its words."""
+    """Yield the conditions on the agent's registration file, except its words."""
     content, read = files.file.c.content_hash, files.registration_file.c
     for requested, column in ((search.active, read.active), (search.x402, read.x402_support)):
         if requested is not None:
@@ -302,7 +302,7 @@ def _has_entry(key: str, value: bytes | None) -> list[sa.ColumnElement[bool]]:
 
 
 def _all_of(conditions: Iterable[sa.ColumnElement[bool]]) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield conditions of which PostgreSQL joins only the first ones: to plan many joins would take seconds."""
+    """Yield conditions of which PostgreSQL joins only the first ones: planning many joins would take seconds."""
     for number, condition in enumerate(conditions):
         yield condition if number < _JOINED else condition.is_(True)
 
@@ -336,7 +336,7 @@ def _has_bounds(search: AgentSearch) -> bool:
 
 
 def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
-    """Return the files up to which a search may begin with them, surely does, and gives their agents to a walk."""
+    """Return the files up to which a search may start with them, does so, and restricts a walk to their agents."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)

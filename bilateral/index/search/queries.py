@@ -1,7 +1,7 @@
-"""Search for agents by words, by what they do, and by how they are rated; and facets, in what those found differ.
+"""Search for agents by words, capabilities and ratings; and facets: how the agents found differ.
 
-An agent that strangers praise is found like any other: words and capabilities are the claims of the file's author.
-Gates are the way to ask for agents that accounts one trusts have rated.
+Praise by strangers does not affect matching: words and capabilities are the claims of the file's author. Use gates to
+find agents rated by accounts that one trusts.
 """
 
 from collections import Counter, defaultdict
@@ -33,23 +33,22 @@ from bilateral.index.search.statements import rows_of, steps
 from bilateral.index.search.tables import KEY
 
 FACET_SAMPLE: Final = 50
-"""The agents of which facets are counted: counting all that 100,000 agents may be would take seconds."""
+"""The agents for which facets are counted: counting 100,000 agents would take seconds."""
 
 _MOST_VALUES: Final = 6
-"""The values of a facet, those of the most agents."""
+"""The number of most frequent values per facet."""
 
 _MOST_SERVICES: Final = 1_000
-"""The services of these agents that are read: a file may have any number."""
+"""The number of services read for these agents: a file may have any number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property by which agents of a search differ.
+    """A property in which agents of a search differ.
 
     Attributes:
         name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`: the condition of a search.
-        values: Its values with the number of agents, the most frequent first. Those of `service` are the words of
-            strangers.
+        values: Its values with the number of agents, the most frequent first. Those of `service` are untrusted text.
         hosts: For each value of `alive` the number of hosts: one operator may have thousands of agents.
     """
 
@@ -76,17 +75,17 @@ class Facets:
 def search_agents(
     connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> pages.Page[FoundAgent]:
-    """Return the agents that fulfil all conditions of a search, in its order.
+    """Return the agents that meet all conditions of a search, in its order.
 
     Args:
         search: The conditions.
         limit: The largest number of agents.
-        cursor: The cursor of the previous page. It names a rank and an agent, so new blocks shift nothing; an agent
-            whose rank changed meanwhile may come twice, or not.
+        cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks shift nothing; an
+            agent whose rank changed meanwhile may appear twice or not at all.
 
     Raises:
-        InvalidArgumentError: The limit is out of range; or the order is that of meaning, and the extra `semantic` is
-            not installed.
+        InvalidArgumentError: The limit is out of range; or the sort order is by meaning and the extra `semantic` is not
+            installed.
         InvalidCursorError: The cursor is of another search.
     """
     page, _ = search_with_facets(connection, search, limit=limit, cursor=cursor, sample=0)
@@ -100,7 +99,7 @@ class FoundAgents(pages.Page[FoundAgent]):
     Attributes:
         items: The agents.
         next: The cursor of the next page; None at the end of the list.
-        is_closest: True if no agent has all words, and these come closest to their meaning.
+        is_closest: True if no agent has all words, and these are the closest in meaning.
     """
 
     items: tuple[FoundAgent, ...]  # pydantic does not see it in the base
@@ -109,7 +108,7 @@ class FoundAgents(pages.Page[FoundAgent]):
 
 
 def by_meaning(search: AgentSearch) -> AgentSearch | None:
-    """Return the search that is made if no agent has all words; None with an order, or without the extra `semantic`."""
+    """Return the fallback search if no agent has all words; None with an order, or without the extra `semantic`."""
     if search.order is not None or not search.words or not has_model():
         return None
     return replace(search, order=Order.MEANING)
@@ -118,7 +117,7 @@ def by_meaning(search: AgentSearch) -> AgentSearch | None:
 def search_indexed(
     connection: Connection, search: AgentSearch, *, limit: int = pages.DEFAULT_LIMIT, cursor: str | None = None
 ) -> FoundAgents:
-    """Return the agents as `search_agents` does, or if none has all words those that come closest to their meaning.
+    """Return the agents as `search_agents` does, or if none has all words, those closest in meaning.
 
     Raises:
         ChainNotIndexedError: A chain of the search is not indexed.
@@ -150,13 +149,13 @@ def search_with_facets(
 
     Args:
         search: The conditions.
-        limit: As of `search_agents`.
-        cursor: As of `search_agents`. Facets are those of the agents from there on.
-        sample: The number of agents of which facets are counted; 0 for none.
+        limit: As in `search_agents`.
+        cursor: As in `search_agents`. Facets cover the agents from there on.
+        sample: The number of agents for which facets are counted; 0 for none.
 
     Raises:
-        InvalidArgumentError: As of `search_agents`.
-        InvalidCursorError: As of `search_agents`.
+        InvalidArgumentError: As in `search_agents`.
+        InvalidCursorError: As in `search_agents`.
     """
     pages.require_limit(limit)
     none = Facets(0, False, ())

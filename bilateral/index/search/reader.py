@@ -1,7 +1,7 @@
-"""Searches read registration files: words, the vocabulary of names, and vectors by meaning.
+"""The reader of registration files for searches: words, the vocabulary of names, and vectors by meaning.
 
-Words are learnt with their file and stay, although their last file may go: a word that no file has finds nothing.
-Vectors need the extra `semantic`. Without it, an index has none, and works as before.
+Words are added with their file and remain after their last file is removed: a word in no file finds nothing. Vectors
+need the extra `semantic`. Without it, an index has none and otherwise works normally.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from bilateral.index.search.nearest import Embedder
 
 _AT_ONCE: Final = 500
-"""Files of one transaction: it takes a tenth of a second, in which others wait for SQLite."""
+"""Files per transaction: it takes a tenth of a second, in which others wait for SQLite."""
 
 MAX_SECTION: Final = 1_000
-"""Characters of a section of a file that its vector means. A longer text has no clearer meaning, only more words."""
+"""Characters of a file's section that its vector covers. A longer text has no clearer meaning, only more words."""
 
 _NAME, _DESCRIPTION, _CAPABILITIES = 2.0, 1.0, 2.0
-"""The weights of the sections. Descriptions are the longest and the vaguest. Without their own weight, they would
-drown what the agent does; `make bench-semantic` measures it."""
+"""The weights of the sections. Descriptions are the longest and vaguest. Without a weight of their own, they would
+drown out what the agent does; `make bench-semantic` measures it."""
 
 _PARTED: Final = str.maketrans("_/-.:", "     ")
-"""Signs that join the words of a capability, such as get_weather."""
+"""Characters that join the words of a capability, such as get_weather."""
 
 
 @cache
 def embedder() -> Embedder:
-    """Return the model, which is read once."""
+    """Return the model, which is loaded once."""
     try:
         from bilateral.index.search.nearest import Embedder  # noqa: PLC0415  # needs the extra
 
@@ -111,7 +111,7 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
-    """Compute the vectors that are missing or of another model."""
+    """Compute the vectors that are missing or from another model."""
     count, filled = 0, _AT_ONCE
     while filled == _AT_ONCE and has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""The agents that a search finds, with the ratings, words and figures that a page shows beside them."""
+"""The agents that a search finds, with the ratings, words and figures that a page displays with them."""
 
 import re
 from collections import defaultdict
@@ -32,10 +32,10 @@ Key: TypeAlias = tuple[int, str, int]
 """An agent: chain, identity registry and id."""
 
 _DESCRIPTION: Final = 300
-"""Characters of a description that a search shows."""
+"""Characters of a description in search results."""
 
 _READ: Final = 2_000
-"""The characters of a description in which words are looked for."""
+"""The characters of a description that are searched for words."""
 
 _BEFORE: Final = 50  # characters around a match: two lines of a card
 _AFTER: Final = 90  # longer than the text before it: the words after a match explain it better
@@ -45,21 +45,21 @@ _MOST: Final = 1_000
 
 _MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
-"""The newest payments to an account that are looked at: it may be the wallet of other agents, too."""
+"""The newest payments to an account that are examined: it may be the wallet of other agents, too."""
 
 _TAGS: Final = ("", *PAID_TAGS, *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
-"""The tags whose ratings are shown. Strangers may rate an agent under any number of others."""
+"""The tags whose ratings are displayed. Anyone may rate an agent under any number of others."""
 
 _TOKEN: Final = re.compile(r"\w+")
 
 
 def is_listed(columns: Any, *names: str) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that columns have one of the values of the parameters of their names."""
+    """Return the conditions that columns have one of the values of the parameters named after them."""
     return [columns[name].in_(sa.bindparam(name, expanding=True)) for name in names]
 
 
 def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any) -> list[Any]:
-    """Return the rows of a statement with `is_listed` that are about some agents: the lists also fit a few others."""
+    """Return the rows of a statement with `is_listed` that concern some agents: the lists also match a few others."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
     return [row for row in connection.execute(statement, lists | values) if (row[0], row[1], int(row[2])) in requested]
@@ -74,7 +74,7 @@ class MatchedRating:
         count: The number of ratings.
         counterparts: The number of distinct clients, or of servers, that gave them.
         mean: Their mean.
-        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+        lower_bound: The lower bound of the agent's value at 95 % confidence; None for a tag without a scale.
     """
 
     registry: str
@@ -87,7 +87,7 @@ class MatchedRating:
 
 @dataclass(frozen=True, slots=True)
 class FoundAgent:
-    """An agent that a search found. Name and description are the word of a stranger.
+    """An agent that a search found. Name and description are untrusted text.
 
     Attributes:
         id: The short id, such as `8453:247`.
@@ -98,17 +98,17 @@ class FoundAgent:
         wallet: The address that receives its payments; None without one.
         name: Its name; None without a file.
         description: The beginning of its description.
-        active: True if its file says that it works; None if it does not say.
-        x402_support: True if its file says that it takes payments by x402.
+        active: True if its file says that it is active; None if it does not say.
+        x402_support: True if its file says that it accepts x402 payments.
         registered_at: The time of its registration, Unix seconds.
         updated_at: The time of its last change on chain.
-        relevance: The number of words of the query with which a word of the name begins. 0 without a text.
+        relevance: The number of query words that begin a word of the name. 0 without a text.
         rating: The ratings by which it passed the first gate; None without a gate.
         status: The status of its standing on the first gate's side: `ok`, `thin`, `contested` or `held_back`, which
-            says not to pay it; None before the first analysis that sees the agent.
+            means do not pay it; None before the first analysis that includes the agent.
         standing: The lower bound of its standing.
-        reason: The code of the reason that counts most for its standing.
-        standing_rating: The rating of its standing, 0 to 100, which every page shows; None without one.
+        reason: The code of the main reason for its standing.
+        standing_rating: The rating of its standing, 0 to 100, as displayed on every page; None without one.
     """
 
     id: str
@@ -135,7 +135,7 @@ class FoundAgent:
 def agents_of_rows(
     connection: sa.Connection, search: AgentSearch, rows: Sequence[sa.Row[Any]]
 ) -> tuple[FoundAgent, ...]:
-    """Return the agents of rows of a search, with their ratings for the first gate, and their standings."""
+    """Return the agents in rows of a search, with their ratings for the first gate and their standings."""
     if not rows:
         return ()
     keys = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
@@ -210,7 +210,7 @@ def _addresses(*sizes: int) -> Prepared:
 
 @lru_cache
 def _summaries(*sizes: int) -> Prepared:
-    """Return the statement for the ratings of some agents by all, for one `side` and `tag`, as `ratings` gives them."""
+    """Return the statement for everyone's ratings of agents, for one `side` and `tag`, in the form of `ratings`."""
     columns, names = summary.c, ("chain_id", "registry", "agent_id")
     return Prepared(
         sa.select(*rating_columns(summary), *figures(columns)).where(
@@ -224,12 +224,12 @@ def _summaries(*sizes: int) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The place in a registration file that a word of a search matched. All texts are the word of a stranger.
+    """The place in a registration file that a word of a search matched. All texts are untrusted.
 
     Attributes:
         place: `description`, `service`, or the kind of a capability, such as `mcp_tool`.
         before: The text before the word.
-        after: The text behind it.
+        after: The text after it.
     """
 
     place: str
@@ -240,12 +240,12 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class RowDetails:
-    """The words and figures beside an agent of a search.
+    """The words and figures displayed with an agent in search results.
 
     Attributes:
         rating: Its summary with the most raters, of a tag with a scale; None without one.
-        services: The first kinds of its services; the word of a stranger.
-        last_paid: The dollars of the newest payment to it; None if the index knows none.
+        services: The first kinds of its services; untrusted text.
+        last_paid: The dollars of the newest payment to it; None if the index has none.
         snippet: The place that a word of the search matched; None if only the name did, or nothing.
     """
 
@@ -258,7 +258,7 @@ class RowDetails:
 def row_details(
     connection: sa.Connection, registries: Registries, agents: Sequence[FoundAgent], text: str | None, side: str
 ) -> dict[str, RowDetails]:
-    """Return the words and figures beside agents of a search, by their short ids."""
+    """Return the words and figures displayed with agents in search results, by their short ids."""
     if not agents:
         return {}
     keys = {agent.id: (agent.chain_id, agent.identity_registry, int(agent.agent_id)) for agent in agents}
@@ -344,7 +344,7 @@ def _last_paid(connection: sa.Connection, agent: FoundAgent) -> Decimal | None:
 
 
 def _snippet(requested: Sequence[str], description: str | None, entries: Iterable[tuple[str, str]]) -> Snippet | None:
-    """Return the first place that a word of a search matched: in the description, else in a service or capability."""
+    """Return the first place that a search word matched: in the description, else in a service or capability."""
     if not requested:
         return None
     for place, text in (("description", description or ""), *entries):

@@ -1,4 +1,4 @@
-"""The statements of a search, in steps that each look at few rows. A search stops when a page is full."""
+"""The statements of a search, in steps that each examine few rows. A search stops when a page is full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REAL: Final = sa.Float(53)
 """The type of ranks."""
 
 _MOST_NEW: Final = 500
-"""Agents that were registered since the last refresh up to which they are listed. A refresh takes seconds, and as many
+"""The maximum number of agents registered since the last refresh that are listed. A refresh takes seconds, and as many
 registrations take longer on any chain."""
 
 _WITHOUT_GATE: Final = (Order.STANDING, Order.MEANING, *TIMES)
@@ -39,13 +39,13 @@ _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
 """The orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
-"""The addition of a standing to the first rank: those with one precede others with as many words in their names."""
+"""The bonus of a standing on the first rank: agents with one precede others with as many words in their names."""
 
 _WITHHELD: Final = -100.0
-"""The addition of a withheld agent to the first rank. It puts agents last: a name has at most 16 words of a search."""
+"""The offset of withheld agents on the first rank. It puts them last: a name has at most 16 words of a search."""
 
 _OUT_OF_REACH: Final = -1_000_000.0
-"""The addition of a withheld agent to the rank by meaning, which is at most 33,000 millionths."""
+"""The offset of withheld agents on the rank by meaning, which is at most 33,000 millionths."""
 
 _LAST_TIME: Final = 2**62
 """A Unix time after all others."""
@@ -64,7 +64,7 @@ class _Part:
 
 
 def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
-    """Yield the steps to the agents of a search, in their order. The agents of each step's statements are merged."""
+    """Yield the steps to find the agents of a search, in order. The agents of each step's statements are merged."""
     if plan.begin is not None:
         yield [_Part(_all_agents, place, plan.begin)]
     elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):
@@ -78,7 +78,7 @@ def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
 def _by_names(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
     """Find the agents with all words in their names, then those with one word less, and so on.
 
-    In the order of standings, those with a standing come first each time, and withheld agents at last.
+    When sorting by standing, those with a standing come first each time, and withheld agents last of all.
     """
     by_standing, listed = plan.search.ranking is Order.STANDING, cache(partial(_with_words, plan))
     last = None if place is None else floor(place[0])
@@ -115,7 +115,7 @@ def _by_files(plan: Plan, place: _Place, begin: sa.ColumnElement[bool], exactly:
 
 
 def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Conditions) -> Iterator[_Part]:
-    """Find agents without a standing: few on chains with standings, as each refresh gives every server one."""
+    """Find agents without a standing: few on chains with standings, as each refresh assigns one to every server."""
     walked = [*plan.chains]
     for chain_id in plan.with_standings if plan.search.rated_side is Side.SERVER else ():
         new = _newest(plan.connection, chain_id)
@@ -135,7 +135,7 @@ def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Condi
 def _agent_walks(
     plan: Plan, place: _Place, relevance: int | None, where: _Conditions, chains: Sequence[int] | None = None
 ) -> Iterator[_Part]:
-    """Walk down the agents of chains. Each walk has an index of the order of its own."""
+    """Walk down the agents of chains. Each walk uses a separate index for its order."""
     for chain_id in sorted(plan.chains if chains is None else chains):
         if relevance is not None and place is not None and chain_id < place[2]:
             continue  # keys begin with the chain
@@ -149,7 +149,7 @@ def _agent_walks(
 
 
 def _walks(chains: Sequence[int], listed: _Listed, part: _Part) -> Iterator[_Part]:
-    """Walk down the lower bounds or the standings of chains, among the listed agents if there is a list."""
+    """Walk down the lower bounds or standings of chains, among the listed agents if there is a list."""
     for chain_id in chains if listed is None else sorted({*chains} & {*listed}):
         yield replace(part, chain_id=chain_id, listed=None if listed is None else listed[chain_id])
 
@@ -160,7 +160,7 @@ def _with_words(plan: Plan) -> _Listed:
 
 
 def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
-    """Return the ids of the agents whose files fulfil a condition on their words, by chains; None for too many."""
+    """Return the ids of the agents whose files meet a condition on their words, by chain; None if too many."""
     content, most = registration_words.c.content_hash, plan.most_agents
     tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
         agent_file, agent_file.c.file_id == files.file.c.file_id
@@ -176,7 +176,7 @@ def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
 
 
 def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
-    """Return the agents of a chain that were registered since its last refresh, up to one more than are listed."""
+    """Return the agents of a chain registered since its last refresh, up to one more than the list's limit."""
     refresh = standing_refresh.c
     refreshed = connection.execute(sa.select(refresh.block_number).where(refresh.chain_id == chain_id)).scalars()
     last = min((number for number in refreshed if number is not None), default=-1)
@@ -233,7 +233,7 @@ class _Statement:
         return query.select_from(self._from).where(*self._where, *where)
 
     def ranks(self) -> tuple[sa.ColumnElement[float], sa.ColumnElement[float]]:
-        """Return the rank of an agent, and the rank among agents with the same first rank."""
+        """Return the rank of an agent, and its rank among agents with the same first rank."""
         order, zero = self._plan.search.ranking, sa.literal(0.0, _REAL)
         relevance = sa.cast(self._plan.words.relevance, _REAL)
         by_gate = zero if self._gate_rank is None else sa.cast(self._gate_rank, _REAL)
@@ -281,7 +281,7 @@ def _all_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _withheld_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Find all withheld agents. They are few, and the index of ranks has them together."""
+    """Find all withheld agents. They are few and adjacent in the index of ranks."""
     statement = _Statement(plan, has_standing=True)
     is_withheld = [standing.c.chain_id.in_(plan.chains), standing.c.rank.is_(None)]
     of_agent = statement.of_standing(looks_up_agents=True)
@@ -312,7 +312,7 @@ def _sorted(
 
 
 def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down the agents of a chain, in the order of their keys; for any names, in that of the times."""
+    """Walk down the agents of a chain, in the order of their keys; without conditions on names, in order of time."""
     place, relevance, statement = part.place, part.relevance, _Statement(plan, has_standing=True)
     time = TIMES.get(plan.search.ranking, agent.c.updated_at)
     where, order = [] if place is None else [_comes_after(agent.c, place)], []
@@ -328,7 +328,7 @@ def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
     """Walk down the lower bounds of a chain under the tag of the first gate.
 
-    In the order of standings, find the agents without one, by their keys: a bound counts false ratings, too.
+    When sorting by standing, find the agents without one, by key: a lower bound counts false ratings, too.
     """
     is_by_key = plan.search.ranking is Order.STANDING
     columns, statement = summary.c, _Statement(plan, walks_bounds=True, has_standing=True)
@@ -354,7 +354,7 @@ def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _down_ranks(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down the standings of a chain that rank, on the side of the first gate."""
+    """Walk down the ranking standings of a chain, on the side of the first gate."""
     columns, statement = standing.c, _Statement(plan, has_standing=True)
     where = [
         columns.chain_id == part.chain_id,

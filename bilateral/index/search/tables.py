@@ -27,13 +27,13 @@ WITH_FILES: Final = (
 
 
 class Words(TypeDecorator[list[str]]):
-    """A set of words: `tsvector` on PostgreSQL; on SQLite text with spaces between, which FTS5 indexes."""
+    """A set of words: `tsvector` on PostgreSQL; space-separated text on SQLite, which FTS5 indexes."""
 
     impl = sa.Text().with_variant(TSVECTOR(), "postgresql")
     cache_ok = True
 
     def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
-        """Convert words for the database. They hold letters and digits only, so nothing in them needs an escape."""
+        """Convert words for the database. They only contain letters and digits, so nothing needs escaping."""
         return None if value is None else " ".join(value)
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str] | None:  # noqa: ARG002
@@ -54,7 +54,7 @@ sa.Index("registration_words_by_name", registration_words.c.name_words, postgres
 )
 
 MODEL: Final = "wordllama l2_supercat 256, sections 1"
-"""The model and the choice of texts. Vectors of another one are not compared, and are computed again."""
+"""The model and the selection of texts. Vectors from another one are not compared, and are recomputed."""
 
 registration_vector: Final = sa.Table(
     "registration_vector",

@@ -1,1 +1,1 @@
-"""An index on several servers of PostgreSQL: each chain's tables on one of them, and a coordinator for readers."""
+"""An index on several PostgreSQL servers: each chain's tables on one of them, and a coordinator for readers."""

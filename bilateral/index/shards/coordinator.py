@@ -1,6 +1,6 @@
-"""The side of the coordinator: foreign tables in place of its own, and the place of each chain.
+"""The coordinator's side: foreign tables in place of its own, and the location of each chain.
 
-All servers are opened here, compared with the settings, and brought to them.
+All servers are opened here, compared with the settings, and adjusted to match.
 """
 
 import time
@@ -23,26 +23,26 @@ from bilateral.index.shards import served
 from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
 
 _PLACING: Final = 80048006
-"""A number that all programs of a coordinator share, so that only one changes the places of chains at once."""
+"""A lock number shared by all programs of a coordinator, so that only one at a time relocates chains."""
 
 _NUMBERS: Final = 80048007
-"""A number that all programs of a coordinator share, so that only one numbers steps of the change feed at once."""
+"""A lock number shared by all programs of a coordinator, so that only one at a time numbers steps of the feed."""
 
 _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true", "connect_timeout": "2"}
-"""Options of a server. The planner asks it for costs: without, it would look up no row there by a key of another table.
+"""Options of a server. The planner gets costs from it: otherwise it would not use key lookups there for joins.
 
-A thousand rows of the widest tables are about a megabyte; the default of a hundred makes ten times the round trips. To
-connect to a machine that vanished would take minutes; two seconds are the least that libpq waits.
+A thousand rows of the widest tables are about a megabyte; the default of a hundred causes ten times the round trips. To
+connect to a lost machine would take minutes; two seconds are the minimum that libpq waits.
 """
 
 _KINDS: Final = {"r": "TABLE", "p": "TABLE", "v": "VIEW"}
-"""The words for PostgreSQL's kinds of relations."""
+"""The SQL keywords for PostgreSQL's kinds of relations."""
 
 _LOCK_TIMEOUT: Final = "55P03"
-"""PostgreSQL's code for a lock that did not come in time."""
+"""PostgreSQL's code for a lock timeout."""
 
 _LOCK_MILLISECONDS: Final = 300
-"""The wait for one lock while readers wait, too: less than the second after which PostgreSQL ends one of two."""
+"""The wait for one lock while readers wait, too: less than PostgreSQL's deadlock timeout of a second."""
 
 _PLACES: Final = """
     CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -57,7 +57,7 @@ _PLACES: Final = """
 """
 
 _BYTEWISE: Final = "'C', 'POSIX', 'C.UTF-8', 'C.utf8'"
-"""The orders of a database in which texts are compared byte by byte."""
+"""The collations in which texts are compared byte by byte."""
 
 _SHIPPABLE: Final = f"""
     DO $$ DECLARE parent record; companion text := pg_get_viewdef('plain.companion_agent'::regclass); BEGIN
@@ -77,14 +77,14 @@ _SHIPPABLE: Final = f"""
       EXECUTE 'CREATE VIEW plain.companion_agent AS ' || companion;
     END $$
 """  # noqa: S608  # a constant
-"""Gives addresses the order of the database, if that is the same: of a text with an order of its own PostgreSQL ships
-neither constants nor values of another table. A join would transfer the rows of all accounts. Keys of metadata stay:
-strangers choose them, and the case of their letters depends on the order.
+"""Assigns addresses the collation of the database, if it is equivalent: for text with its own collation, PostgreSQL
+ships neither constants nor values of another table. A join would transfer the rows of all accounts. Keys of metadata
+are unchanged: they are untrusted, and their case conversion depends on the collation.
 """
 
 
 def split(connection: Connection) -> str:
-    """Make a database without chains a coordinator, unless it is one."""
+    """Turn a database without chains into a coordinator, unless it is one."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
             raise ShardError("", "database.url is the database of a shard: choose another one")
@@ -104,7 +104,7 @@ def identity_of(connection: Connection) -> str:
 
 
 def join(connection: Connection) -> None:
-    """Put the empty tables of a coordinator in their places, for a migration. `split` takes them away after it."""
+    """Restore the empty tables of a coordinator for a migration. `split` removes them afterwards."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -122,13 +122,13 @@ def join(connection: Connection) -> None:
 
 
 def places(connection: Connection) -> list[Placed]:
-    """Return the places of all chains, by chain id."""
+    """Return the locations of all chains, by chain id."""
     query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
     return [Placed(*row) for row in connection.execute(text(query))]
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Refuse settings that name another place for a chain than the coordinator."""
+    """Refuse settings that place a chain on another shard than the coordinator does."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
@@ -152,7 +152,7 @@ def number_of(connection: Connection, name: str) -> int:
 
 
 def hold_places(connection: Connection) -> None:
-    """Keep other programs from changing the places of chains until the end of the transaction."""
+    """Keep other programs from relocating chains until the end of the transaction."""
     wait_for_locks(connection)
     dialect_of(connection).lock(connection, _PLACING)
 
@@ -232,7 +232,7 @@ def _hold_off_readers(connection: Connection, tables: Iterable[str]) -> None:
 
 
 def _replace_tables(connection: Connection) -> None:
-    """Put tables that read the shards in the place of empty ones, which stay for migrations."""
+    """Replace empty tables, which are kept for migrations, with tables that read the shards."""
     statements = ["CREATE SCHEMA plain"]
     statements += [f'ALTER VIEW "{view}" SET SCHEMA plain' for view in served.VIEWS]
     statements += [
@@ -261,7 +261,7 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a text as a literal. The driver takes a single percent sign for a parameter."""
+    """Return a text as a literal. The driver interprets a single percent sign as a parameter."""
     return "'" + value.replace("'", "''").replace("%", "%%") + "'"
 
 
@@ -287,7 +287,7 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
 
 @contextmanager
 def of_shard(name: str) -> Iterator[None]:
-    """Name a shard in the errors of its database."""
+    """Add the name of a shard to its database's errors."""
     try:
         yield
     except DBAPIError as problem:

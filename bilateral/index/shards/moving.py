@@ -1,8 +1,9 @@
 """Moves a chain to another shard while readers read.
 
-Its rows are copied in one transaction of each shard, which nobody sees. The coordinator then changes all of the chain's
-tables at once: readers see the old rows until then, and the new ones from then on. The old rows go last. A move that
-breaks off is begun again: the coordinator says where the chain is, and the rows elsewhere are removed first.
+Its rows are copied in one transaction on each shard, invisible to readers. The coordinator then switches all of the
+chain's tables at once: readers see the old rows until then, and the new ones afterwards. The old rows are deleted last.
+An interrupted move is started again: the coordinator knows where the chain is, and rows on other shards are removed
+first.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ _MOVED_DOMAINS: Final = text("""
       JOIN file USING (content_hash) JOIN moved_file ON moved_file.file_id = file.file_id
     ON CONFLICT DO NOTHING
 """)
-"""Registration files name domains, whose files name further ones."""
+"""Registration files refer to domains, whose files refer to others."""
 
 _MOVED_CONTENT: Final = text("""
     INSERT INTO moved_content
@@ -52,7 +53,7 @@ _MOVED_CONTENT: Final = text("""
 
 
 def copy_chain(source: Connection, target: Connection, chain_id: int, note: Callable[[str], None]) -> int:
-    """Copy all rows of a chain, and the files that it names."""
+    """Copy all rows of a chain, and the files that it refers to."""
     source.exec_driver_sql(_MOVED_FILES.format(chain=f"{chain_id:d}"))
     while source.execute(_MOVED_DOMAINS).rowcount:
         pass
@@ -80,7 +81,7 @@ def copy_chain(source: Connection, target: Connection, chain_id: int, note: Call
 
 
 def _copy_shared(source: Connection, target: Connection, table: Table) -> None:
-    """Copy the rows of a shared table that the target lacks. Numbers are given there."""
+    """Copy the rows of a shared table that the target lacks. The target assigns numbers."""
     names = [column.name for column in table.c if not (table in served.NUMBERED and column.primary_key)]
     columns = ", ".join(f'"{name}"' for name in names)
     values = ", ".join("NULL::bytea" if name == "lease" else f'rows."{name}"' for name in names)
@@ -107,7 +108,7 @@ def _columns(table: Table) -> str:
 
 
 def _copy(source: Connection, target: Connection, name: str, query: str, columns: str) -> None:
-    """Copy the rows of a query from one server to another, without keeping them."""
+    """Stream the rows of a query from one server to another."""
     reads, writes = (side.connection.cursor() for side in (source, target))
     try:
         with (
@@ -136,7 +137,7 @@ class Migrated:
 
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
-    """Bring the tables of all servers to the version that this package knows. Safe to retry."""
+    """Migrate the tables of all servers to the version of this package. Safe to retry."""
     with coordinator.closing_engine(connect_engine(url)) as database:
         migrated = []
         with database.begin() as connection:
@@ -158,7 +159,7 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
 
 
 def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Bring the tables of a coordinator to the version of this package. Readers see the old ones until the commit."""
+    """Migrate a coordinator's tables to the version of this package. Readers see the old ones until the commit."""
     while True:
         try:
             with connection.begin_nested():
@@ -175,7 +176,7 @@ def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) ->
 
 
 def _upgrade_shard(url: str, number: int | None) -> str | None:
-    """Bring the tables of a shard to the version of this package, and return the one before."""
+    """Migrate a shard's tables to the version of this package, and return the previous version."""
     with coordinator.closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
         before = stored_revision(connection)
         if before == schema.REVISION:
@@ -195,13 +196,13 @@ _RENUMBER: Final = (
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step - :added WHERE chain_id = :chain"),
     text("UPDATE sharded.numbered_step SET shard_step = -shard_step WHERE chain_id = :chain"),
 )
-"""Below zero in between: the key of a row would meet that of one which is not renumbered yet."""
+"""Negative in between, so that keys do not collide with those of rows that are not renumbered yet."""
 
 
 def move_chain(
     url: str | None, shards: Mapping[str, Shard], chain_id: int, note: Callable[[str], None] = lambda _: None
 ) -> list[Placed]:
-    """Move a chain to the shard that the settings name. Safe to retry."""
+    """Move a chain to the shard specified in the settings. Safe to retry."""
     name = shard_of(shards, chain_id)
     with (
         coordinator.closing_engine(open_database(url)) as database,

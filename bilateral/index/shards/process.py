@@ -1,8 +1,8 @@
 """One process that follows chains into their shards, as others follow them into one database.
 
-It also numbers the change feed of all shards: an order of their steps that never changes itself. Each shard numbers its
-own steps. The coordinator gives each a further number when it first sees it, in the order of its chain. So a reader
-there that has seen a step has seen all steps with smaller numbers, as without shards.
+It also numbers the change feed of all shards, which gives their steps a permanent order. Each shard numbers its own
+steps. The coordinator assigns each a second number when it first sees it, in the order of its chain. So a reader there
+that has seen a step has seen all steps with smaller numbers, as without shards.
 """
 
 import logging
@@ -31,11 +31,11 @@ from bilateral.index.shards.coordinator import of_shard
 from bilateral.index.shards.served import require_claim
 
 _CONNECT_SECONDS: Final = 2
-"""The seconds to connect to a shard, as the coordinator has: monitors wait ten by default."""
+"""The seconds to connect to a shard, the same as the coordinator's: monitors wait ten by default."""
 
 
 def statuses_of_shards(shards: Mapping[str, Shard]) -> IndexStatus:
-    """Ask all shards at once."""
+    """Query all shards concurrently."""
     with ThreadPoolExecutor(len(shards)) as threads:
         answers = dict(zip(shards, threads.map(_statuses_of, shards, shards.values()), strict=True))
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, BilateralError)}
@@ -62,14 +62,14 @@ def _statuses_of(name: str, shard: Shard) -> list[ChainStatus] | BilateralError:
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 _SIGNAL_SECONDS: Final = 0.2
-"""The seconds after which a waiting thread looks whether the process was stopped."""
+"""The interval in seconds at which a waiting thread checks whether the process was stopped."""
 
 _RETRY_SECONDS: Final = 1.0
-"""The seconds between two tries to open a shard that does not answer: as readers look at it."""
+"""The seconds between attempts to open a shard that is not responding, as often as readers check it."""
 
 
 def chain_of(chain: ChainSettings) -> int:
-    """Return the id of a chain, by its deployments or else by its nodes."""
+    """Return the id of a chain, from its deployments or else from its nodes."""
     for deployment in chain.deployments:
         return deployment.chain_id
     return chain_id_of([Endpoint(url) for url in chain.rpc_urls], ())
@@ -84,7 +84,7 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 
 def require_rows(engine: Engine) -> None:
-    """Refuse a coordinator where a command writes the tables of chains."""
+    """Refuse a coordinator for commands that write the tables of chains."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
             raise ShardError(
@@ -105,7 +105,7 @@ def _settings_by_shard(settings: IndexSettings) -> dict[str, IndexSettings]:
 def _opened(
     stack: ExitStack, name: str, shards: Mapping[str, Shard], down: set[str], end: threading.Event
 ) -> Engine | None:
-    """Open a shard, and wait if it does not answer while another one does. Return None at the end of the process."""
+    """Open a shard, waiting if it is not responding while another is. Return None when the process ends."""
     while True:
         try:
             return stack.enter_context(coordinator.opened_shards({name: shards[name]}))[name]
@@ -122,7 +122,7 @@ def _opened(
 def _on_each_shard(
     settings: IndexSettings, stop: threading.Event, work: Callable[..., bool], *, until_head: bool
 ) -> bool:
-    """Do the work of a process on each shard at once, and wait for all."""
+    """Run a process's work on all shards concurrently, and wait for all."""
     by_shard = _settings_by_shard(settings)
     ends = {name: threading.Event() for name in by_shard}  # the end of one shard's work is not that of the others
     failures: list[Exception] = []
@@ -150,7 +150,7 @@ def _on_each_shard(
 
 
 def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Collection[threading.Event]) -> None:
-    """Wait for the end of threads, and end all once the process is stopped."""
+    """Wait for threads to end, and stop all once the process is stopped."""
     for thread in threads:
         while thread.is_alive():
             thread.join(_SIGNAL_SECONDS)
@@ -160,9 +160,9 @@ def _wait(threads: Iterable[threading.Thread], stop: threading.Event, ends: Coll
 
 
 def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, until_head: bool = False) -> bool:
-    """Follow chains into one database, or into the shards that the settings name. See `follow_chains` for the errors.
+    """Follow chains into one database, or into the shards in the settings. See `follow_chains` for the errors.
 
-    A shard that does not answer at the start is opened once it does, and the others are followed meanwhile.
+    A shard that is not responding at the start is opened once it recovers; the others are followed meanwhile.
     """
     if not settings.shards:
         return follow_chains(engine, settings, stop=stop, until_head=until_head)
@@ -190,7 +190,7 @@ def follow(engine: Engine, settings: IndexSettings, *, stop: threading.Event, un
 
 
 _SECONDS: Final = 0.5
-"""The time between two looks at the shards: a change is in the feed as soon after its block as workers look for it."""
+"""The time between checks of the shards: as short as the interval at which workers check for blocks."""
 
 _AT_ONCE: Final = 10_000  # steps of a transaction: a megabyte
 
@@ -213,17 +213,17 @@ _RESTORED: Final = text("""
     UPDATE sharded.numbered_step SET chain_id = 0, shard_step = -step WHERE chain_id = :chain
     AND shard_step > (SELECT max(step) FROM sharded.change_step WHERE chain_id = :chain)
 """)
-"""Takes the steps from a chain that its shard does not know. The numbers stay taken: readers have seen them."""
+"""Detaches from a chain the steps that its shard lacks. Their numbers stay used: readers have seen them."""
 
 _COPY_REGISTRIES: Final = (
     text("DELETE FROM registry WHERE chain_id = :chain"),
     text("INSERT INTO registry SELECT * FROM sharded.registry WHERE chain_id = :chain"),
 )
-"""A worker writes down the registries of its chain before the first step, and before it reads further ones."""
+"""A worker records the registries of its chain before the first step, and before it reads additional ones."""
 
 
 def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
-    """Number the steps that shards added. Those of a shard that does not answer wait, which is logged once."""
+    """Number the steps that shards added. Those of a shard that is not responding wait, which is logged once."""
     failing = set() if failing is None else failing
     with engine.connect() as connection:
         chains = [placed.chain_id for placed in coordinator.places(connection)]
@@ -239,9 +239,9 @@ def number_steps(engine: Engine, failing: set[int] | None = None) -> None:
 
 
 def release_restored(engine: Engine, chains: Iterable[int]) -> None:
-    """Number steps again that come after a backup, if a shard was restored from one. Do it before its workers begin.
+    """Let steps after a backup be numbered again, if a shard was restored from it. Call it before its workers start.
 
-    The shard gives the numbers of the steps after its backup once more, to other steps.
+    The shard assigns the numbers of the steps after its backup again, to other steps.
     """
     for chain_id in chains:
         with engine.begin() as connection:
@@ -250,7 +250,7 @@ def release_restored(engine: Engine, chains: Iterable[int]) -> None:
 
 
 def forget_pruned(engine: Engine) -> None:
-    """Forget the steps up to the last one that a shard pruned: a reader of an earlier cursor would miss that one."""
+    """Delete the steps up to the last one that a shard pruned: a reader with an earlier cursor would miss that one."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         pruned = [
@@ -262,7 +262,7 @@ def forget_pruned(engine: Engine) -> None:
 
 
 def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float = 60.0) -> None:
-    """Number steps, and forget pruned ones, until the process ends."""
+    """Number steps, and delete pruned ones, until the process ends."""
     looks, failing, is_logged = 0, set[int](), False
     while not stop.wait(_SECONDS):
         looks += 1

@@ -1,7 +1,7 @@
-"""The side of a shard: what the coordinator may read there, and which chains it holds.
+"""The shard's side: what the coordinator may read there, and which chains it holds.
 
-A shard is an index of its own: a worker there writes as it does without shards. The coordinator has no rows of chains.
-In place of each table it has foreign tables of all shards, under the same name, so that readers need not know.
+A shard is an independent index: a worker there writes as it does without shards. The coordinator has no rows of chains.
+In place of each table it has foreign tables of all shards, under the same name, which is transparent to readers.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,22 +21,22 @@ CHAIN_TABLES: Final[tuple[Table, ...]] = (
     *(table for table in schema.metadata.tables.values() if table is not registry),
     *(table for projection in PROJECTIONS for table in projection.tables),
 )
-"""Tables whose rows are of one chain, but for those of the change feed.
+"""Tables whose rows belong to one chain, except those of the change feed.
 
-Each question reads the few rows of `registry`, so the coordinator has copies of them.
+Each query reads the few rows of `registry`, so the coordinator has copies of them.
 """
 
 _TABLES: Final = (*CHAIN_TABLES, registry, change_step, removed_change)
 
 OWN_PARTITIONS: Final = frozenset(PARTITIONED_TABLES)
-"""Those of which a shard has a partition for each chain. Of the others the coordinator reads a view of its rows."""
+"""Those with a partition per chain on a shard. For the others the coordinator reads a view of the chain's rows."""
 
 SHARED_TABLES: Final[tuple[Table, ...]] = tuple(
     table
     for table in (*files.metadata.tables.values(), *(table for reader in READERS for table in reader.tables))
     if table not in CHAIN_TABLES
 )
-"""Files and what was read in them. Agents of several shards may name one file, which each shard then has."""
+"""Files and their contents. Agents on several shards may refer to the same file, which each shard then has."""
 
 NUMBERED: Final = tuple(
     table
@@ -44,10 +44,10 @@ NUMBERED: Final = tuple(
     for table in tables
     if table.autoincrement_column is not None
 )
-"""Tables whose rows a sequence numbers. Each shard has numbers of its own, so that no two rows have the same."""
+"""Tables whose rows are numbered by a sequence. Each shard has a separate range, so that numbers are unique."""
 
 VIEWS: Final = {**schema.VIEWS, **files.VIEWS}
-"""The views of an index, by their names. Each has a chain's rows beside its number, so a shard computes its part."""
+"""The views of an index, by name. Each has the chain's number in its rows, so a shard computes its part."""
 
 
 CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
@@ -55,18 +55,18 @@ CHAIN_NAMES: Final = (*(table.name for table in CHAIN_TABLES), *VIEWS)
 
 
 def key_of(table: Table) -> list[str]:
-    """Return the columns by which a row of a shared table is the same on all shards."""
+    """Return the columns that identify a row of a shared table on all shards."""
     return ["content_hash"] if table in NUMBERED else [column.name for column in table.primary_key]
 
 
 _OF_ANOTHER: Final = "another coordinator reads it: name that one as database.url, or pass --adopt if it is gone"
 
 _RANGE: Final = 1 << 40
-"""The numbers that a sequence of a shard may give before it meets those of another shard: a trillion."""
+"""The numbers that a shard's sequence may assign before it reaches those of another shard: a trillion."""
 
 
 def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, adopts: bool = False) -> bool:
-    """Write down which coordinator a shard is of."""
+    """Record which coordinator a shard belongs to."""
     name, number = shard
     if has_schema(connection, PARTS):
         raise ShardError(name, "the database is a coordinator itself: use the database of a shard")
@@ -91,7 +91,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
-    """Refuse to work on a shard that another coordinator reads: its readers would not learn of the changes."""
+    """Refuse to work on a shard that another coordinator reads: its readers would not be informed of the changes."""
     if not has_schema(connection, SERVED):
         raise ShardError(name, "no coordinator reads it yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
@@ -113,7 +113,7 @@ def number_anew(connection: Connection, coordinator: Connection) -> None:
 
 
 def require_listed(connection: Connection, name: str, chains: Collection[int]) -> None:
-    """Refuse a shard that holds chains which the settings leave out."""
+    """Refuse a shard with chains that are missing from the settings."""
     for chain_id in connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars():
         if chain_id not in chains:
             raise ShardError(name, f"it holds chain {chain_id}, which database.shards.{name}.chains leaves out: add it")
@@ -135,12 +135,12 @@ def serve(connection: Connection, chains: Iterable[int]) -> None:
 
 
 def _view(name: str, columns: str, rows: str) -> str:
-    """Return the statement that makes a view for the coordinator. A newer version of it has more columns."""
+    """Return the statement that creates a view for the coordinator. A newer version of it has more columns."""
     return f'CREATE OR REPLACE VIEW served."{name}" AS SELECT {columns} FROM {rows}'  # noqa: S608  # names of the schema
 
 
 def drop_views(connection: Connection, names: str = "%") -> None:
-    """Drop views for the coordinator: those whose names are like a pattern."""
+    """Drop views for the coordinator whose names match a pattern."""
     query = text("SELECT viewname FROM pg_views WHERE schemaname = :served AND viewname LIKE :names")
     views = connection.execute(query, {"served": SERVED, "names": names}).scalars().all()
     if views:
@@ -148,7 +148,7 @@ def drop_views(connection: Connection, names: str = "%") -> None:
 
 
 def forget_chain(connection: Connection, chain_id: int) -> None:
-    """Remove a chain from a shard that another one holds. Files that nobody names go later, as after a rollback."""
+    """Remove a chain that is on another shard now. Unreferenced files are deleted later, as after a rollback."""
     drop_views(connection, f"%\\_{chain_id:d}")
     of_chain = f"WHERE chain_id = {chain_id:d}"
     statements = [

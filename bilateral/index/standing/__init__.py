@@ -1,1 +1,1 @@
-"""Standings and findings: what the trust analysis makes of a chain."""
+"""Standings and findings: the results of the trust analysis of a chain."""

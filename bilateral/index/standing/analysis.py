@@ -1,4 +1,4 @@
-"""Analyses indexed identity registries: once, and again whenever rows arrive."""
+"""Analyse indexed identity registries: once, or again whenever rows arrive."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ from bilateral.trust.results import Results
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 _LOCK: Final = 80048011
-"""The advisory lock of those who replace the results of an analysis."""
+"""The advisory lock for replacing the results of an analysis."""
 
 _TRIES: Final = 3
 """Attempts to read while the index writes: each sees another state."""
@@ -46,15 +46,15 @@ class AnalysisSummary:
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
-        block: The last block that it saw.
+        block: The last block that it included.
         agents: The number of agents.
-        opinions: The number of feedbacks, ratings and validations that it read.
-        left_out: The number of rows left out because they name an agent that is not there.
-        accounts_without_funding: The number of accounts whose first inbound transfer was not looked for yet.
+        opinions: The number of feedback entries, ratings and validations that it read.
+        left_out: The number of rows left out because their agent is missing.
+        accounts_without_funding: The number of accounts whose first inbound transfer was not searched for yet.
         findings: The number of findings.
         flagged: The number of accounts that it flags.
-        trusted_accounts: The number of accounts that it spread trust from.
-        unknown_cases: The reviewed accounts that its tables do not have, in small letters. Their cases change nothing.
+        trusted_accounts: The number of accounts from which it spread trust.
+        unknown_cases: The reviewed accounts that its tables lack, in lower case. Their cases have no effect.
     """
 
     chain_id: int
@@ -78,7 +78,7 @@ def analyse(
 
 
 class Analyst:
-    """Analyses an identity registry again and again, and reads only the rows of new blocks."""
+    """Analyses an identity registry repeatedly, and reads only the rows of new blocks."""
 
     def __init__(self, engine: Engine, key: AnalysisKey) -> None:
         self._engine = engine
@@ -170,24 +170,24 @@ PAUSE: Final = 1.0
 """The seconds between two checks for new rows."""
 
 LEAST_PAUSE: Final = 10.0
-"""The least seconds between the end of a registry's refresh and its next one. The pause is at least as long as the
+"""The minimum seconds between the end of a registry's refresh and its next one. The pause is at least as long as the
 refresh took, so a large index leaves half of the time for others."""
 
 _CONFIRM_SECONDS: Final = 60.0
 """The seconds after which standings without new rows are confirmed as of the last block. They are stale after 600."""
 
 _RETRY_SECONDS: Final = 30.0
-"""The seconds after which an analysis that failed is tried again if no rows came meanwhile."""
+"""The seconds after which a failed analysis is retried if no rows arrived meanwhile."""
 
 _ACCOUNTS: Final = 200
-"""The accounts whose first funds are looked up in one refresh, so that a slow node does not hold it up for long."""
+"""The accounts whose first funds are looked up in one refresh, so that a slow node does not delay it for long."""
 
 
 class Refresher:
     """Keeps the standings of all identity registries of an index current.
 
     Args:
-        urls: The URLs of nodes by chain. They are asked for the first funds of accounts.
+        urls: The URLs of nodes by chain. They are queried for the first funds of accounts.
         only_followed: True to leave out chains without URLs: other processes follow and analyse them.
     """
 
@@ -215,7 +215,7 @@ class Refresher:
         self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
-        """Refresh until an event is set. A database that fails for a while is waited for."""
+        """Refresh until an event is set. Wait for a database that fails temporarily."""
         while not stop.is_set():
             try:
                 self.refresh(is_paced=True)
@@ -251,7 +251,7 @@ class Refresher:
         return is_changed
 
     def _confirm(self, key: AnalysisKey, block: int) -> None:
-        """Note that no row came up to a block, so the standings are those of this block and this time, too."""
+        """Record that no rows arrived up to a block, so the standings are also those of this block and time."""
         now = time.monotonic()
         if key in self._failed or now - self._confirmed.get(key, now) < _CONFIRM_SECONDS:
             return
@@ -261,7 +261,7 @@ class Refresher:
             connection.execute(current.values(block_number=block, made_at=int(time.time())))
 
     def _refresh(self, key: AnalysisKey) -> None:
-        """Analyse a registry. If that fails, the last standings stay, and the reason is noted."""
+        """Analyse a registry. If that fails, the last standings are kept and the reason is recorded."""
         began = time.monotonic()
         analyst = self._analysts.setdefault(key, self._make(self._engine, key))
         try:
@@ -282,7 +282,7 @@ class Refresher:
         _LOGGER.info("chain=%d standings=analysis seconds=%.1f", key.chain_id, time.monotonic() - began)
 
     def _find_funds(self, key: AnalysisKey) -> int:
-        """Look for the first funds of new accounts, and return their number, 0 if no node keeps old states."""
+        """Search for the first funds of new accounts and return their number; 0 without an archive node."""
         urls = self._urls.get(key.chain_id)
         if not urls:
             return 0
@@ -295,7 +295,7 @@ class Refresher:
             return 0
 
     def _read_claimed(self, key: AnalysisKey, analyst: Analyst) -> int:
-        """Read transactions that clients claim as proofs, and return their number. Nothing waits for that."""
+        """Read transactions that clients claim as proofs, and return their number. Nothing waits for them."""
         pool = self._pools.get(key.chain_id)
         try:
             return 0 if pool is None else analyst.claimed.read(pool.choose().endpoint, _ACCOUNTS)
@@ -305,7 +305,7 @@ class Refresher:
 
 
 def _progress(connection: Connection, key: AnalysisKey) -> tuple[int, tuple[int, ...]]:
-    """Return the last block of the index, and figures that change with the rows that standings rest on."""
+    """Return the last block of the index, and figures that change with the rows on which standings are based."""
     chain = schema.chain.c
     query = select(chain.block_number, chain.event_rows, chain.reorganizations).where(chain.chain_id == key.chain_id)
     counts = [

@@ -11,10 +11,10 @@ from bilateral.index.standing import tables as schema
 from bilateral.index.standing.tables import Part, of_registry
 
 MAX_FINDINGS: Final = 100
-"""The most findings of a page."""
+"""The maximum number of findings on a page."""
 
 MAX_ROWS: Final = 200
-"""The most members of a finding that an answer names, and the most rows of evidence that it shows."""
+"""The maximum number of a finding's members, and of its rows of evidence, in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class AnalysisRun:
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
-        block_number: The last block that it saw.
-        made_at: The time at which it was made, Unix seconds.
+        block_number: The last block that it included.
+        made_at: The time of the analysis, Unix seconds.
         agents: The number of agents.
-        opinions: The number of feedback, ratings and validations.
-        threshold: The suspicion from which an account is flagged.
+        opinions: The number of feedback entries, ratings and validations.
+        threshold: The suspicion at which an account is flagged.
         flagged: The number of accounts that it flags.
         findings: The number of its findings.
     """
@@ -48,8 +48,8 @@ class Finding:
     """A finding.
 
     Attributes:
-        id: Its name.
-        detector: The detector that made it.
+        id: Its id.
+        detector: The detector that produced it.
         q_value: The false discovery rate at which it holds.
         statistic: The statistic behind it.
         sentence: The finding in words.
@@ -79,11 +79,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """An event that a finding rests on.
+    """An event on which a finding is based.
 
     Attributes:
         table: The kind of the row.
-        log_index: Its place in the block; None for a transfer of funds.
+        log_index: Its position in the block; None for a transfer of funds.
         transaction: Its transaction; None if unknown.
     """
 
@@ -95,13 +95,13 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Accounts that seem to be under one control.
+    """Accounts that seem to be under common control.
 
     Attributes:
-        cluster: Its number, a digest of its members: it stays as long as they do.
+        cluster: Its number, a digest of its members: it is stable while they are.
         accounts: The number of its accounts.
         flagged: The number of them that are flagged.
-        suspicion: The greatest suspicion of one of them.
+        suspicion: The highest suspicion of any of them.
     """
 
     cluster: int
@@ -163,7 +163,7 @@ def findings(connection: Connection, chain_id: int, identity: str, *finding_ids:
 def findings_about(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[tuple[Finding, str], ...]:
-    """Return the findings that name one of some accounts, each with the account's part in it."""
+    """Return the findings that include one of some accounts, each with the account's part in it."""
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)
@@ -189,7 +189,7 @@ def members_of(
 def evidence_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[EvidenceRow, ...]]:
-    """Return the events that findings rest on, by the finding: the first 200 of each. See `members_of`."""
+    """Return the events on which findings are based, by finding: the first 200 of each. See `members_of`."""
     names = ("position", "table_name", "block_number", "log_index", "transaction_hash")
     rows = _first_rows(connection, schema.finding_row, (chain_id, identity), finding_ids, names)
     return {
@@ -226,7 +226,7 @@ def trust_scores(
 def _first_rows(
     connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
 ) -> dict[str, list[Row[*tuple[Any, ...]]]]:
-    """Return the first 200 rows of each finding in the order of some columns, by one statement."""
+    """Return the first 200 rows of each finding in the order of some columns, with one statement."""
     columns = [table.c[name] for name in names]
     first = [
         select(table.c.finding_id, *columns)

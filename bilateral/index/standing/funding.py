@@ -1,7 +1,7 @@
 """The sources of accounts' first funds, read from old states and blocks of the chain.
 
-An account's balance or its number of transactions is above zero from its first funds on, and stays so: whoever spends
-has sent a transaction. So the block of the first funds is found by bisection, and that block names the source.
+An account's balance or its number of transactions is above zero from its first funds on, and remains so, because
+spending takes a transaction. So the block of the first funds is found by bisection, and that block contains the source.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from bilateral.index.standing.opinions import accounts_without_funding
 from bilateral.index.standing.tables import AnalysisKey, FundingState, funding
 
 _ACCOUNTS_AT_ONCE: Final = 40
-"""Accounts whose sources are stored together: an interruption loses no more."""
+"""The number of accounts whose sources are stored together: an interruption loses no more."""
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):
@@ -44,10 +44,10 @@ class _Receipt(msgspec.Struct):
 class FundingCollector:
     """Finds and stores the first inbound transfers of accounts that act in the registries.
 
-    Each group of accounts is stored when it is found, so a collector that ended resumes where it was.
+    Each group of accounts is stored when it is found, so a collector that was stopped resumes where it was.
 
     Args:
-        pool: The chain's endpoints. They must keep old states, as archive nodes do.
+        pool: The chain's endpoints. They must be archive nodes.
         progress: Called with the number of accounts found so far, and the number of all.
     """
 
@@ -87,7 +87,7 @@ class FundingCollector:
 
 
 class _Search:
-    """The search through the states and blocks that one endpoint keeps."""
+    """The search through the states and blocks of one endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -134,11 +134,11 @@ class _Search:
         return _NOTHING | row | {"state": state}
 
     def _succeeded(self, transaction: _Transaction) -> bool:
-        """Check that a transaction moved its value: one that failed did not."""
+        """Check that a transaction transferred its value: a failed one did not."""
         return quantity(self._endpoint.request("eth_getTransactionReceipt", (transaction.hash,), _Receipt).status) == 1
 
     def _block(self, number: int) -> _FullBlock:
-        """Return a block with its transactions. Accounts are asked for by their block, so the last one is kept."""
+        """Return a block with its transactions. Accounts are requested ordered by block, so the last one is cached."""
         if number not in self._blocks:
             self._blocks = {number: self._endpoint.request("eth_getBlockByNumber", (hex(number), True), _FullBlock)}
         return self._blocks[number]

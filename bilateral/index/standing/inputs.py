@@ -1,4 +1,4 @@
-"""The tables of an analysis, made from the rows of one identity registry and of the registries that belong to it."""
+"""The tables of an analysis, built from the rows of one identity registry and of its related registries."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -70,7 +70,7 @@ _RETURNS: Final = f"""
         AND payment.payer = moved.payee)
     ORDER BY block_number, log_index
 """
-"""The money that paid wallets passed on. Their purchases are payments alone, and reward no seller that praises them."""
+"""The money that paid wallets passed on. Purchases are only payments, not a reward for a seller that praises them."""
 
 _PROOFS: Final = f"""
     SELECT reference.block_number, reference.log_index, claimed.payment_transaction
@@ -82,13 +82,13 @@ _PROOFS: Final = f"""
 
 @dataclass(frozen=True)
 class IndexedTables:
-    """The tables of an analysis, and the event that each of their rows was made from.
+    """The tables of an analysis, and the event from which each of their rows was derived.
 
     Attributes:
-        tables: The tables. Payments are those in the index. Transfers are the first funds of accounts, and
-            what paid wallets passed on beside their own purchases, which is money that may come back.
+        tables: The tables. Payments are those in the index. Transfers are the first funds of accounts, and what paid
+            wallets passed on apart from their own purchases, which is money that may come back.
         places: The events of each table's rows, by the id or position of the row.
-        left_out: The number of rows that name an agent that the table of agents lacks, or a validator without one.
+        left_out: The number of rows whose agent is missing from the table of agents, or whose validator has no agent.
     """
 
     tables: Tables
@@ -102,7 +102,7 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
 
 class TableReader:
-    """Reads the tables of an identity registry's agents again and again. It caches opinions, and reads those to come.
+    """Reads the tables of an identity registry's agents repeatedly. It caches opinions, and only reads new ones.
 
     Args:
         identity_registry: The identity registry, in checksum form.
@@ -132,7 +132,7 @@ class _Reading:
         self._places: dict[str, Any] = {"validations": [], "payments": [], "transfers": []}
 
     def tables(self, feedback: pa.Table, ratings: pa.Table) -> IndexedTables:
-        """Read every table but those of feedback and ratings, whose events are given."""
+        """Read every table except those of feedback and ratings, whose events are passed."""
         agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= opinions.LARGEST_ID]
         self._owners, self._periods = {row[0]: row[1] for row in agents}, self._holders()
         self._speaker = {row[0]: row[2] for row in agents}
@@ -169,7 +169,7 @@ class _Reading:
             yield fields
 
     def _holders(self) -> dict[int, list[dict[str, Any]]]:
-        """Return the accounts that held each agent that changed hands, in order, and since when; None for nobody."""
+        """Return in order who owned each agent that changed hands, and since when; None for nobody."""
         holders: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
             periods = holders[agent_id]
@@ -180,13 +180,13 @@ class _Reading:
         return {agent_id: periods for agent_id, periods in holders.items() if len(periods) > 1}
 
     def _holder_before(self, agent_id: int, time: float) -> str | None:
-        """Return the account that held an agent at a time, if it handed it over since; None for one that holds it."""
+        """Return the account that owned an agent at a time; None if it still owns the agent."""
         periods = self._periods.get(agent_id, [])
         later = [place for place, period in enumerate(periods) if place and period["since"] >= time]
         return periods[later[0] - 1]["account"] if later else None
 
     def _operators(self, feedback: pa.Table, validations: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
-        """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents."""
+        """Return the accounts that rated each agent and that its owner approved for it or for all its agents."""
         # An owner may have thousands of agents and of operators, so their pairs are not counted up: each approved
         # account that judged an agent is looked up among the approvals.
         for_all = {tuple(row) for row in self._rows(_OPERATORS)}
@@ -228,7 +228,7 @@ class _Reading:
         )
 
     def _rated(self, rows: pa.Table) -> pa.Table:
-        """Return the ratings of clients, by the account that speaks as the client, and of validators."""
+        """Return the ratings of clients, by the account whose primary agent is the client, and of validators."""
         rows = self._of_indexed(rows, "agent_id", "server_id")
         self._places["ratings"] = opinions.Places(rows)
         is_client = pc.equal(rows["kind"], "client")
@@ -263,7 +263,7 @@ class _Reading:
                 self._left_out += 1
 
     def _payments(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the payments to agents, each by its own name: a transaction may hold several."""
+        """Yield the payments to agents, each under its own id: a transaction may contain several."""
         for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
             if agent_id in self._speaker:
                 self._places["payments"].append(("payment", *place))

@@ -14,19 +14,19 @@ from bilateral.index.standing.tables import AnalysisKey
 from bilateral.trust.tables.schema import COLUMNS, SEALED
 
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
-"""The event that a row was made from: table, block number, log index and transaction hash."""
+"""The event from which a row was derived: table, block number, log index and transaction hash."""
 
 LARGEST_ID: Final = 2**63 - 1
-"""The largest id of an agent that an Arrow table of 64-bit integers holds."""
+"""The largest agent id that fits an Arrow table of 64-bit integers."""
 
 _AT_ONCE: Final = 50_000
-"""The rows that are Python's objects at a time: some 30 MB."""
+"""The rows that are Python objects at a time: some 30 MB."""
 
 _MOST_CHUNKS: Final = 64
-"""The parts of a column from which they are joined: each refresh adds one, and each slows every read a little."""
+"""The chunks of a column from which they are merged: each refresh adds one, and each slows every read a little."""
 
 _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "hash": pa.binary()}
-"""The columns of the event that a row was made from."""
+"""The columns of the event from which a row was derived."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,12 @@ class Events:
     """A kind of rows that events only add to.
 
     Attributes:
-        values: The values that its query selects, before the time and the place of each event.
+        values: The values that its query selects, before the time and position of each event.
         source: The table or view that it reads, with the conditions on its rows.
-        tables: The tables of its events. Their rows are counted, to see that none came among those that are cached.
-        ended_by: The table of events that end one of its rows; None without one.
-        columns: The types of its columns, without those of the place.
-        convert: Makes the columns of a row, and the name of its event; None for a row with an id of an agent that is
-            too large.
+        tables: The tables of its events. Their rows are counted, to detect insertions among the cached ones.
+        ended_by: The table of events that end one of its rows; None if there is none.
+        columns: The types of its columns, without those of the position.
+        convert: Returns the columns of a row, and the name of its event; None for a row whose agent id is too large.
     """
 
     values: str
@@ -75,7 +74,7 @@ class CachedEvents:
         self.too_large = 0  # rows that are left out for the id of their agent
 
     def read(self, connection: Connection, values: Mapping[str, Any]) -> pa.Table:
-        """Return all rows as of the last indexed block, by block and log. Rows that still hold are not read again.
+        """Return all rows as of the last indexed block, by block and log. Rows that are still valid are not read again.
 
         They are read again after a reorganisation, an end of one of them, or an insert among them, such as the
         backfill of an added registry.
@@ -93,7 +92,7 @@ class CachedEvents:
         return self._rows
 
     def _later(self, connection: Connection, values: Mapping[str, Any]) -> tuple[list[pa.Table], int]:
-        """Read the rows after the last cached block, some thousands at once, and count those left out."""
+        """Read the rows after the last cached block, thousands at a time, and count those left out."""
         parts, too_large = [], 0
         for rows in connection.execute(text(self._events.query), values).partitions(_AT_ONCE):
             converted = [columns for row in rows if (columns := self._events.convert(row)) is not None]
@@ -113,7 +112,7 @@ def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
 
 
 class Places(Sequence[Place]):
-    """The events that rows were made from. A million of them take 70 MB, and three times as much as tuples."""
+    """The events from which rows were derived. A million of them take 70 MB, a third of the size of tuples."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._columns = [rows[name] for name in _PLACE]
@@ -135,7 +134,7 @@ _HEAD: Final = """
 COUNT: Final = """
     SELECT count(*) FROM {table} WHERE chain_id IN (:chain_id, :chain_id) AND block_number <= :last GROUP BY chain_id
 """
-"""Counts the events of all registries of a chain: an index answers that alone.
+"""The query that counts the events of all registries of a chain, using only an index.
 
 The group lets a chain's server count its own events, see `bilateral.index.reading.statistics.count_by_day`.
 """
@@ -146,12 +145,12 @@ def _count(connection: Connection, table: str, chain_id: int, last: int) -> int:
 
 
 NOBODY: Final = "0x" + "00" * 20
-"""The account that agents come from and go to if nobody has them, and that an approval names to end another."""
+"""The account for an agent without an owner, and for an approval that revokes another."""
 
 OF_REGISTRY: Final = (
     "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
 )
-"""The condition that a row of events is of a registry that belongs to the identity registry."""
+"""The condition that a row of events is from a registry that belongs to the identity registry."""
 
 _ACTIONS: Final = (
     (
@@ -180,10 +179,10 @@ _WITHOUT_FUNDING: Final = f"""
 
 
 def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
-    """Return the accounts whose first inbound transfer was not looked for yet, and the block in which each acted first.
+    """Return the accounts whose first inbound transfer was not searched for yet, and the block of each's first action.
 
     An account acts by registering an agent or giving one away, as an agent's wallet, or by giving feedback or
-    validating. Anybody can give it an agent, so the block of such a gift counts only if it did nothing else.
+    validating. Anyone can give it an agent, so the block of such a gift counts only if it did nothing else.
     """
     values = {"chain_id": key.chain_id, "identity": key.identity_registry, "nobody": NOBODY}
     return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}

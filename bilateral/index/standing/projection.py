@@ -1,4 +1,4 @@
-"""Standings follow the log: findings go with the blocks that a reorganisation removes."""
+"""The projection of standings: findings are removed with blocks on a reorganisation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

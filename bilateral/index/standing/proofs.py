@@ -12,7 +12,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
 
 _MOST_READ: Final = 100_000
-"""The transactions that are read, some 50 MB. Strangers choose them, and beyond these nobody is accused."""
+"""The maximum of transactions read, some 50 MB. They are untrusted; beyond these nobody is accused."""
 
 
 class _Log(msgspec.Struct):
@@ -29,7 +29,7 @@ class Senders:
     """The accounts whose money a transaction moved.
 
     Attributes:
-        caller: The account that sent the transaction. It may have paid in coins, which no log shows.
+        caller: The account that sent the transaction. It may have paid in native coins, which no log shows.
         of_tokens: The sender of each transfer of a token; None if one cannot be read.
     """
 
@@ -38,10 +38,10 @@ class Senders:
 
 
 class ClaimedTransactions:
-    """The transactions whose payments in the index are not those of the clients that claim them.
+    """Transactions whose payments in the index are not by the clients that claim them.
 
-    The index has some payments of a transaction only: those in listed tokens to agents. So another payment of the same
-    transaction may be the claimed one. Only the receipt tells.
+    The index has only some payments of a transaction: those in listed tokens to agents. So another payment in the same
+        transaction may be the claimed one. Only the receipt shows it.
     """
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class ClaimedTransactions:
         self._unread: dict[str, None] = {}
 
     def senders_in(self, transaction: str) -> Senders | None:
-        """Return whose money a transaction moved; None if nobody could tell. One that is not read yet is noted."""
+        """Return whose money a transaction moved; None if unknown. A transaction that is not read yet is queued."""
         if transaction not in self._read and len(self._read) + len(self._unread) < _MOST_READ:
             self._unread[transaction] = None
         return self._read.get(transaction)
 
     def read(self, endpoint: Endpoint, at_most: int) -> int:
-        """Read the receipts of noted transactions, and return their number."""
+        """Read the receipts of queued transactions, and return their number."""
         noted = list(islice(self._unread, at_most))
         if not noted:
             return 0
@@ -74,14 +74,15 @@ def _senders(receipt: _Receipt) -> Senders:
 
 
 class Proofs:
-    """Finds the payment that a feedback proves.
+    """Finds the payment that feedback proves.
 
-    A claim that the index cannot judge counts neither for the client nor against it. The index reads payments in some
-    tokens only. People pay from other accounts than they speak with, and agents may share a wallet.
+    A claim that the index cannot judge counts neither for the client nor against it. The index only reads payments in
+    some tokens, people pay from accounts other than those they rate with, and agents may share a wallet.
 
     Args:
-        claims: The block, the log and the claimed transaction of each feedback whose file claims one.
-        transactions: Tells whose money a claimed transaction moved. Nobody is accused of a foreign proof without it.
+        claims: The block, log and claimed transaction of all feedback whose file claims one.
+        transactions: Reports whose money a claimed transaction moved. Without it nobody is accused of using another's
+            payment as proof.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Proofs:
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
-        """Return the name of the payment that a feedback proves; None without one."""
+        """Return the id of the payment that feedback proves; None without one."""
         claimed = self._claims.get((block, log), "")
         payments = self._payments.get(claimed, [])
         if not payments:
@@ -126,7 +127,7 @@ class Proofs:
         return str(name)
 
     def _is_foreign(self, claimed: str, client: str, payments: Sequence[Sequence[Any]]) -> bool:
-        """Tell whether the index has every payment that the client may have made in a transaction."""
+        """Return whether the index has every payment that the client may have made in a transaction."""
         senders = self._transactions.senders_in(claimed)
         if senders is None or senders.of_tokens is None:
             return False

@@ -25,10 +25,10 @@ _MAX_PROBLEM: Final = 500
 """Characters of a problem that are stored."""
 
 STALE_SECONDS: Final = 600.0
-"""The least seconds by which standings lag their chain when they are stale."""
+"""The minimum seconds by which stale standings lag their chain."""
 
 _STALE_REFRESHES: Final = 3
-"""The refreshes of a large index that take longer, after which its standings are stale."""
+"""The number of refresh durations after which the standings of a large index are stale."""
 
 
 def stored_standing(
@@ -57,12 +57,12 @@ def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why an agent carries a mark wherever it is listed.
+    """Why an agent is marked wherever it is listed.
 
     Attributes:
         status: `held_back` or `contested`.
         side: The side of that standing, `server` or `client`.
-        sentence: Why, in one sentence.
+        sentence: The reason, in one sentence.
     """
 
     status: str
@@ -73,7 +73,7 @@ class Doubt:
 def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
     """Return the agents among some that are held back or contested on a side, by short id.
 
-    An agent that is so on both sides has the doubt of the server; and held back comes before contested.
+    An agent affected on both sides gets the server's mark; and `held_back` takes precedence over `contested`.
     """
     columns, doubts = standing.c, dict[str, Doubt]()
     for chain_id, requested in numbers_by_chain(ids).items():
@@ -100,7 +100,7 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
-    """Return the chains of some that have been analysed."""
+    """Return those of some chains that have been analysed."""
     columns = standing_refresh.c
     query = select(columns.chain_id).where(columns.chain_id.in_(chains), columns.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
@@ -122,7 +122,7 @@ def statuses(
 
 
 def first_code(reasons: str | None) -> str | None:
-    """Return the code of the reason that counts most."""
+    """Return the code of the main reason."""
     listed: list[dict[str, Any]] = json.loads(reasons or "[]")
     return listed[0]["code"] if listed else None
 
@@ -135,7 +135,7 @@ def identity_registries(connection: Connection) -> list[AnalysisKey]:
 
 
 def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
-    """Return the noted problem of a registry; None without one."""
+    """Return the recorded problem of a registry; None without one."""
     return connection.execute(select(standing_refresh.c.problem).where(key.of(standing_refresh))).scalar_one_or_none()
 
 
@@ -164,22 +164,22 @@ def _currency(block: int | None, made_at: int | None, seconds: float, head: int)
 
 
 def note_problem(connection: Connection, key: AnalysisKey, problem: str | None) -> None:
-    """Note why the last analysis of a registry failed, or that it did not."""
+    """Record why the last analysis of a registry failed, or that it did not."""
     reported = None if problem is None else printable(problem)[:_MAX_PROBLEM]
     note(connection, key, {"problem": reported, "problem_at": None if reported is None else int(time.time())})
 
 
 def note(connection: Connection, key: AnalysisKey, values: Mapping[str, Any]) -> None:
-    """Write values beside the standings of a registry."""
+    """Write values to the refresh state of a registry's standings."""
     if connection.execute(update(standing_refresh).where(key.of(standing_refresh)).values(**values)).rowcount == 0:
         connection.execute(insert(standing_refresh).values(**key.columns, **values))
 
 
 MAX_CLIENTS: Final = 5_000
-"""The most clients of an agent that are judged. A node ends a call that sums up many more."""
+"""The maximum number of an agent's clients that are judged. A node aborts a call that sums up many more."""
 
 MAX_ACCOUNTS: Final = 200
-"""Accounts that an answer names, the most suspicious first: a ring may have thousands."""
+"""Accounts listed in an answer, the most suspicious first: a ring may have thousands."""
 
 _SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
@@ -190,15 +190,16 @@ _RANKS_ONLY: Final = frozenset({"tied_by_others", "weak_signs"})
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """The judgement about an account. It is a reason to look, not a verdict.
+    """The judgement on an account. It is a reason to investigate, not a verdict.
 
     Attributes:
-        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: digits by which findings lie below a
-            false discovery rate of 1, and weak signs. Else from 0 to 1.9, by weak signs alone, which see the other
-            parts. 0 if it never acted, or if people found it innocent; 99 if they found it guilty.
+        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: orders of magnitude by which findings
+            are below a false discovery rate of 1, and weak signs. Otherwise from 0 to 1.9, by weak signs only, which
+            take the other parts into account. 0 if it never acted, or if people found it innocent; 99 if they found it
+            guilty.
         is_flagged: True if the analysis flags it.
         cluster: Its cluster; None if it is in none.
-        trust: The trust that reaches it from the reader's list; None if none does, or without a list.
+        trust: The trust that reaches it from the reader's list; None if there is none or no list.
         parts: The share of each detector. `tied_by_others` and `weak_signs` only rank.
     """
 
@@ -211,20 +212,20 @@ class Suspect:
 
     @property
     def detectors(self) -> tuple[str, ...]:
-        """The detectors whose findings name it."""
+        """The detectors whose findings include it."""
         return tuple(name for name in self.parts if name not in _RANKS_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedClients:
-    """The clients whose feedback about an agent should count, as `getSummary` takes them (ERC-8004).
+    """The clients whose feedback on an agent should count, in the form of `getSummary` (ERC-8004).
 
     Attributes:
-        block_number: The block of the analysis. Clients of later feedback are not judged, and left out.
+        block_number: The block of the analysis. Clients with only later feedback are not judged and are left out.
         clients: The accounts that count, the most trusted first.
         left_out: The accounts that gave feedback and do not count.
-        by_list: True if the analysis spread trust from a reader's list. Without one, nothing withstands Sybils that no
-            detector finds.
+        by_list: True if the analysis spread trust from a reader's list. Without one, nothing protects against Sybils
+            that no detector finds.
         is_complete: False if the agent has more clients than are judged.
     """
 
@@ -237,7 +238,7 @@ class TrustedClients:
 
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
-    """Return the judgement about an account. An account that never acted has no suspicion."""
+    """Return the judgement on an account. An account that never acted has no suspicion."""
     query = _judgements(chain_id, identity).where(_SUSPICION.c.account == account)
     row = connection.execute(query).mappings().first()
     return Suspect(account, 0.0, False, None, None, {}) if row is None else _suspect(row)
@@ -305,7 +306,7 @@ def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | N
 
 
 def _feedback_up_to(key: AgentKey, block: int) -> Any:
-    """Return the client and the place of each feedback on an agent that an analysis up to a block saw."""
+    """Return the client and position of all feedback on an agent that an analysis up to a block included."""
     parts = []
     for table, further in ((FEEDBACK, [FEEDBACK.c.is_revoked.is_(False)]), (_AUTHORIZED, [])):
         columns = table.c.client_address.label("client"), table.c.block_number, table.c.log_index
@@ -322,7 +323,7 @@ def _judged(connection: Connection, key: AgentKey, clients: list[str]) -> Mappin
 def _false_clients(
     connection: Connection, key: AgentKey, run: RowMapping, judged: Mapping[str, RowMapping]
 ) -> set[str]:
-    """Return the accounts whose feedback on an agent is probably false, by the findings that they acted in."""
+    """Return the accounts whose feedback on an agent is probably false, by the findings in which they acted."""
     ratings = _feedback_up_to(key, run["block_number"])
     member, event, finding = schema.finding_member, schema.finding_row, schema.finding
     same_finding = ("chain_id", "identity_registry", "finding_id")

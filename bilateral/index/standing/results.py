@@ -33,13 +33,13 @@ _NAMES: Final = {
     "finding_id": "finding",
     "table_name": "table",
 }
-"""The names that columns of the index have in results, where they differ."""
+"""The names of the index's columns in results, where they differ."""
 
 _TYPES: Final = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
 
 
 def _columns(table: Table, *names: str) -> dict[str, pa.DataType]:
-    """Return the columns of results that some columns of the index hold."""
+    """Return the columns of results for some columns of the index."""
     return {_NAMES.get(name, name): _TYPES[table.c[name].type.python_type] for name in names}
 
 
@@ -50,7 +50,7 @@ _SUBJECTS: Final = {
     "validators": ("validator", "agent_id", pa.int64()),
     "buyers": ("buyer", "address", pa.string()),
 }
-"""The side of each table of scores in results, and the column that names the subject."""
+"""The side of each table of scores in results, and the column that identifies the subject."""
 
 _SCORE: Final = _columns(
     schema.trust_score, "score", "low", "high", "lower_bound", "raters", "effective", "removed", "abstains", "status"
@@ -65,8 +65,8 @@ _FINDING: Final = {
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return the stored results of an analysis.
 
-    Accounts that neither acted nor have part in a finding are not stored, nor is evidence by feedback, nor what buyers
-    paid, nor the reasons of cases, nor signs. The rows of findings are named by table, block and log.
+    Not stored are accounts that neither acted nor are part of a finding, evidence by feedback, what buyers paid, the
+    reasons of cases, and signs. The rows of findings are identified by table, block and log.
     """
     accounts, scores, rows = (
         _stored(connection, table, key) for table in (schema.suspicion, schema.trust_score, schema.finding_row)
@@ -88,7 +88,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
 
 
 def _stored(connection: Connection, table: Table, key: AnalysisKey) -> list[dict[str, Any]]:
-    """Return the rows of an analysis in the order of the table's key, with the names of results."""
+    """Return the rows of an analysis in the order of the table's key, with the column names of results."""
     rows = connection.execute(select(table).where(key.of(table)).order_by(*table.primary_key)).mappings()
     return [{_NAMES.get(column, column): value for column, value in row.items()} for row in rows]
 
@@ -141,7 +141,7 @@ def replace_standings(
 
 
 def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
-    """Return the status of each agent and side, but for the thin ones: an agent without a standing is thin, too."""
+    """Return the status of each agent and side, except thin ones: an agent without a standing is thin, too."""
     columns = schema.standing.c
     query = select(columns.side, columns.agent_id, columns.status)
     rows = connection.execute(query.where(key.of(schema.standing), columns.status != Status.THIN))
@@ -157,8 +157,8 @@ def replace_results(
 ) -> list[Note]:
     """Replace the results of an analysis, in the connection's transaction.
 
-    The inserts may take minutes, in which the index continues. So the block at which the results become known is read
-    after them. Until the end of the transaction no further block is stored.
+    The inserts may take minutes, in which the index continues. So the block at which the results become visible is read
+    after them. Until the end of the transaction no other block is stored.
     """
     previous, flagged = current_analysis(connection, key), _flagged(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
@@ -182,7 +182,7 @@ def _flagged(connection: Connection, key: AnalysisKey) -> set[str]:
 
 
 def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | None) -> dict[str, int]:
-    """Return the number of a new analysis, the last indexed block at which it becomes known, and those of the first."""
+    """Return the number of a new analysis and the block at which it becomes visible, and those of the first one."""
     table, chain = schema.analysis, events.chain
     # Until the end of the transaction no block is stored.
     query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id).with_for_update()
@@ -207,18 +207,18 @@ def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterab
 
 
 def _each(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table. Some thousands at once are Python's objects, which take many times the memory."""
+    """Yield the rows of a table, thousands at a time, because Python objects take many times the memory."""
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         yield from batch.to_pylist()
 
 
 def _finite(value: Any) -> Any:
-    """Return a value that databases and JSON can hold: None for NaN and infinity."""
+    """Return a value that databases and JSON can represent: None for NaN and infinity."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield accounts that the analysis ranks or acquits, and those with a cluster or trust."""
+    """Yield accounts that the analysis ranks or clears, and those with a cluster or trust."""
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     for row in _each(results.addresses):
         parts = {name: part for name, part in row.items() if name not in _ADDRESS and part > 0}

@@ -16,7 +16,7 @@ metadata: Final = sa.MetaData()
 
 
 def _of_registries(name: str, *items: sa.schema.SchemaItem, key: Sequence[str] = ()) -> sa.Table:
-    """Return a table of rows of identity registries; `key` names them among those of one registry."""
+    """Return a table of rows of identity registries; `key` identifies them within one registry."""
     primary_key = sa.PrimaryKeyConstraint("chain_id", "identity_registry", *key)
     return sa.Table(name, metadata, *contract_columns("identity_registry"), *items, primary_key)
 
@@ -34,13 +34,13 @@ standing: Final = _of_registries(
     sa.Column("reasons", sa.Text, nullable=False),
     key=("side", "agent_id"),
 )
-"""One row an agent and side. `rank` is the lower bound, and NULL for those who are held back."""
+"""One row per agent and side. `rank` is the lower bound; NULL for withheld agents."""
 sa.Index(
     "standing_by_rank",
     *(standing.c.chain_id, standing.c.side, standing.c.rank.desc()),
     *(standing.c.identity_registry, standing.c.agent_id),
 )
-"""The order of leaders, whole, so that they are read without sorting."""
+"""The complete order of leaders, so that they are read without sorting."""
 
 standing_refresh: Final = _of_registries(
     "standing_refresh",
@@ -57,23 +57,23 @@ class FundingState(StrEnum):
     """A transaction of another account sent it native tokens."""
 
     UNKNOWN = "unknown"
-    """It held native tokens, but no transaction of their block names it: a contract or the genesis block paid it."""
+    """It held native tokens, but no transaction in their block pays it: a contract or the genesis block did."""
 
     NONE = "none"
-    """It held no native tokens when it acted in the registries first."""
+    """It held no native tokens when it first acted in the registries."""
 
 
 class Part(StrEnum):
     """The parts that an account has in a finding."""
 
     ACTOR = "actor"
-    """It wrote rows of the finding."""
+    """It created rows of the finding."""
 
     BENEFICIARY = "beneficiary"
-    """It gains by them, and evidence ties it to an actor."""
+    """It benefits from them, and evidence links it to an actor."""
 
     SUBJECT = "subject"
-    """The rows are about it. A finding never counts against a subject."""
+    """The rows concern it. A finding never counts against a subject."""
 
 
 funding: Final = sa.Table(
@@ -154,17 +154,17 @@ finding_row: Final = _of_registries(
 )
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)
-"""Tables of which an analysis replaces all rows of its registry."""
+"""Tables in which an analysis replaces all rows of its registry."""
 
 
 def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
-    """Return the conditions that rows are of an identity registry."""
+    """Return the conditions that rows belong to an identity registry."""
     return table.c.chain_id == chain_id, table.c.identity_registry == identity
 
 
 @dataclass(frozen=True)
 class AnalysisKey:
-    """The name of an analysis.
+    """The identifier of an analysis.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed, in checksum form.
@@ -175,7 +175,7 @@ class AnalysisKey:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns that name the analysis in every table."""
+        """The columns that identify the analysis in every table."""
         return {"chain_id": self.chain_id, "identity_registry": self.identity_registry}
 
     def of(self, table: sa.Table) -> Any:

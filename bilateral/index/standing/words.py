@@ -1,4 +1,4 @@
-"""Standings in words for people: what a status means for somebody who may deal with the agent, and why."""
+"""Standings in plain words: what a status means for someone who may deal with the agent, and why."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,10 +10,10 @@ from bilateral.core.values.decision import TRIAL, limit_of
 from bilateral.core.values.standing import OWNER_CHANGED, SHARED_TRIAL, Side, Standing, StandingReason, Status
 
 MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
-"""The marks of agents that a list does not leave unmarked."""
+"""How lists mark agents, by status."""
 
 LEAST_RATING: Final = 70
-"""The rating from which an agent is accepted, as policies have it by default (`bilateral.checks.policy`)."""
+"""The minimum rating of an accepted agent, the default of policies (`bilateral.checks.policy`)."""
 
 _UNLESS_OK: Final = {
     Status.HELD_BACK: "No. Its ratings were made up.",
@@ -30,22 +30,22 @@ _BY_CODE: Final = {
     "wash_payments": "{accounts} got most of their money back",
     "retaliation": "it gave its critics low ratings",
 }
-"""The words of the findings of each detector about an agent."""
+"""The wording of each detector's findings about an agent."""
 
 _HARDLY: Final = 0.1
-"""The independent raters below which raters are not worth a figure."""
+"""The independent raters below which no figure is displayed."""
 
 _WITHOUT_CENTS: Final = 100.0
-"""The dollars from which cents of a limit mean nothing to a reader."""
+"""The dollars from which the cents of a limit are irrelevant to a reader."""
 
 _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
-"""The reasons that tell nothing against an agent's ratings."""
+"""The reasons that do not count against an agent's ratings."""
 
 _SAME: Final = {
     SHARED_TRIAL: "another new agent with the same source of funds is tried first",
     "no_payments": "no payment is on record",
 }
-"""The words of reasons without figures."""
+"""The wording of reasons without figures."""
 
 _OTHER: Final = "{accounts} are part of a finding of the analysis"
 
@@ -97,7 +97,7 @@ def verdict_of(standing: Standing) -> str:
 
 
 def reasons_of(standing: Standing) -> list[str]:
-    """Return what counts for and against an agent, in sentences without full stops, what counts most first."""
+    """Return what counts for and against an agent, in sentences without full stops, most important first."""
     is_rated = standing.status == Status.OK
     reported = [_worth_of(standing.raters, standing.effective_raters)] if is_rated else []
     first = {reason.code: reason for reason in reversed(standing.reasons)}  # a detector may have several findings
@@ -120,7 +120,7 @@ def _worth_of(raters: int, independent: float) -> str:
 
 
 def _rounded_down(amount: float) -> str:
-    """Return a limit in dollars that a check accepts: with cents, or without them from $100 on."""
+    """Return a limit in dollars in the form that a check accepts: with cents, or without from $100 on."""
     return f"{floor(amount):,}" if amount >= _WITHOUT_CENTS else dollars(floor(amount * 100) / 100)
 
 

@@ -1,4 +1,4 @@
-"""The process that keeps standings current beside an index. A crash of it leaves the index alone."""
+"""The process that keeps the standings of an index current. If it crashes, the index is unaffected."""
 
 import logging
 import multiprocessing
@@ -24,26 +24,26 @@ from bilateral.index.standing.queries import identity_registries, note_problem, 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 
 _RESTART_SECONDS: Final = 10.0
-"""The seconds after which a process that crashed is started again."""
+"""The seconds after which a crashed process is restarted."""
 
 _GRACE_SECONDS: Final = 5.0
-"""The time in which a process may end by itself: it stores what it has."""
+"""The time for a process to exit by itself and store its results."""
 
 _NOTE_SECONDS: Final = 2.0
-"""The seconds after which an analysis that cannot run is noted for registries that came meanwhile."""
+"""The interval in seconds at which an analysis that cannot run is recorded for new registries."""
 
 _NODE_SECONDS: Final = 10.0
-"""The seconds after which nodes that did not say their chain are asked again."""
+"""The seconds after which nodes that did not report their chain are queried again."""
 
 _LOOK_SECONDS: Final = 0.5
-"""The looks at a process: a crash or an end is seen after half a second."""
+"""The interval of checks of a process: a crash or exit is detected within half a second."""
 
 
 class StandingsProcess:
-    """A process of its own that keeps the standings of a database current, and the thread that looks after it.
+    """A separate process that keeps the standings of a database current, and the thread that supervises it.
 
     Args:
-        rpc_urls: The URLs of each chain's nodes. They are asked for the first funds of accounts.
+        rpc_urls: The URLs of each chain's nodes. They are queried for the first funds of accounts.
     """
 
     def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
@@ -55,17 +55,17 @@ class StandingsProcess:
         self._thread = threading.Thread(target=self._watch, name="standings", daemon=True)
 
     def start(self) -> None:
-        """Begin to keep standings current."""
+        """Start keeping standings current."""
         self._thread.start()
 
     def end(self) -> None:
-        """End the process. Unstored results are lost, and made again next time."""
+        """Stop the process. Unstored results are lost and recomputed next time."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(2 * _GRACE_SECONDS)
 
     def refresh_once(self) -> None:
-        """Make the standings as of now, and wait for them."""
+        """Compute the current standings, and wait for them."""
         stop = self._context.Event()  # kept here: without it, the system forgets the event before the process opens it
         process = self._process(stop, is_once=True)
         process.start()
@@ -93,18 +93,18 @@ class StandingsProcess:
             self._stop.wait(_RESTART_SECONDS)
 
     def _note_end(self, code: int | None) -> None:
-        """Note that the process ended by itself, unless it noted that."""
+        """Record that the process exited by itself, unless it recorded that."""
         if code not in (0, _NOTED):
             _LOGGER.warning("standings=ended code=%s", code)
             note_everywhere(self._engine, f"the process of the analysis ended with code {code}; it starts again")
 
 
 _NOTED: Final = 3
-"""The exit code of a process that noted its problem itself."""
+"""The exit code of a process that recorded its problem itself."""
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Note a problem for every identity registry of an index that does not have it yet."""
+    """Record a problem for every identity registry of an index that does not have it yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):
@@ -152,7 +152,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the chain that nodes say they are of, and the URLs of those that answer; None if none does."""
+    """Return the chain that nodes report, and the URLs of those that respond; None if none does."""
     chains: dict[str, int] = {}
     for url in urls:
         with suppress(*NODE_FAILURES):

@@ -25,7 +25,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_agent(agent: AgentText) -> Untrusted:
         """Look up an agent: owner, wallet, file, metadata, ratings by side and tag.
 
-        A lower_bound is the least value with 95 % confidence.
+        A lower_bound is the lowest value at 95 % confidence.
         """
         return await lookups.words_of_strangers(Agent, lookups.read_agent_of, reader, agent)
 
@@ -37,7 +37,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Untrusted:
-        """List the feedback on an agent, the newest first, without revoked feedback."""
+        """List the feedback on an agent, newest first, without revoked feedback."""
 
         def read(connection: Connection) -> Page[Feedback]:
             chosen = FeedbackFilter(require_storable(tag1), client=None if client is None else checksummed(client))

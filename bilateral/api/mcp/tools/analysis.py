@@ -1,4 +1,4 @@
-"""Tools of trust analysis: why an account is suspect, and whose feedback on an agent should count."""
+"""Tools of trust analysis: why an account is suspicious, and whose feedback on an agent should count."""
 
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     ) -> Untrusted:
         """Look up the findings of trust analysis about an account.
 
-        A flag is a reason to look, not a verdict. A `subject` of a finding gets no blame.
+        A flag is a reason to investigate, not a verdict. A `subject` of a finding is not blamed.
         """
 
         def read(connection: Connection) -> ExplainedAccount:
@@ -37,7 +37,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def get_trusted_clients(agent: AgentText) -> Untrusted:
         """List the clients whose feedback on an agent should count, for `getSummary`.
 
-        Without `by_list`, nothing withstands false accounts that nobody found.
+        Without `by_list`, nothing protects against undetected false accounts.
         """
 
         def read(connection: Connection) -> TrustedClients:

@@ -54,6 +54,6 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Return an answer as JSON values. It has no words of strangers."""
+    """Return a response as JSON values. It contains no untrusted text."""
     parsed: dict[str, Any] = json.loads(encode(value))
     return parsed

@@ -23,11 +23,11 @@ Reviewers = Annotated[list[Text], Field(max_length=1_000)]
 
 
 class _AboutServer(Snapshot, OfServer):
-    """The question of a server, before its moment."""
+    """The question about a server, without the block options."""
 
 
 class _AboutClient(Snapshot, OfClient):
-    """The question of a client, before its moment."""
+    """The question about a client, without the block options."""
 
 
 _SERVER: Final = brief(
@@ -63,7 +63,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         policy: str | dict[str, Any] = PolicyName.BALANCED.value,
         reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
     ) -> Judged:
-        """Answer "should I serve this client?": accept, caution or decline. Policies as of check_server."""
+        """Answer "should I serve this client?": accept, caution or decline. Policies as for check_server."""
         with tool_errors():
             return await _judged(reader, question, policy, reviewers, buyers=stored_buyers)
 

@@ -1,4 +1,4 @@
-"""A tool that finds agents by words, by what they do, and by how they are rated."""
+"""A tool that finds agents by text, capabilities and ratings."""
 
 from typing import Annotated, Any, Final
 
@@ -52,9 +52,9 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     @server.tool(title="Search agents", annotations=READS)
     @asks(_Search)
     async def search_agents(question: Any, limit: Limit = 10, cursor: Cursor = None) -> Untrusted:
-        """Find agents by words, capabilities and ratings; is_closest: by meaning.
+        """Find agents by text, capabilities and ratings; is_closest: matched by meaning.
 
-        Ratings can be bought: name `reviewers` that your principal trusts, and use check_server before you pay.
+        Ratings can be bought: pass `reviewers` your principal trusts, and use check_server before paying.
         """
 
         def read() -> FoundAgents:

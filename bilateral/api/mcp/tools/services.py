@@ -1,4 +1,4 @@
-"""Tools for a service that is known by its URL or its payee: who names it, and should I pay it?"""
+"""Tools for a service identified by URL or payee: which agents list it, and should I pay it?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bilateral.x402.clients.service_check import ServiceCheck
 
 _SECONDS: Final = 5.0
-"""The longest time for one request to a node, and for one file: a model waits for some tens of them."""
+"""The timeout of one request to a node or for one file: a model waits for some tens of them."""
 
 _EVM: Final = "eip155:"
 
@@ -46,7 +46,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def get_services(
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
     ) -> Untrusted:
-        """Find agents by a service that they name, or by their payee."""
+        """Find agents by a service they list, or by their payee."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
         return await lookups.words_of_strangers(kind, reader.read, read, at)
 
@@ -94,7 +94,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 
 def _judged(answer: ServiceCheck) -> Judged:
-    """Return an answer with the words of strangers apart: the price, and what findings and agents quote."""
+    """Return a response with untrusted text separated: the price, and quotes in findings and agents."""
     content = lookups.visible(to_jsonable_python(answer))
     strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
