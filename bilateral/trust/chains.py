@@ -23,10 +23,10 @@ _IDS: Final = {
     "validations": ("validator_id", "agent_id"),
     "payments": ("agent_id",),
 }
-"""The columns of numbers that each chain counts for itself."""
+"""The columns of ids that are only unique within a chain."""
 
 _SIZE: Final = 2**32
-"""The numbers of a chain. Together with a chain's id, which is below 2**31, they fit into 64 bits."""
+"""The range of ids on a chain. Together with a chain's id, which is below 2**31, they fit into 64 bits."""
 
 _CHAINS: Final = 2**31
 _NUMBER: Final = re.compile(r"\bagent (\d+)\b")
@@ -34,10 +34,10 @@ _NUMBER: Final = re.compile(r"\bagent (\d+)\b")
 
 @dataclass(frozen=True)
 class Chains:
-    """Tables of several chains as those of one analysis: `chains.apart(Results.of(Engine().fit(chains.tables)))`.
+    """Tables of several chains, joined for one analysis: `chains.apart(Results.of(Engine().fit(chains.tables)))`.
 
     Attributes:
-        tables: The rows of all chains, with ids that tell the chain.
+        tables: The rows of all chains, with ids that include the chain.
         starts: The position of the first row of each chain in each table, by table.
         ids: The ids of the chains, in the order of their rows.
     """
@@ -62,7 +62,7 @@ class Chains:
         )
 
     def apart(self, results: Results) -> Results:
-        """Return results with the chain and the own number of each agent and row."""
+        """Return results with the chain of each agent and row, and its id on that chain."""
         sentences = pa.array([_with_chains(text) for text in results.findings["sentence"].to_pylist()], pa.string())
         place = results.findings.column_names.index("sentence")
         return replace(
@@ -89,7 +89,7 @@ class Chains:
 
 
 def of_chain(results: Results, chain_id: int | None) -> Results:
-    """Return results in which the number of an agent is that of a chain."""
+    """Return results restricted to the agents of one chain, so that their ids are unique."""
     if "chain_id" not in results.agents.column_names:
         return results
     chains = sorted(pc.unique(results.agents["chain_id"]).to_pylist())
@@ -105,7 +105,7 @@ def of_chain(results: Results, chain_id: int | None) -> Results:
 
 
 def _numbered(tables: Tables, chain_id: int) -> Tables:
-    """Return the tables of a chain with ids that tell it."""
+    """Return the tables of a chain with ids that include it."""
     numbered: dict[str, pa.Table] = {}
     for name, columns in _IDS.items():
         numbered[name] = getattr(tables, name)
@@ -124,7 +124,7 @@ def _numbered(tables: Tables, chain_id: int) -> Tables:
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    """Return the rows of all tables. Texts that some have as codes and others not become plain."""
+    """Return the rows of all tables. If only some of them are dictionary-encoded, all become plain text."""
     if any(not table.schema.equals(tables[0].schema) for table in tables):
         tables = [plain_texts(table) for table in tables]
     return pa.concat_tables(tables, promote_options="default")
@@ -138,7 +138,7 @@ def _split(table: pa.Table, column: str) -> pa.Table:
 
 
 def _with_chains(sentence: str) -> str:
-    """Return a sentence that names agents by chain and number."""
+    """Return a sentence with agents identified by chain and id."""
 
     def agent_name(match: re.Match[str]) -> str:
         chain, own = divmod(int(match[1]), _SIZE)

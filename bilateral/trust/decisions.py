@@ -1,4 +1,4 @@
-"""Decisions about payments: a verdict for each ask, by the rows that were there at its time and by its amount."""
+"""Decisions about payments: a verdict for each question, based on its amount and the rows at its time."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +25,7 @@ ASKS: Final = pa.schema(
         ("amount", pa.float64()),
     ]
 )
-"""The columns of asks: who asks about which agent, when (Unix seconds), and the amount at stake."""
+"""The columns of questions: who asks about which agent, when (Unix seconds), and the amount at stake."""
 
 ANSWERS: Final = pa.schema(
     [
@@ -43,7 +43,7 @@ _UNKNOWN: Final = "unknown"
 
 
 def read_asks(path: Path) -> pa.Table:
-    """Read asks."""
+    """Read questions."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
@@ -68,7 +68,7 @@ def read_asks(path: Path) -> pa.Table:
 
 
 def until(tables: Tables, ts: float) -> Tables:
-    """Return the rows that were there at a time."""
+    """Return the rows up to a time."""
     rows = {field.name: getattr(tables, field.name) for field in fields(tables)}
     rows = {name: table.filter(pc.less_equal(table.column("ts"), ts)) for name, table in rows.items()}
     return Tables(**rows | {"agents": _held_until(rows["agents"], ts)})
@@ -91,10 +91,10 @@ def _held_until(agents: pa.Table, ts: float) -> pa.Table:
 
 
 def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
-    """Answer asks by the standing of each agent, from rows up to the time of each ask.
+    """Answer questions by the standing of each agent, from rows up to the time of each question.
 
-    One analysis answers many asks: those from its time on until the next one. So an answer may ignore the latest rows,
-    and never sees later ones.
+    One analysis answers all questions from its time until the next analysis, so an answer may miss the latest rows but
+    never uses later ones.
     """
     if analyses < 1:
         raise InvalidArgumentError(f"{analyses} analyses is too low: request at least 1")

@@ -32,11 +32,11 @@ from bilateral.trust.tables.propagation import EigenTrust
 from bilateral.trust.tables.schema import Tables
 
 _GOOD: Final = 50.0
-"""The percentage from which an opinion passes trust on."""
+"""The minimum percentage at which an opinion passes on trust."""
 
 
 def all_detectors() -> list[Detector]:
-    """Return one of each detector, with its usual parameters."""
+    """Return one of each detector, with its default parameters."""
     return [CoTargeting(), Links(), WashPayments(), Blocks(), Lockstep(), Retaliation()]
 
 
@@ -46,9 +46,9 @@ class Engine:
 
     Attributes:
         threshold: The suspicion from which an account is flagged.
-        learned: Marks an engine that weighs weak signs. Training them does without.
+        learned: True if the engine applies the learned weak signs. Their training runs without.
         run: Reports the steps of each analysis.
-        context_: The coded tables and what detectors share.
+        context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.
         suspicion_: The suspicion of accounts and opinions.
         scores_: The scores of all subjects.
@@ -95,7 +95,7 @@ class Engine:
         return self
 
     def absent_cases(self) -> tuple[str, ...]:
-        """Return the reviewed accounts that occur in no table, in small letters. Their cases change nothing."""
+        """Return the reviewed accounts that occur in no table, in lower case. Their cases have no effect."""
         return () if self.reviews_ is None else self.reviews_.absent(self.context_.ledger.addresses)
 
     def standings(self) -> pa.Table:

@@ -34,7 +34,7 @@ _RANKED = (
 
 
 def _readable(value: Any) -> Any:
-    """Return a value with floats as decimals of four digits, as people and JSON take them."""
+    """Return a value with floats rounded to four decimals, for people and JSON."""
     if isinstance(value, float):
         return Decimal(f"{value:.4g}")
     if isinstance(value, dict):
@@ -131,7 +131,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
 
 
 def _case(results: Results, address: str) -> dict[str, str] | None:
-    """Return the verdict and the reason of people who reviewed an account; None if the results have no case of it."""
+    """Return reviewers' verdict on an account and their reason; None if the results have no case of it."""
     cases = results.cases.filter(pc.equal(results.cases["account"], address.lower())).to_pylist()
     return {"verdict": cases[0]["verdict"], "reason": cases[0]["reason"]} if cases else None
 

@@ -1,4 +1,4 @@
-"""Filters for the registries' own reads, such as the list of clients that `getSummary` wants (ERC-8004)."""
+"""Filters for reads of the registries, such as the list of clients that `getSummary` requires (ERC-8004)."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ class TrustedClients:
     Attributes:
         clients: Their addresses, the most trusted first.
         left_out: The addresses that gave feedback and are left out.
-        by_list: True if a reader's own list was used. Without one, the filter removes what was found out and nothing
-            else, so it does not withstand Sybils that nobody found (best practices: filter by trusted reviewers).
+        by_list: True if a reader's own list was used. Without one, the filter only removes what was detected, so it
+            does not withstand undetected Sybils (best practices: filter by trusted reviewers).
     """
 
     agent_id: int
@@ -30,7 +30,7 @@ def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
     """Return the clients whose feedback about an agent should count.
 
     A client is left out if it is flagged, if its feedback about this agent is probably false, if it owns the agent, or
-    if it spoke of an earlier owner alone; with a reader's list, also if no trust reaches it.
+    if its feedback is only about an earlier owner; with a reader's list, also if no trust reaches it.
     """
     ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
     place = int(np.searchsorted(ledger.agent_ids[: ledger.current], agent_id))

@@ -42,8 +42,8 @@ class Results:
         rows: The rows that each finding rests on: `finding`, `table`, `row`.
         evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
         trust: The trust of each account from the reader's list; empty without a list.
-        cases: Each case that people decided: `account` in small letters, `verdict`, `reason`, and `occurs`, which is
-            False if no table has the account, so that the case changes nothing.
+        cases: Each case that people decided: `account` in lower case, `verdict`, `reason`, and `occurs`, which is False
+            if no table has the account, so that the case has no effect.
         signs: The features that moved the highest ranks by weak signs: `address`, `sign`, and `weight` in logarithms of
             odds. An index does not store them.
         standings: The standing of each agent on each side, with the columns of `standing.standings.SCHEMA`.
@@ -63,7 +63,7 @@ class Results:
     standings: pa.Table
 
     def write(self, folder: Path) -> None:
-        """Write one Parquet file a table. Files of earlier results are replaced when all new ones are written."""
+        """Write one Parquet file per table. Earlier files are replaced once all new ones are written."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=folder, prefix=".") as partial:
@@ -109,7 +109,7 @@ class Results:
 
 
 def _identifiers(engine: Engine, places: Mapping[str, Sequence[object]] | None) -> list[str]:
-    """Return the id of each finding; a repetition gets a number."""
+    """Return the id of each finding; duplicates get a number."""
     addresses = engine.context_.ledger.addresses
     occurrences: dict[str, int] = {}
     out = []
@@ -292,7 +292,7 @@ def _evidence(engine: Engine, names: list[str]) -> pa.Table:
 
 
 def _claimed(engine: Engine, finding: Finding) -> Ints:
-    """Return the feedback of a finding that the engine holds to be false."""
+    """Return the feedback of a finding that the engine considers false."""
     if finding.weight == 0:
         return np.zeros(0, np.int64)
     opinions = engine.context_.ledger.opinions

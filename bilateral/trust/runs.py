@@ -1,4 +1,4 @@
-"""Runs of an analysis: its steps are reported as they end, with the time that is left."""
+"""Progress of an analysis: its steps are reported as they finish, with the remaining time."""
 
 import time
 from collections.abc import Callable

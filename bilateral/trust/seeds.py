@@ -1,4 +1,4 @@
-"""Accounts that a reader might trust: they bought from many sellers, for long, and rated as others did who paid.
+"""Accounts that a reader might trust: long-time buyers from many sellers who rated like others who paid.
 
 A reader's own list is the strongest protection that was measured (docs/decisions.md). These are proposals to start one,
 each with its figures. The reader confirms them.
@@ -37,7 +37,7 @@ _WEIGHT: Final = 0.5
 """The mean weight of its opinions by `backing`: half of a full voice."""
 
 _RATED: Final = 3
-"""The sellers that it rated and that others rated who paid, at least: two agreements may be chance."""
+"""The minimum number of sellers rated both by it and by others who paid: two agreements may be chance."""
 
 _APART: Final = 15.0
 """The mean distance in points from others who paid: about the deviation of an ordinary value."""
@@ -54,7 +54,7 @@ class Seed:
         sellers: The independent sellers that it paid.
         paid: The money that it paid them, without money that came back, in units of the payment token.
         days: The days between its first and last purchase.
-        rated: The sellers that it rated and that others rated who paid.
+        rated: The sellers rated both by it and by others who paid.
         apart: The mean distance in points of its ratings from theirs.
     """
 
@@ -67,7 +67,7 @@ class Seed:
 
 
 def seeds(engine: Engine, count: int = 20) -> list[Seed]:
-    """Propose accounts to trust, those with most independent sellers first, and one for each hand."""
+    """Propose accounts to trust, those with the most independent sellers first, and one per party."""
     if count < 1:
         raise InvalidArgumentError(f"{count} proposals is too low: request at least 1")
     context, ledger = engine.context_, engine.context_.ledger

@@ -1,7 +1,7 @@
-"""Paid probes: buy from sellers to see whether they deliver, within a budget that nothing exceeds.
+"""Paid probes: buy from sellers to see whether they deliver, within a strict budget.
 
-The money is reserved in the ledger before a payment is signed, and stays reserved whatever becomes of it. A payment is
-signed for the very terms that were checked, and sent once.
+The money is reserved in the ledger before a payment is signed, and stays reserved whatever the outcome. A payment is
+signed for exactly the terms that were checked, and sent once.
 """
 
 import time
@@ -39,7 +39,7 @@ _METHOD: Final = "eip3009"
 
 
 class Purchase(StrEnum):
-    """The outcomes of a paid probe. Nothing was paid for the first ones."""
+    """The outcomes of a paid probe. With the first ones, nothing was paid."""
 
     NO_OFFER = "no_offer"
     UNKNOWN_TOKEN = "unknown_token"  # noqa: S105
@@ -60,7 +60,7 @@ class Budget:
 
     Attributes:
         tokens: The tokens that are worth a dollar, with their decimals, by network (CAIP-2) and address in lower case.
-        micros_of_call: The most to pay at once, in millionths of a dollar.
+        micros_of_call: The maximum per payment, in millionths of a dollar.
         micros_of_day: The highest amount per UTC day.
     """
 
@@ -71,7 +71,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class _TypedDataSigner:
-    """Signs typed data, as the SDK asks for it, by a key that signs messages."""
+    """Signer of typed data, as the SDK expects, that uses a key for signing messages."""
 
     signer: TransactionSigner
 
@@ -90,7 +90,7 @@ class Buyer:
     Args:
         engine: The database of the watchtower, which has the ledger.
         signer: The key that pays. It should hold little more than the budget of some days.
-        declines: Tells whether a check declines to pay an agent on some terms.
+        declines: Returns whether a check declines to pay an agent on some terms.
     """
 
     engine: Engine
@@ -104,7 +104,7 @@ class Buyer:
         """Buy from a seller, once a week, and once more if it did not deliver.
 
         Args:
-            facts: The facts of its last probe without a payment, whose price is the most that is paid.
+            facts: The facts of its last unpaid probe, whose price is the maximum to pay.
         """
         agent = min(target.agents, key=str, default=None)
         if agent is None or target.protocol is not Protocol.X402:
@@ -154,7 +154,7 @@ class Buyer:
         return -(-int(option["amount"]) * 10**MICROS // int(10**decimals))
 
     def _reserve(self, target: Target, agent: str, micros: int) -> int | Purchase:
-        """Put the money aside for ever, if the budget has it and the seller was not tried in this week."""
+        """Reserve the money permanently, if it is within budget and the seller was not tried this week."""
         now = int(self.clock())
         columns, this_week, today = purchase.c, now // (7 * DAY) * 7 * DAY, now // DAY * DAY
         with self.engine.begin() as connection:

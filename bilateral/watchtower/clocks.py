@@ -8,7 +8,7 @@ from typing import Final
 from bilateral.watchtower.totals import HOUR
 
 _STALL_SECONDS: Final = 5.0
-"""A pause between two ticks after which the process was stopped, or starved: its timeouts prove nothing."""
+"""A pause between two ticks that means that the process was stopped or starved: its timeouts prove nothing."""
 
 _SLEEP_SECONDS: Final = 1.0
 _STEP_SECONDS: Final = 60.0
@@ -19,7 +19,7 @@ _EARLIEST: Final = 1_767_225_600
 
 
 def _boottime() -> float:
-    """Return the seconds since the system started, with those in which it was suspended, where it counts them."""
+    """Return the seconds since the system started, including time suspended where the system counts it."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
@@ -41,10 +41,10 @@ class Timekeeper:
 
     Args:
         clocks: The clocks of the system.
-        last: The last stamp of the run before: a wall clock that is behind it is not believed at once.
+        last: The last stamp of the run before: a wall clock that is behind it is not trusted immediately.
 
     Attributes:
-        now: The seconds that the run was awake: due times are in it, so a pause makes none of them late.
+        now: The seconds that the run was awake. Due times use it, so a pause makes none of them late.
         steps: The steps of the wall clock.
     """
 
@@ -64,11 +64,11 @@ class Timekeeper:
 
     @property
     def earliest(self) -> float:
-        """The Unix time by which rows are too old: it trusts no wall clock that is ahead of the run before."""
+        """The Unix time for judging the age of rows: no wall clock ahead of the previous run is trusted."""
         return min(self.wall, self._last + self.now)
 
     def tick(self) -> bool:
-        """Read the clocks, and return True if the process stood still since the last time."""
+        """Read the clocks, and return True if the process was suspended since the last tick."""
         monotonic, boottime = self._clocks.monotonic(), self._clocks.boottime()
         gap = monotonic - self._monotonic
         is_stalled = gap > _STALL_SECONDS or boottime - self._boottime - gap > _SLEEP_SECONDS

@@ -1,6 +1,6 @@
 """Changes of what endpoints say: prices, payees, keys, tools and cards, told once each has been read twice.
 
-Backends that differ, and addresses that are new for each payment, would be a change at every read. A fact that keeps
+Differing backends, and addresses that are new for each payment, would be a change at every read. A fact that keeps
 changing is reported once, as one that rotates, and again only after it has been stable for days.
 """
 
@@ -36,7 +36,7 @@ def compare(
     """Compare the facts of a deep probe with those before.
 
     Args:
-        memory: What the last call returned; empty at first.
+        memory: The memory returned by the last call; empty at first.
         at: The Unix time of the probe.
 
     Returns:
@@ -54,14 +54,14 @@ def compare(
 
 
 def is_unconfirmed(memory: Mapping[str, Any]) -> bool:
-    """Tell whether a fact was read differently once, so that it should be read again soon."""
+    """Return whether a fact was read differently once, so that it should be read again soon."""
     return any("differs_at" in entry for entry in memory.values())
 
 
 def _compared(
     entry: Mapping[str, Any], value: Any, at: int
 ) -> tuple[dict[str, Any], tuple[int, Any, str | None] | None]:
-    """Return a fact's memory after a read, and since when, from what and in which way it changed, if it did."""
+    """Return a fact's memory after a read and, if it changed, since when, from what and how."""
     digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
     recent = [*entry.get("recent", ()), digest][-(_STABLE_READS if "rotates" in entry else _RECENT) :]
     settled = {"value": value, "digest": digest, "recent": [digest]}

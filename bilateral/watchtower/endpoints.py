@@ -9,7 +9,7 @@ from bilateral.watchtower.politeness import Host
 from bilateral.watchtower.totals import DAY, HOUR
 
 _FLAPPING_CHANGES: Final = 4
-"""Changes within a day after which an endpoint flaps: that is told once, not at each change."""
+"""Changes within a day after which an endpoint is flapping, which is reported once, not at each change."""
 
 _FIRST_FAILURES: Final = 3
 _LONG_DOWN: Final = 14 * DAY
@@ -35,8 +35,8 @@ class Condition:
         rounds: The rounds from one probe to the next.
         next_at: The Unix time of the next turn.
         deep_at: The Unix time of the last deep probe; None if the next one is deep.
-        facts: What the probes before have read.
-        drift: What remains of the reads before, to confirm changes.
+        facts: What earlier probes have read.
+        drift: What is retained of earlier reads, to confirm changes.
     """
 
     state: Outcome | None = None
@@ -57,15 +57,15 @@ class Condition:
     drift: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Name the outcomes of a condition that was stored."""
+        """Restore the outcomes of a stored condition."""
         self.state, self.measured = (value and Outcome(value) for value in (self.state, self.measured))
 
     def observe(self, endpoint_id: bytes, outcome: Outcome, code: str, at: int, attempts: int = 1) -> Change | None:
         """Take the result of a round, and return the change that it confirms.
 
-        A failed round only raises a suspicion. The second one in a row, each with a retry, means that the endpoint is
-        down since the first failure. So does the third, without retries, if it was never reachable: many endpoints are
-        not, and each retry is a request more. A success ends both at once.
+        A failed round only raises a suspicion. The second one in a row, each with a retry, means that the endpoint has
+        been down since the first failure. So does the third, without retries, if it was never reachable: many endpoints
+        are not, and each retry is an additional request. A success ends both immediately.
         """
         since = at
         if outcome is Outcome.UNKNOWN and code != Code.OPTED_OUT:
@@ -124,9 +124,9 @@ class Endpoint:
 
     @property
     def may_retry(self) -> bool:
-        """True if a failure is tried again in the same round: of an endpoint that was reachable and is not down yet.
+        """True if a failure is retried in the same round: for an endpoint that was reachable and is not down yet.
 
-        A round after one with a retry has none, unless it decides: else a bad endpoint gets twice the requests.
+        A round after one with a retry has none, unless it is decisive; a bad endpoint would get twice the requests.
         """
         condition = self.condition
         is_open = condition.suspect_at is not None or not self.was_retried

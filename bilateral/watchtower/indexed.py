@@ -35,7 +35,7 @@ _RETAINED: Final = 3  # periods, of which the last ones may still be published o
 
 
 def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
-    """Return the measurements of a period: those that were published, or what the store and the index say now."""
+    """Return the measurements of a period: those that were published, or current ones by store and index."""
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
     if period.name in frozen:
         return frozen[period.name]
@@ -48,7 +48,7 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
 def freeze(
     store: Store, index: Engine, period: Period, *, dry_run: bool = False
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the measurements of a period and of the one published before, and keep both, so that each run has them."""
+    """Return the measurements of a period and of the one published before, and store both for later runs."""
     if time.time() < period.end + _SETTLING_SECONDS:
         raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
     leaves = measurements(store, index, period)

@@ -1,4 +1,4 @@
-"""The exchange of measurements between vantages: files of hours and changes, signed as webhooks are (RFC 9421).
+"""The exchange of measurements between vantages: files of hours and changes, signed like webhooks (RFC 9421).
 
 The first line of a file holds the headers that are signed, the others the content, so that a server can answer with
 both. Ids of endpoints are hashes, and so the same for all.
@@ -20,7 +20,7 @@ from bilateral.watchtower.store import Store, upsert
 from bilateral.watchtower.tables import change, endpoint, hour
 
 TAG: Final = "bilateral-vantage"
-"""The tag of the signatures, so that no other signature by the same key passes for one."""
+"""The tag of the signatures, so that no other signature by the same key is mistaken for one."""
 
 _COVERED: Final = ("content-type", "vantage")
 _SIGNED: Final = ("Content-Type", "Vantage", "Content-Digest", "Signature-Input", "Signature")
@@ -47,7 +47,7 @@ def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> b
 
 
 def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
-    """Add what another vantage measured. The order and the repetition of files change nothing.
+    """Add what another vantage measured. The order and repetition of files do not matter.
 
     Args:
         file: The signed file.
@@ -55,7 +55,7 @@ def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
         key: The public key of that vantage.
 
     Returns:
-        The number of its hours that are of endpoints which are listed here, too.
+        The number of its hours for endpoints that are also listed here.
 
     Raises:
         InvalidArgumentError: The file has no valid signature of the vantage, or is malformed.

@@ -74,10 +74,10 @@ class Probe:
     Attributes:
         milliseconds: The time to the first byte of the answer; None without an answer.
         status: The HTTP status of the answer; None without one.
-        retry_after: The seconds that the server asks to wait; None if it asks nothing.
+        retry_after: The seconds that the server asks to wait; None if it does not ask.
         requests: The requests that it took.
         facts: What a deep probe compares with the last one: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`,
-            `signature`, `certificate_ends`, `era`; JSON, hashes in place of strangers' words.
+            `signature`, `certificate_ends`, `era`; JSON, with hashes in place of untrusted text.
     """
 
     outcome: Outcome

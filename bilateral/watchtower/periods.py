@@ -1,4 +1,4 @@
-"""The measurements of a period: what the probes of a week say about each endpoint, and how much they can say.
+"""The measurements of a period: what a week's probes say about each endpoint, and with what certainty.
 
 Vantages are joined hour by hour: an hour counts as it did for the vantage that reached the endpoint most, so that
 trouble near one vantage is no failure of the endpoint. Their latencies are never mixed.
@@ -27,10 +27,10 @@ from bilateral.watchtower.totals import DAY, Totals
 ROUND_SECONDS: Final = 900
 
 LEAST_MEASURED: Final = 90
-"""Probes below which a share means nothing: of 96 successes of 96, the uptime is 96.2 to 100 %."""
+"""The minimum number of probes for a share: with 96 successes of 96, the uptime is 96.2 to 100 %."""
 
 LEAST_COVERAGE: Final = 80
-"""The least percentage of the due probes that measured something. The rest may have been the failures."""
+"""The minimum percentage of due probes that measured something. The rest may have been failures."""
 
 PARTIAL: Final = "partial"
 """The code of an endpoint that some vantages reach and others do not."""
@@ -82,7 +82,7 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class VantageState:
-    """The state of an endpoint by one vantage at the end of a period, since a Unix time."""
+    """The state of an endpoint as seen by one vantage at the end of a period, since a Unix time."""
 
     state: Outcome
     code: str | None
@@ -90,7 +90,7 @@ class VantageState:
 
 
 def join_states(states: Collection[VantageState], end: int) -> VantageState | None:
-    """Return the state of an endpoint by several vantages, all of which measured it; None by none of them.
+    """Return the state of an endpoint as seen by the vantages that measured it; None if none did.
 
     It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
     """
@@ -188,7 +188,7 @@ def _measured(
 
 
 def _order(entry: tuple[str, Totals]) -> tuple[Any, ...]:
-    """Return the order of the vantages of an hour, the one that reached most last."""
+    """Return a sort key for the vantages of an hour, with the one that reached most last."""
     vantage, totals = entry
     return (totals.reached / totals.known if totals.known else -1.0), totals.known, totals.scheduled, vantage
 

@@ -1,4 +1,4 @@
-"""Manners: few requests to a host and an address, waits as long as they ask for, and no probe of who declines."""
+"""Politeness: few requests per host and address, pauses for as long as they ask, and no probes of those who decline."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.totals import DAY
 
 AGENT: Final = "bilateral-watchtower"
-"""The name by which a robots.txt addresses watchtowers. Its rules for all robots are about crawlers."""
+"""The name of watchtowers in a robots.txt. Its rules for all robots are meant for crawlers."""
 
 HOST_SECONDS: Final = 3.0
 """The time between two requests to a host."""
@@ -32,7 +32,7 @@ _MOST_ADDRESSES: Final = 50_000
 
 
 class Names:
-    """A resolver that asks the system's one for few names at once, and remembers answers for a minute."""
+    """A resolver that passes few names at a time to the system's, and caches answers for a minute."""
 
     def __init__(self, resolver: Resolver = resolve, clock: Callable[[], float] = monotonic) -> None:
         self._resolver = resolver
@@ -51,7 +51,7 @@ class Names:
         return answer
 
     def forget(self, host: str) -> None:
-        """Look up a host anew next time: a retry must not repeat an answer that was wrong."""
+        """Forget a host's cached addresses: a retry must not repeat a wrong answer."""
         self._answers.pop(host, None)
         if len(self._answers) > _MOST_ADDRESSES:
             self._answers.clear()
@@ -75,7 +75,7 @@ class Addresses:
         self._began_at: dict[str, float] = {}
 
     def turn(self, address: str, now: float, latest: float, *, is_reserved: bool) -> float:
-        """Return now to begin a request, or the time to try again, which is reserved unless it is later than latest."""
+        """Return `now` if a request may begin, else the time to retry, which is reserved if not later than `latest`."""
         if len(self._free_at) > _MOST_ADDRESSES:
             self._free_at = {key: value for key, value in self._free_at.items() if value > now}
             self._began_at.clear()
@@ -98,14 +98,14 @@ class Host:
     Attributes:
         waiting: Its endpoints as a heap, by the times at which they are due.
         ready_at: The time of its turn in the run.
-        is_busy: True while it is asked.
-        free_at: The time from which it may be asked again.
-        closed_until: The time until which it asked not to be.
-        pauses: The times in a row that it asked so.
+        is_busy: True during a request to it.
+        free_at: The time from which it may be sent requests again.
+        closed_until: The time until which it asked for no requests.
+        pauses: How many times in a row it asked for that.
         robots: The lines of its robots.txt for watchtowers.
-        robots_at: The time of the last look at it.
+        robots_at: The time at which it was last read.
         is_changed: True if its row is to be stored.
-        rounds: The rounds between two probes of an endpoint, if it has more of them than fit into one.
+        rounds: The rounds between two probes of an endpoint, if it has more endpoints than fit into one.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Host:
 
     @classmethod
     def of(cls, name: str, value: Mapping[str, Any] | None, time: Timekeeper) -> Self:
-        """Return a host as it was stored; a new one without a value."""
+        """Return a host from its stored value; a new one if there is none."""
         if value is None:
             return cls(name)
         awake = time.now - time.wall  # turns Unix time into that of the run
@@ -144,12 +144,12 @@ class Host:
         return now - self.robots_at >= DAY
 
     def note_robots(self, robots: str | None, now: float, *, is_stalled: bool) -> None:
-        """Remember its robots.txt, or that it has not told it. After a pause of ours it is asked again."""
+        """Store its robots.txt, or that it did not return one. After a pause on our side, it is requested again."""
         if robots is not None or not is_stalled:
             self.robots, self.robots_at, self.is_changed = self.robots if robots is None else robots, now, True
 
     def note(self, probe: Probe, now: float) -> None:
-        """Close the host as long as it asks, at least twice as long as the last time."""
+        """Pause the host for as long as it asks, and at least twice as long as the last time."""
         if probe.code is Code.RATE_LIMITED or (probe.status in _BUSY and probe.retry_after is not None):
             self.pauses, self.is_changed = self.pauses + 1, True
             pause = _FIRST_PAUSE << min(self.pauses - 1, _MOST_DOUBLINGS)
@@ -159,7 +159,7 @@ class Host:
 
 
 def robots_group(text: str) -> str:
-    """Return the group of a robots.txt that names watchtowers; empty without one."""
+    """Return the group of a robots.txt for watchtowers; empty without one."""
     parser = RobotFileParser()
     parser.parse(text.splitlines())
     entries: Iterable[Any] = parser.entries  # type: ignore[attr-defined]  # not in the stubs
@@ -167,7 +167,7 @@ def robots_group(text: str) -> str:
 
 
 def is_permitted(robots: str, url: str) -> bool:
-    """Return True if the group of a robots.txt permits to ask for a URL."""
+    """Return True if the group of a robots.txt permits requests for a URL."""
     if not robots:
         return True
     parser = RobotFileParser()
@@ -176,10 +176,10 @@ def is_permitted(robots: str, url: str) -> bool:
 
 
 class OptOuts:
-    """The operator's list of those who asked not to be measured. A change of its file counts at once.
+    """The operator's list of those who asked not to be measured. Changes of its file take effect immediately.
 
     Args:
-        path: The file, with a URL, host or domain a line; None for an empty list.
+        path: The file, with one URL, host or domain per line; None for an empty list.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -198,7 +198,7 @@ class OptOuts:
 
 
 def is_listed(url: str, entries: Iterable[str]) -> bool:
-    """Return True if an operator's list has a URL, the beginning of it, or its host or domain."""
+    """Return True if an operator's list contains a URL, a prefix of it, or its host or domain."""
     host = urlsplit(url).hostname or ""
     return any(
         url.startswith(entry) if "://" in entry else host == entry or host.endswith(f".{entry}") for entry in entries

@@ -1,6 +1,6 @@
 """Publishing a period: the root of all measurements in the watchtower's own metadata, and signals for what changed.
 
-Each step first asks the chain whether it is done, so a run that was cut off is completed by running it again.
+Each step first checks on chain whether it is done, so an interrupted run is completed by running it again.
 """
 
 import json
@@ -56,7 +56,7 @@ class Report:
         due: The number of signals that were due.
         sent: The hashes of the transactions that were sent.
         refused: The signals that the registry refuses, as it does those of an agent whose operator the account is. An
-            owner that approves the account in the block before gets it to fail, too.
+            owner can also make one fail by approving the account in the preceding block.
     """
 
     root: bytes
@@ -93,7 +93,7 @@ class MerkleTree:
         return self._levels[-1][0]
 
     def path(self, number: int) -> list[str]:
-        """Return the neighbours from a leaf to the root: `L` or `R` for the side where each stands, and its hash."""
+        """Return the siblings from a leaf to the root: `L` or `R` for the side of each, and its hash."""
         path = []
         for level in self._levels[:-1]:
             neighbour = number ^ 1
@@ -132,7 +132,7 @@ def _key(leaf: Leaf) -> str:
 
 
 def _differs(tag: str, old: Any, new: Any) -> bool:
-    """Tell whether a value differs enough from the one before that readers of the chain should know."""
+    """Return whether a value differs enough from the previous one to be published on chain."""
     if old is None or tag in {"reachable", "ownerVerified"}:
         return bool(old != new)
     before, now = Decimal(old), Decimal(new)

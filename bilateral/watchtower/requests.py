@@ -20,11 +20,11 @@ from bilateral.watchtower.probes.asking import Asker
 
 _ROBOTS_BYTES: Final = 64 * 1024
 _REFERENCE_SECONDS: Final = 5.0
-"""The time for a reference host: five that are silent are known to be within half a minute."""
+"""The timeout for a reference host: five silent ones are detected within half a minute."""
 
 
 class Requests:
-    """Asks hosts for what the loop wants to know.
+    """Sender of the requests that the loop makes to hosts.
 
     Args:
         settings: The settings of probes. Names that their resolver looked up are remembered.
@@ -50,7 +50,7 @@ class Requests:
         return probe(target, self.settings, is_deep=is_deep, previous=previous)
 
     def robots(self, target: Target) -> str | None:
-        """Return the group of the host's robots.txt for watchtowers; None if the host does not tell."""
+        """Return the group of the host's robots.txt for watchtowers; None if the host does not return it."""
         parsed = urlsplit(target.url)
         try:
             url = f"{parsed.scheme}://{parsed.netloc}/robots.txt"
@@ -60,7 +60,7 @@ class Requests:
         return robots_group(answer.content.decode(errors="replace")) if answer.status == HTTPStatus.OK else ""
 
     def reaches(self, url: str) -> bool:
-        """Tell whether a reference host accepts a connection, by a name that is looked up now. Nothing is asked."""
+        """Return whether a reference host accepts a connection, after a fresh lookup. No request is sent."""
         parsed, network = urlsplit(url), self.settings.network
         host, port = parsed.hostname or "", parsed.port or (80 if parsed.scheme == "http" else 443)
         self.names.forget(host)

@@ -36,7 +36,7 @@ _SECOND: Final = 1.001
 
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
-"""The least time to a retry, and what is added at most: a fast one would meet the same trouble."""
+"""The minimum time to a retry, and the maximum added to it: a fast one would meet the same trouble."""
 
 _FIRST_PER_SECOND: Final = 10
 """New endpoints that have their first turn in a second: a small list is through at once."""
@@ -72,17 +72,17 @@ class WatchSettings:
 
 
 class Watchtower:
-    """A watchtower that runs.
+    """A running watchtower.
 
     Attributes:
-        is_outdated: True if the endpoints of the database are others by now.
+        is_outdated: True if the endpoints in the database have changed since.
         published: The transactions that `publish` has sent.
         round_seconds: The time from the first result of the last whole round to its last one.
 
     Args:
         store: Its database.
         settings: The settings of the run.
-        requests: What asks hosts.
+        requests: The sender of requests to hosts.
         executor: The threads for requests.
         clocks: The clocks of the system.
     """
@@ -110,7 +110,7 @@ class Watchtower:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take the endpoints that are listed now. Those that were due while nobody looked are due at once."""
+        """Take the endpoints that are listed now. Those that became due while it was not running are due now."""
         self.is_outdated = False
         listed, stored = self.store.endpoints(), self.store.hosts()
         loads: dict[str, float] = defaultdict(float)
@@ -194,7 +194,7 @@ class Watchtower:
         self.vantage.checked_at, self.vantage.is_online = began_at, is_online
 
     def _judge(self) -> None:
-        """Believe failures, unless the place or a shared cause explains them. They wait for a check that is newer."""
+        """Accept failures, unless the place or a shared cause explains them. They wait for a newer check."""
         judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
         if not judged:
             return
@@ -255,7 +255,7 @@ class Watchtower:
         return Code.SAMPLED_OUT if self.time.now - endpoint.due > self.settings.interval else None
 
     def _ask(self, endpoint: Endpoint) -> None:
-        """Ask about an endpoint that is due, unless there is an excuse."""
+        """Probe an endpoint that is due, unless there is a reason not to."""
         if (code := self._excuse(endpoint)) is not None:
             self._conclude(endpoint, _unmeasured(code))
             return
@@ -280,11 +280,11 @@ class Watchtower:
         self._make_ready(host)
 
     def _course(self, endpoint: Endpoint) -> _Course:
-        """Wait for a turn of the address, and ask for the robots.txt or the endpoint.
+        """Wait for a turn of the address, and request the robots.txt or the endpoint.
 
         Yields:
-            The requests, for threads. They return the answer, None after a fault of ours, and whether the process stood
-            still meanwhile.
+            The requests, for threads. They return the answer, None after a fault of ours, and whether the process was
+            suspended meanwhile.
         """
         host, target, condition = endpoint.host, endpoint.target, endpoint.condition
         address, _ = yield partial(self._requests.address, target.url, is_retry=endpoint.failed is not None)
@@ -317,7 +317,7 @@ class Watchtower:
     # Probes
 
     def _take_probe(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool) -> None:
-        """Believe a success. A failure is tried again, or waits for a verdict on this place."""
+        """Accept a success. A failure is retried, or waits for a verdict on this place."""
         now, host = self.time.now, endpoint.host
         host.note(probe, now)
         has_failed = probe.outcome is Outcome.DOWN

@@ -25,7 +25,7 @@ PUBLISHED: Final = "published"
 
 _PROBE: Final = tuple(column.name for column in probe.c)
 _RETENTION: Final = ((probe, 7 * DAY, HOUR // 4), (hour, 35 * DAY, HOUR), (day, 730 * DAY, DAY))
-"""How long rows are kept, and those of how many seconds are deleted together."""
+"""How long rows are retained, and how many seconds' worth are deleted together."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,12 @@ class Store:
             return {row.name: row.value for row in connection.execute(select(host))}
 
     def setting(self, name: str) -> Any:
-        """Return a value that the watchtower keeps from run to run; None if there is none."""
+        """Return a value that persists between runs; None if there is none."""
         with snapshot(self.engine) as connection:
             return connection.execute(select(setting.c.value).where(setting.c.name == name)).scalar_one_or_none()
 
     def set_setting(self, name: str, value: Any) -> None:
-        """Keep a value from run to run."""
+        """Store a value for later runs."""
         with self.engine.begin() as connection:
             upsert(connection, setting, [{"name": name, "value": value}])
 
@@ -156,7 +156,7 @@ def open_store(url: str | None = None, *, creates: bool = True) -> Store:
         creates: False to refuse a database that does not exist.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
+        InvalidArgumentError: The URL is malformed, or for another kind of database.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
     default = f"sqlite:///{platformdirs.user_data_path('bilateral') / 'watchtower.sqlite'}"
@@ -168,7 +168,7 @@ def open_store(url: str | None = None, *, creates: bool = True) -> Store:
 def upsert(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, growing: str | None = None
 ) -> None:
-    """Insert rows, or replace those that are there, or only those of which a column is less than now."""
+    """Insert rows, or replace existing ones, or only those in which a column is less than now."""
     if rows:
         statement, key = insert_into(connection, table), [column.name for column in table.primary_key]
         values = {name: statement.excluded[name] for name in rows[0] if name not in key}

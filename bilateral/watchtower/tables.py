@@ -1,4 +1,4 @@
-"""The tables of the watchtower's own database. What is only read as a whole is JSON."""
+"""The tables of the watchtower's own database. Values that are only read as a whole are JSON."""
 
 from typing import Any, Final
 

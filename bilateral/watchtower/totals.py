@@ -21,7 +21,7 @@ _UNCOUNTED: Final = frozenset({Outcome.UNKNOWN, Outcome.UNFIT})
 
 @dataclass
 class Totals:
-    """What one vantage measured of an endpoint in an hour or a day.
+    """One vantage's measurements of an endpoint in an hour or a day.
 
     Attributes:
         scheduled: The probes that were due, with those that the watchtower missed while it did not run.
@@ -72,7 +72,7 @@ class Totals:
         return self.reached + self.counts[Outcome.DOWN]
 
     def quantile(self, part: float) -> int | None:
-        """Return the latency that a part of the answers does not exceed, within 12.5 %; None without answers."""
+        """Return a quantile of the latency of answers, within 12.5 %; None without answers."""
         rank, count = math.ceil(part * self.latencies.total()), 0
         for bucket in sorted(map(int, self.latencies)):
             count += self.latencies[str(bucket)]

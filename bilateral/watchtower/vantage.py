@@ -1,4 +1,4 @@
-"""The verdict on the place from which a watchtower looks: it comes before a verdict on anybody else."""
+"""The verdict on a watchtower's own location, which comes before a verdict on anybody else."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -59,13 +59,13 @@ class Quorum:
     _last_at: float = field(default=float("-inf"))
 
     def add(self, now: float, host: str, *, has_failed: bool) -> None:
-        """Take a probe of an endpoint that was reachable."""
+        """Record a probe of an endpoint that was reachable."""
         self._recent.append((now, host, has_failed))
         while now - self._recent[0][0] > _QUORUM_SECONDS:
             self._recent.popleft()
 
     def is_shared(self, now: float) -> bool:
-        """Return True if failures have a shared cause. It lasts two rounds, after which they are believed."""
+        """Return True if failures have a shared cause. This lasts two rounds, after which they are accepted."""
         recent = list(self._recent)  # a monitor may ask meanwhile
         hosts = {host for _, host, _ in recent}
         failed = {host for _, host, has_failed in recent if has_failed}

@@ -38,13 +38,13 @@ _TARGET_SECONDS: Final = 300.0
 _DAY_SECONDS: Final = 600.0
 _REPORT_SECONDS: Final = 1.0
 _OVERLAP_SECONDS: Final = 60
-"""Seconds that are shared twice: results wait for the writer as long at most."""
+"""Seconds that are shared twice: results wait for the writer at most that long."""
 
 _RECORDED: Final = "recorded_change"
 
 
 class Writer:
-    """The one who stores the results of a run.
+    """The writer of a run's results.
 
     Args:
         tower: The run.
@@ -55,7 +55,7 @@ class Writer:
         self._pruned_at = tower.time.now
 
     def write(self) -> None:
-        """Store a batch of results, and delete old ones. A batch that fails stays."""
+        """Store a batch of results, and delete old ones. A failed batch is retained."""
         tower = self._tower
         batch = [tower.pending[at] for at in range(min(_BATCH, len(tower.pending)))]
         if batch:
@@ -90,7 +90,7 @@ class Shared:
         self._currents_at, self._days_at = 0, -DAY
 
     def take_targets(self) -> None:
-        """Take the endpoints that agents of the index list now."""
+        """Fetch the endpoints that agents in the index currently list."""
         with snapshot(self._index) as connection:
             chain_ids = self._chain_ids or connection.execute(select(chain.c.chain_id)).scalars().all()
             targets = read_targets(connection, chain_ids)
@@ -125,7 +125,7 @@ class Shared:
 
 
 def watch(tower: Watchtower, shared: Shared | None, stop: threading.Event, report: Callable[[], None]) -> None:
-    """Run until an event is set, and report now and then. What was measured by then is stored."""
+    """Run until an event is set, and report occasionally. All measurements up to then are stored."""
     is_over, reported_at = threading.Event(), tower.time.now
     with ThreadPoolExecutor(2) as helpers:
         tasks = [helpers.submit(Writer(tower).run, is_over)]
@@ -156,7 +156,7 @@ def _day(row: Any) -> Day:
 
 
 def _attempt(action: Callable[[], None]) -> bool:
-    """Use a database, and return False if it fails for now: nobody is down because of it."""
+    """Use a database, and return False if it fails temporarily: no endpoint is down because of it."""
     try:
         action()
     except DBAPIError as problem:

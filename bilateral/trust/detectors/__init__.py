@@ -1,1 +1,1 @@
-"""The detectors, a module each. All have the interface of `Detector`."""
+"""The detectors, one module each. All have the interface of `Detector`."""

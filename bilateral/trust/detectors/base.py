@@ -14,17 +14,17 @@ from bilateral.trust.tables.arrays import Ints
 
 _USUAL: Final = 1.0
 _DIGITS: Final = 2.0
-"""The digits of improbability up to which the distance of a group's opinions to those of others is usual, and the
-further ones from which the group counts in full."""
+"""The digits of improbability up to which the distance between a group's opinions and those of others is usual, and the
+additional ones at which the group counts in full."""
 
 
 class Detector(ABC):
-    """Looks for one kind of manipulation.
+    """Base class of detectors, each for one kind of manipulation.
 
     Parameters are arguments of the constructor. `fit` sets results, whose names end with an underscore.
 
     Attributes:
-        name: The detector's name, which findings carry.
+        name: The detector's name, as recorded in findings.
         findings_: The findings of the last `fit`, strongest first.
     """
 
@@ -42,7 +42,7 @@ class Detector(ABC):
 
 
 def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
-    """Return from 0 to 1 how far tied accounts may be made for their opinions about some subjects."""
+    """Return how likely it is that tied accounts only exist for their opinions about some subjects, from 0 to 1."""
     # Users of a platform, staff and members of a club buy from others as well, and say what others say.
     lost = float(context.ties.independence[accounts].mean()) if len(accounts) else 0.0
     odds = inflation_odds(context, rows)

@@ -1,7 +1,7 @@
 """Blocks: accounts that judge each other, or the same rare subjects, as a closed circle.
 
-A circle of friends who trade with each other looks the same in the graph. So a block counts only as far as something
-else is odd with it: its opinions are not paid for, or they are far from what others say, or its accounts are young.
+A circle of friends who trade with each other looks the same in the graph. So a block only counts to the extent that
+something else about it is odd: its opinions are unpaid or far from what others say, or its accounts are young.
 
 Anybody can copy the opinions of an honest account, or praise it in return. So an account counts as a member only if it
 followed: it judged a subject after another member did, or after a member judged its own agent.
@@ -32,7 +32,7 @@ each to mutual praise and to cycles."""
 
 
 class Blocks(Detector):
-    """Looks for blocks, mutual praise and cycles."""
+    """Detector of blocks, mutual praise and cycles."""
 
     name = "blocks"
 
@@ -184,7 +184,7 @@ def _followers(ledger: Ledger, rows: Ints, inside: Flags) -> Ints:
 
 
 def _youth_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that raters are so young at so many opinions by chance; each rater counts once."""
+    """Return the probability that so many opinions are by such young raters by chance; each rater counts once."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     if not len(raters):
         return 1.0

@@ -1,7 +1,7 @@
-"""Learning from many reviewed cases: accounts that move money as the guilty do, and among the guilty.
+"""Learning from many reviewed cases: accounts that move money like guilty ones, and among them.
 
-With a few cases, only kin of the reviewed accounts are suspected. With some hundred, people have shown what they hold
-to be guilty, and a model of the transfers learns it. Anybody can send money to anybody, so it ranks accounts and flags
+With a few cases, only accounts related to the reviewed ones are suspected. A few hundred show what reviewers consider
+guilty, and a model learns it from the transfers. Anybody can send money to anybody, so it ranks accounts and flags
 none.
 """
 
@@ -15,17 +15,17 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints
 from bilateral.trust.tables.propagation import LabelSpreading
 
 _LARGE: Final = 300
-"""Counterparts beyond which an account is a contract or an exchange."""
+"""Counterparties above which an account is a contract or an exchange."""
 
 _PARTS: Final = 4
-"""Parts of the cases, of which each is judged by the others: no case is its own neighbour then."""
+"""The number of folds of the cases. Each is judged by the others, so that no case is its own neighbour."""
 
 
 class CaseModel:
     """A model of transfers that learns from reviewed cases.
 
     Attributes:
-        probability_: The probability of each account that reviewers would find it guilty.
+        probability_: The probability that reviewers would find each account guilty.
     """
 
     def __init__(self, seed: int = 0, *, neighbours: bool = True) -> None:
@@ -147,7 +147,7 @@ def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: 
 
 
 def _two_steps(graph: Any, labels: Ints, usual: float) -> Floats:
-    """Return the share of guilty among known addresses two steps away, without the address itself."""
+    """Return the share of guilty accounts among known addresses two steps away, excluding the address itself."""
     degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-9)
     near = sparse.diags(1 / degree) @ graph
     own = np.asarray(near.multiply(graph.T).sum(axis=1)).ravel()

@@ -1,11 +1,11 @@
-"""Co-targeting: accounts with one source of funds, or born together, judge the same subject more than chance allows.
+"""Co-targeting: accounts with a common source of funds or time of birth judge one subject more than chance allows.
 
 The test adjusts for popularity on both sides. If a group writes one in a hundred opinions, it is expected to write one
 in a hundred about each subject. So a popular agent, an exchange's many customers and an airdrop are all expected.
 
 Anybody can flood one subject with opinions, which lowers the share of every group in all opinions. Honest customers
 of one source would seem to meet too often. So the share is also taken with a limit on each subject's opinions, and the
-larger one counts. To be customers of one exchange alone proves nothing.
+larger one counts. Being customers of the same exchange proves nothing.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ from bilateral.trust.tables.opinions import KINDS, Kind
 _USUAL: Final = 0.3
 _DIGITS: Final = 2.0
 _LEAST: Final = 0.15
-"""The digits of improbability up to which a group's opinions are usual, the further ones from which the group counts
-in full, and the weight of a usual group. So weighed, a group is never flagged for this alone."""
+"""The digits of improbability up to which a group's opinions are usual, the additional ones at which the group counts
+in full, and the weight of a usual group. With this weight, a group is never flagged for this alone."""
 
 _PAID: Final = 0.4
-"""The share of paid feedback from which payments tell enough. Below it, usual groups count more."""
+"""The share of paid feedback from which payments are informative enough. Below it, usual groups count more."""
 
 _PAIR: Final = 2
 """Two accounts that meet once prove little."""
@@ -77,7 +77,7 @@ class _Cells:
 
 
 class CoTargeting(Detector):
-    """Tests each group of kin accounts against each subject.
+    """Tests each group of related accounts against each subject.
 
     Attributes:
         cells_: The number of tests.
@@ -135,7 +135,7 @@ class CoTargeting(Detector):
         return _Cells(grouping, own, subject, count, expected, excess(count, expected)), tests
 
     def _of_groups(self, context: Context, cells: _Cells, chosen: Ints, q_value: Floats) -> list[Finding]:
-        """Return one finding a group, over all subjects that it targets."""
+        """Return one finding per group, over all subjects that it targets."""
         if not len(chosen):
             return []
         ledger, opinions = context.ledger, context.ledger.opinions
@@ -271,7 +271,7 @@ def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
 
 
 def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:
-    """Leave out findings whose rows stronger ones cover already."""
+    """Drop findings whose rows are already covered by stronger ones."""
     distinct: list[Finding] = []
     covered: set[int] = set()
     for finding in sorted(findings, key=lambda finding: (finding.q_value, len(finding.opinions))):

@@ -1,4 +1,4 @@
-"""Gifts: transfers by which the receiver gains, beside first funds, refunds, cashback and dust."""
+"""Gifts: transfers from which the receiver gains, other than first funds, refunds, cashback and dust."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _NET: Final = 1.05
-"""The multiple of its own payments that a rater must get back to gain. Fees and rounding take the rest."""
+"""The multiple of its own payments that a rater must get back to gain. The rest allows for fees and rounding."""
 
 _DUST: Final = 4.0
 """The spreads below the middle logarithm of amounts from which money is dust, which bribes nobody."""
@@ -36,7 +36,7 @@ _YOUNG: Final = 0.2
 
 
 def gifts_of(ledger: Ledger) -> Ints:
-    """Return the transfers beside first funds and dust by which a receiver gains, sorted by sender and receiver.
+    """Return the transfers, except first funds and dust, from which a receiver gains, by sender and receiver.
 
     It gains if it gets more than it gave the sender, by payments and transfers. So refunds and cashback are not gifts.
     """

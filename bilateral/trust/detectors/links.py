@@ -1,9 +1,9 @@
 """Links between rater and rated: the owner, the wallet, one funder, or money from the rated to the rater.
 
-The rated gains, and is named so, only if it made the link itself: it owns the rater, funded or paid it, made it its
-operator, or sent money back to the funder that both have. Money from the rater or a stranger to the rated proves
-nothing about the rated, because anybody can send it, also as the first money that a fresh account gets. Then the rated
-is ranked and never flagged.
+The rated account is only reported as gaining if it made the link itself: it owns the rater, funded or paid it, made it
+its operator, or sent money back to their common funder. Money from the rater or a stranger to the rated account proves
+nothing about the latter, because anyone can send it, even as the first funds of a fresh account. The rated account is
+then ranked but never flagged.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _LinkedRows:
 
 
 class Links(Detector):
-    """Looks for opinions of accounts that the rated controls or pays."""
+    """Detector of opinions by accounts that the rated account controls or pays."""
 
     name = "links"
 
@@ -220,7 +220,7 @@ def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, g
 
 
 def _answering(ledger: Ledger, segment: slice) -> Ints:
-    """Return the account that answers for the rated of each opinion."""
+    """Return the account that answers for the subject of each opinion."""
     # A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
     opinions = ledger.opinions
     subject, rater, ts = opinions.subject[segment], opinions.rater[segment].astype(np.int64), opinions.ts[segment]
@@ -270,7 +270,7 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
 
 
 def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
-    """Correct the p-values of all links together. Certain links are facts, and take no part in it."""
+    """Correct the p-values of all links together. Links that are certain are facts, and excluded."""
     # A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
     # that judged each other: to judge a tied account is rare, and rarely honest.
     q_values = np.concatenate([p_values for _, p_values in tested])
@@ -281,7 +281,7 @@ def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Flo
 
 
 def _tied(context: Context, account: Ints, gifts: Ints) -> int:
-    """Return the number of groups in which a rater and a rated have a link, whether or not the one judged the other."""
+    """Return the number of groups in which a rater is linked to a rated account, whether or not it judged it."""
     ledger, ties, size = context.ledger, context.ties, context.ledger.accounts
     rates, rated = np.zeros(size, bool), np.zeros(size, bool)
     rates[ledger.opinions.rater] = rated[account] = True

@@ -1,8 +1,8 @@
 """Lockstep: many raters of one subject are young, thin and unpaid, or they come in one burst.
 
 Each opinion is ranked among all opinions by how little its rater risks: a young account, with few other opinions, that
-did not pay. A subject with too many of the lowest ranks is found. A newcomer's single opinion is never enough. Who paid
-is an honest newcomer more often than not, and gets less of the blame for the company that it is in.
+did not pay. A subject with too many of the lowest ranks yields a finding; a newcomer's single opinion is never enough.
+A rater that paid is more often than not an honest newcomer, and gets less of the blame for its company.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,8 @@ _EXCESS: Final = 2.5
 """The factor over the expected number from which a difference matters, however certain it is."""
 
 _TELLING: Final = 100
-"""The largest effective number of raters of one subject. Newcomers come together to popular subjects. Hundreds of
-them count as a hundred who came apart."""
+"""The largest effective number of raters of one subject. Newcomers arrive at popular subjects together, so hundreds of
+them count as a hundred who came independently."""
 
 _BUSY: Final = 100
 """The opinions of one rater that count in full where opinions are ranked. Of more, each counts less."""
@@ -54,7 +54,7 @@ Customers of a free service who also gave presents to buyers of their own agents
 attack-free markets of 10,000 accounts, .4 % of the good sellers."""
 
 _PAID: Final = 0.3
-"""The share of the blame that a rater gets who paid."""
+"""The share of the blame for a rater that paid."""
 
 
 class Lockstep(Detector):
@@ -162,7 +162,7 @@ class Lockstep(Detector):
         return self._likely(p_values, 10 * self.level, finding), int((count > 0).sum())
 
     def _bursts(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
-        """Test each subject for raters that come within a time that is too short."""
+        """Test each subject for too many raters within a short time."""
         ledger, opinions = context.ledger, context.ledger.opinions
         order = np.sort(rows)  # opinions are sorted by subject and time
         subject, times = opinions.subject[order], opinions.ts[order]
@@ -263,7 +263,7 @@ def _duration(seconds: float) -> str:
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return from 0.12 to 1 how odd some opinions are beside their time: unpaid, or far from what others say."""
+    """Return how odd some opinions are apart from their time (unpaid, or far from what others say), from 0.12 to 1."""
     # A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
@@ -272,7 +272,7 @@ def _oddness(context: Context, rows: Ints) -> float:
 def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
     """Test each subject for a difference between its thin raters and the others; return also the number of tests.
 
-    The test is that of Welch, with the deviation of each side drawn towards that of all opinions.
+    This is Welch's test, with each side's deviation shrunk towards that of all opinions.
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows])]

@@ -1,10 +1,10 @@
-"""Retaliation: a server rates clients down who gave it a low feedback, although others find them good.
+"""Retaliation: a server gives low ratings to clients who criticised it, although others find them good.
 
-A server that rates bad clients down is right to do so. So only clients count whom other servers rate well, or whom
-nobody else rates and who paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
-frame it by its answer. The server's rate is compared with that of all servers. A rating that was sealed before
-the server could see the feedback answers nothing, and counts on neither side of the rate. A finding says how many of
-the low ratings came within a day of the client's feedback.
+A server is right to give bad clients low ratings. So clients only count if other servers rate them well, or if nobody
+else rates them and they paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
+frame it by its answer. The server's rate is compared with that of all servers. A rating that was sealed before the
+server could see the feedback is no answer to it, and is excluded from the rate. A finding says how many of the low
+ratings came within a day of the client's feedback.
 """
 
 from typing import Final
@@ -122,7 +122,7 @@ def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats
 
 
 def answers(ledger: Ledger, ratings: Ints) -> Flags:
-    """Mark open ratings of clients within a day after feedback of the client on an agent of the server's owner."""
+    """Mark open ratings of clients within a day after the client's feedback about an agent of the server's owner."""
     opinions, size = ledger.opinions, ledger.accounts
     spoken = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
     keys = pairs(opinions.rater[spoken], ledger.subject_account[opinions.subject[spoken]], size)

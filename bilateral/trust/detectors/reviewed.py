@@ -1,9 +1,10 @@
 """Propagation from reviewed cases: accounts that share funds with accounts that people found guilty.
 
 The probability is that of the group's next member, after what was reviewed of the group (Laplace's rule). One case says
-little about a large group; twenty say much. An innocent case in the group takes as much away. Anybody can send a fresh
-account its first money, so an account that never sent money to its kin is ranked and not flagged. From two hundred
-cases on, a model of the transfers learns from them, too (`CaseModel`). It ranks, and flags nobody.
+little about a large group; twenty say a lot. An innocent case in the group counts as much in the other direction.
+Anyone can send a fresh account its first funds, so an account that never sent money to its group is ranked but not
+flagged. From two hundred cases on, a model of the transfers learns from them, too (`CaseModel`). It ranks accounts and
+flags none.
 """
 
 from itertools import pairwise
@@ -24,7 +25,7 @@ _EACH: Final = 20
 """The number of cases, and of each verdict, from which a model learns from them."""
 
 _SURE: Final = (0.5, 0.9, 0.99)
-"""The probabilities by which such accounts are told apart."""
+"""The probabilities at which such accounts are divided into findings."""
 
 
 class ReviewedGroups(Detector):

@@ -1,12 +1,12 @@
-"""Wash payments: money that comes back to whoever paid, so that a proof of payment costs nothing.
+"""Wash payments: money that returns to the payer, so that a proof of payment costs nothing.
 
-A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, at once or through one
-account between, after the payment. The return to a payer who complained is a refund, and blames nobody. Payments in
-both directions are a return only if the amounts are equal: people who trade with each other pay each other, but not the
-same sum.
+A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, directly or through one
+intermediate account, after the payment. A return to a payer who complained is a refund and no evidence against anybody.
+Payments in both directions are a return only if the amounts are equal: people who trade with each other pay each other,
+but not the same sum.
 
-Honest agents refund and give cashback. So a client counts only if most of all that it paid came back, and an agent is
-compared with the shares of such clients that other agents of the market have.
+Honest agents refund and give cashback. So a client only counts if most of what it paid came back, and an agent's share
+of such clients is compared with that of other agents in the market.
 """
 
 from dataclasses import dataclass
@@ -50,14 +50,14 @@ what it buys from them sends other sums. Otherwise a supplier could frame it by 
 
 
 _CLIENTS: Final = 2
-"""The clients whose money comes back that an agent needs. One may be a refund."""
+"""The minimum number of an agent's clients whose money comes back. One may be a refund."""
 
 _LOW: Final = 50.0
 """The percentage below which feedback is a complaint."""
 
 _STEPS: Final = 5_000_000
-"""Pairs of a transfer in and one out that are looked at most. Beyond that, accounts with the most pairs are left out:
-otherwise two million transfers through some thousands of accounts would take gigabytes."""
+"""The maximum number of pairs of an incoming and an outgoing transfer to examine. Beyond that, accounts with the most
+pairs are left out: otherwise two million transfers through some thousands of accounts would take gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class _Moves:
 
 
 class WashPayments(Detector):
-    """Looks for payments whose money returns.
+    """Detector of payments whose money returns.
 
     Attributes:
         returned_: Marks each payment whose money returns.
@@ -140,7 +140,7 @@ class WashPayments(Detector):
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
-        """Return the payments that a move between the ends follows within the time, and the share that each is."""
+        """Return the payments followed by a move between the ends within the time, and the share that each returns."""
         # A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
         # share is that of all money between the two, so that cashback and single refunds stay small.
         rows = np.flatnonzero(usable)
@@ -212,7 +212,7 @@ def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:
-    """Mark the returned payments that are refunds: for each payer, those of as many days as it complained often."""
+    """Mark the returned payments that are refunds: for each payer, those of as many days as it made complaints."""
     # A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
@@ -275,7 +275,7 @@ def _affordable(steps: Floats | Ints) -> Flags:
 
 
 def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
-    """Return an equal sum of a day in the other direction for each payment, or -1; the payments by sum; its bounds."""
+    """Return a day's equal sum in the other direction for each payment, or -1; the payments by sum; its bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))

@@ -1,1 +1,1 @@
-"""Measures of accounts and opinions, and the weak signs that it makes."""
+"""Features of accounts and opinions, and the weak signs derived from them."""

@@ -34,7 +34,7 @@ _TIMES: Final = 20
 
 MOSTLY: Final = 0.5
 """The share of a client's money that comes back from which its payments prove nothing. Cashback is less, and so is a
-refund to a client that comes again."""
+refund to a client that returns."""
 
 RECORDED: Final = 0.05
 """The share of paid feedback below which payments are not recorded."""
@@ -46,19 +46,19 @@ _ALIKE: Final = 0.5
 """The least spread of the logarithms of amounts: where most pay one price, twice or once a day is as usual."""
 
 _ROUNDING: Final = 1e-6
-"""The part of a usual amount that a sum of floats may lack."""
+"""The part of a usual amount that a sum of floats may be short of."""
 
 _SUBJECTS: Final = 10
 """The subjects that count where their opinions are compared with those of others: the agents of a platform may all be
 a little better, which is no inflation however many they are."""
 
 THIN: Final = 2
-"""An account that judges at most this many subjects is thin."""
+"""The maximum number of subjects that a thin account judges."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """All that detectors share.
+    """The data that all detectors share.
 
     Attributes:
         ledger: The coded tables.
@@ -69,18 +69,18 @@ class Context:
         activity: The number of distinct subjects that each account judges.
         money: The money between accounts.
         spending: What accounts paid to sellers whom early buyers trust.
-        gave, got: The money from the client to the server of each pair, and what came back for no service.
+        gave, got: The money from the client to the server of each pair, and what came back for no service in return.
         paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
         freshness: The share of opinions of the same time by raters of at most that age.
         paid_share: The share of feedback whose rater paid.
-        payer_share: Its mean over raters: to write is cheap, so a flood by some accounts must not pass for a market
+        payer_share: Its mean over raters: writing is cheap, so a flood by a few accounts must not pass for a market
             whose payments are not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
         grounded_count, grounded_sum: The number and the sum of the percentages of these, by subject.
         risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
             did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
-        youth: The same by age and number of opinions alone.
+        youth: The same, but only by age and number of opinions.
     """
 
     ledger: Ledger
@@ -114,7 +114,7 @@ class Context:
 
     @classmethod
     def of(cls, ledger: Ledger) -> Context:
-        """Work out the context of a ledger's opinions."""
+        """Compute the context of a ledger's opinions."""
         opinions = ledger.opinions
         ties = ties_of(ledger)
         first, pair_of = _pairs(ledger)
@@ -214,7 +214,7 @@ def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Int
 
 
 def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Floats]:
-    """Return the money from the client to the server of each pair, and what came back for no service."""
+    """Return the money from the client to the server of each pair, and what came back for no service in return."""
     rater, subject = ledger.opinions.rater[first], ledger.opinions.subject[first]
     rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
     client, server = np.where(answers, rated, rater), np.where(answers, rater, rated)
@@ -232,14 +232,14 @@ def _freshness(ledger: Ledger, ties: Ties) -> Floats:
 
 
 def _youngness(ledger: Ledger, rows: Ints, activity: Ints, freshness: Floats) -> Floats:
-    """Return how improbable it is that an ordinary rater is so young and judges so few, in natural digits."""
+    """Return how improbable it is that an ordinary rater is so young and judges so few subjects, in nats."""
     thin = activity[ledger.opinions.rater[rows]] <= THIN
     usual = max(float(thin.mean()), 1e-3) if len(rows) else 1.0
     return np.asarray(thin * -np.log(usual) - np.log(np.maximum(freshness[rows], 1e-6)))
 
 
 def _cheapness(ledger: Ledger, rows: Ints, paid: Flags) -> Floats:
-    """Return how improbable it is that an opinion costs its rater so little and moves so much, in natural digits."""
+    """Return how improbable it is that an opinion costs its rater so little and moves so much, in nats."""
     opinions = ledger.opinions
     out = np.zeros(len(rows))
     if not len(rows):
@@ -271,11 +271,11 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that some opinions lie so far from those of others by chance.
 
-    The mean of each subject is compared with what grounded others say of it, drawn towards the mean of its kind.
+    The mean of each subject is compared with what grounded others say about it, shrunk towards the mean of its kind.
     Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Two tests
     are made: of deviations in one direction, and of their squares, since praise of one subject does not make up for
-    slander of another. Others
-    count only if they paid or judge several subjects: fresh accounts cannot contradict whom they want to frame.
+    slander of another. Others only count if they paid or judge several subjects, so that fresh accounts cannot
+    contradict someone to frame them.
     """
     opinions = context.ledger.opinions
     rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]

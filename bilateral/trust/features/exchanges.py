@@ -1,4 +1,4 @@
-"""Exchanges: accounts that fund many who act for themselves. To have one source of funds with others is then no tie.
+"""Exchanges: accounts that fund many independent ones. Sharing such a source of funds is no tie.
 
 Anybody can send dust to many accounts, or let a few buy from each other. So an exchange is known by what its customers
 lose: money that stayed with sellers whom early buyers with other sources of funds paid as well.
@@ -27,19 +27,19 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 
 _CUSTOMERS: Final = 15
-"""The accounts that an exchange funds and that act, at least."""
+"""The minimum number of active accounts that an exchange funds."""
 
 _LOST: Final = 100.0
 _PART: Final = 0.02
 """What the customers of an exchange lose to others, in units of the payment token; in a market with few purchases, this
-part of all of them. Nobody is kin by an exchange alone, so this is the price of hiding a common source of funds."""
+part of all of them. A shared exchange is no tie, so this is the price of hiding a common source of funds."""
 
 _ENOUGH: Final = 500.0
 """The usual purchases of a market from which they tell an exchange: with fewer, too few sellers have early buyers. A
 market of 1,800 accounts has them after a week."""
 
 _OF_SELLER: Final = 0.1
-"""The part of that money which may go to one seller. Otherwise one seller of the attacker would do."""
+"""The maximum part of that money that may go to one seller. Otherwise one seller of the attacker would do."""
 
 _EARLY: Final = 0.2
 _FIRST: Final = 100
@@ -63,7 +63,7 @@ class Purchases:
 
     Attributes:
         lost: The money, at most the usual price.
-        usual: The usual price: the median of what early payers paid in the mean; 0 if there are none.
+        usual: The usual price: the median of the early payers' mean payments; 0 if there are none.
         is_early: Marks the early payers.
         by_early: The number of early payers of each owner.
     """

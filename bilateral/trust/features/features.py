@@ -1,8 +1,8 @@
-"""Features: what is odd about an account, as numbers of which each says little alone.
+"""Features: what is odd about an account, as numbers that each say little by themselves.
 
-An opinion is odd without any trace of business, far from what others say, by a young account, or about a subject that
-hardly anybody judges. Each sign is measured for every opinion. It is gathered for the account that wrote the opinion,
-and for the account that the opinion is about. `bilateral.trust.features.signs` looks at the accounts around.
+An opinion is odd if it has no trace of business, is far from what others say, is by a young account, or is about a
+subject that hardly anybody judges. Each sign is measured for every opinion, and aggregated by the account that wrote it
+and by the account that it is about. `bilateral.trust.features.signs` also considers neighbouring accounts.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _NEVER: Final = 400 * 86400.0
 """The pause of an opinion without a neighbour: longer than any pause that means something."""
 
 _CLUSTERING: Final = 6.0
-"""The factor by which honest accounts share more subjects than chance lets them, because tastes are alike."""
+"""The factor by which honest accounts share more subjects than by chance, because their tastes are alike."""
 
 _UNREACHED: Final = -20.0
 """The trust of an account that no trust reaches, as a logarithm: below all that `walked` returns."""
@@ -59,8 +59,8 @@ _BOTH_ENDS: Final = frozenset(
 _OF_RATERS: Final = frozenset(
     {"distance at its time", "grounded distance", "paid together", "proof", "untraced", "silence", "price"}
 )
-"""The signs that say next to nothing about who is rated: their trees used these means in one of a thousand nodes. The
-last two are those that strangers could choose for whom they praise."""
+"""The signs that say next to nothing about the rated account: the trees used these means in one of a thousand nodes.
+The last two are those that strangers could choose for whom they praise."""
 
 
 def features(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -122,7 +122,7 @@ def _hours(seconds: Floats) -> Floats:
 
 
 def _supported_distance(context: Context, judgements: Judgements) -> Floats:
-    """Return how far opinions lie above what others say who paid or judge several subjects."""
+    """Return how far opinions lie above those of others who paid or judge several subjects."""
     supported, usual = context.supported[judgements.rows], context.mean[judgements.kind]
     percent = judgements.height + usual
     rest = context.supported_sum[judgements.subject]
@@ -200,7 +200,7 @@ def _paid_together(context: Context, judgements: Judgements) -> Floats:
 
 
 def _pauses(subject: Ints, ts: Floats) -> Floats:
-    """Return the shorter pause to the opinions before and after about the same subject, in hours on a logarithm."""
+    """Return the shorter pause to the previous and next opinion about the same subject, in hours on a log scale."""
     pause = np.full(len(ts), _NEVER)
     if len(ts) > 1:
         gap = np.where(np.diff(subject) == 0, np.diff(ts), _NEVER)
@@ -210,7 +210,7 @@ def _pauses(subject: Ints, ts: Floats) -> Floats:
 
 
 def _silence(context: Context, judgements: Judgements) -> Floats:
-    """Return the time since the rater's opinion before, or since its birth, in hours on a logarithm."""
+    """Return the time since the rater's previous opinion, or since its birth, in hours on a log scale."""
     # Whoever buys an account, or asks for opinions, breaks the habits of its owner.
     ts, rater = context.ledger.opinions.ts[judgements.rows], judgements.rater
     ordered = np.take(ts, judgements.in_turn)
@@ -223,7 +223,7 @@ def _silence(context: Context, judgements: Judgements) -> Floats:
 
 
 def _prices(context: Context, judgements: Judgements) -> Floats:
-    """Return what the client paid the server, in usual purchases on a logarithm."""
+    """Return what the client paid the server, in usual purchases on a log scale."""
     gave = context.gave[context.pair_of[judgements.rows]]
     return np.asarray(np.log1p(gave / max(context.spending.usual, 1e-12)), np.float32)
 
@@ -324,7 +324,7 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
 
 
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how long after its birth an account acts first, and how long it acts."""
+    """Yield how long after its birth an account first acts, and for how long."""
     # The age of an account itself says when a market grew, and not who attacks it. So it is left out.
     ledger, opinions = context.ledger, context.ledger.opinions
     size, born = ledger.accounts, context.ties.born

@@ -25,18 +25,18 @@ class Part(StrEnum):
 
 
 class Basis(StrEnum):
-    """The kind of evidence that a finding rests on. Evidence of different kinds is independent of each other."""
+    """The kind of evidence that a finding rests on. Different kinds of evidence are independent of each other."""
 
     CONTROL = "common control"
-    """One hand made, funds or collects from the accounts."""
+    """One party created, funds or collects from the accounts."""
     MONEY = "money"
     """Payments come back, or gifts are more than what was paid."""
     OPINIONS = "opinions"
-    """The opinions themselves: who is beside them, how young, unpaid and far from others they are."""
+    """The opinions themselves: who else shares them, and how young, unpaid and far from others they are."""
     ANSWERS = "answers"
     """Ratings that answer criticism."""
     REVIEWS = "reviews"
-    """Verdicts of people about kin."""
+    """Verdicts of people about related accounts."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Finding:
         actors: The accounts that acted, by number.
         beneficiaries: The accounts that gain and are tied to an actor.
         subjects: The accounts that the rows are about.
-        tied: The accounts that others tied to an actor, without an act of their own. They are ranked, never flagged.
+        tied: The accounts that others tied to an actor, without an act of their own. They are ranked but never flagged.
         opinions: The positions of the opinions that the finding rests on.
         payments: The positions of the payments that it rests on.
         transfers: The positions of the transfers that it rests on, in the ledger.
@@ -58,7 +58,7 @@ class Finding:
         weight: The factor on the finding's strength, from 0 to 1: how well the claim tells fraud from chance.
         basis: The kind of evidence.
         is_fact: True if the rows themselves show the claim, so that no other kind of evidence is needed.
-        passive: The parts whose accounts others may have drawn into it, by money or company that they did not ask for.
+        passive: The parts whose accounts others may have drawn into it, through unsolicited money or company.
         confidence: For each actor, the probability that it belongs to the finding.
     """
 
@@ -85,7 +85,7 @@ class Finding:
         return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
 
     def identifier(self, addresses: list[str], rows: Mapping[str, Iterable[object]]) -> str:
-        """Return an id that other rows do not change: the detector's name and a digest of the members and the rows."""
+        """Return an id that does not depend on other rows: the detector's name and a digest of the members and rows."""
         digest = hashlib.sha256("|".join([self.detector, *sorted(addresses)]).encode())
         for table, names in sorted(rows.items()):
             digest.update("|".join(["", table, *sorted(map(str, names))]).encode())
@@ -107,7 +107,7 @@ def describe_money(ledger: Ledger, finding: Finding) -> str:
 
 
 def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
-    """Return the sum of some transfers for each coin that they sent; None is the unit of payments."""
+    """Return the sum of some transfers by coin; None is the unit of payments."""
     coins = ledger.coin[transfers]
     return {
         None if place < 0 else ledger.coins[place]: float(ledger.sent[transfers[coins == place]].sum())

@@ -36,9 +36,9 @@ class Judgements:
         kind: The kind of opinion.
         height: The percentage above the mean of its kind.
         praise: Marks the favourable ones.
-        praised: Their places: to select by places takes a fifth of the time that marks take.
+        praised: Their positions: selecting by position takes a fifth of the time of a mask.
         traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
-        distance: The percentage above what others say about the subject; of a validation, above what clients say, too.
+        distance: The percentage above what others say about the subject; for a validation, also above what clients say.
         validated: The places of the validations.
         by_rater, by_rated: The judgements of each rater, and about each account that answers.
         by_praised: The favourable ones about each account that answers.

@@ -1,7 +1,7 @@
 """Money between accounts: the part that stayed with its receiver, and trust that follows it.
 
-An opinion costs its rater what it spent and did not get back. Accounts of one hand pay each other for nothing, so money
-counts that others got: it has to leave the hand of an attacker, and does not come back.
+An opinion costs its rater what it spent and did not get back. Accounts of one party pay each other at no cost, so only
+money that others received counts: it has left the attacker's hands and does not come back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cases that people reviewed: an appeal, or a confirmation. They override findings and teach about the kin."""
+"""Cases that people reviewed: an appeal, or a confirmation. They override findings and inform about related ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Reviews:
-    """Reviewed cases, at most one an account.
+    """Reviewed cases, at most one per account.
 
     Attributes:
         cases: The cases by address.
@@ -79,7 +79,7 @@ class Reviews:
         return {int(place): self.cases[name.lower()].guilty for place, name in zip(places, present, strict=True)}
 
     def absent(self, addresses: pa.Array) -> tuple[str, ...]:
-        """Return the reviewed accounts that do not occur, in small letters. Their cases change nothing."""
+        """Return the reviewed accounts that do not occur, in lower case. Their cases have no effect."""
         places = places_of(addresses, list(self.cases))
         occurring = frozenset(pc.utf8_lower(addresses.take(pa.array(places))).to_pylist())
         return tuple(account for account in self.cases if account not in occurring)
@@ -96,7 +96,7 @@ def absent_message(accounts: Collection[str]) -> str:
 
 
 def places_of(addresses: pa.Array, accounts: Sequence[str]) -> Ints:
-    """Return the numbers of the accounts with some addresses, whatever the case of their letters."""
+    """Return the numbers of the accounts with some addresses, ignoring case."""
     if not accounts:
         return np.zeros(0, np.int64)
     return np.flatnonzero(np.asarray(pc.is_in(pc.utf8_lower(addresses), pa.array(accounts, pa.string()))))

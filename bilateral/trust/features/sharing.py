@@ -14,7 +14,7 @@ _ROWS: Final = 50_000
 """Opinions whose raters are paired at once."""
 
 _MANY: Final = 500
-"""Subjects from which a rater judges so many that it shares some with everybody."""
+"""The number of subjects from which a rater shares some with everybody."""
 
 
 @dataclass(frozen=True)

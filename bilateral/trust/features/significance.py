@@ -26,7 +26,7 @@ def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | 
 
 @dataclass(frozen=True)
 class Shares:
-    """The shares that groups of a market usually have of something, as a beta distribution.
+    """The usual shares of something in the groups of a market, as a beta distribution.
 
     Attributes:
         alpha, beta: Its parameters.

@@ -1,8 +1,9 @@
-"""Weak signs: what is odd about an account beside all findings. They rank accounts that no finding names.
+"""Weak signs: what is odd about an account apart from all findings. They rank accounts without findings.
 
-Each feature of an account says little. Three models weigh all of them: one sees the account, the others its neighbours
-as well, with what the model before thinks of them. They were trained by `python -m bench.trust.train`, on generated
-worlds whose attacks are drawn at random from parts. All may be chance, or the doing of others, so it flags nobody.
+Each feature of an account says little. Three models weigh them together: the first sees the account, the others also
+its neighbours with their scores from the previous model. They were trained by `python -m bench.trust.train`, on
+generated worlds whose attacks are drawn at random from parts. Each sign may be due to chance or to others, so the
+models flag nobody.
 """
 
 import json
@@ -56,7 +57,7 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
 def _weighted_distance(
     mean: Floats, agent: Ints, judgements: Judgements, score: Floats
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
+    """Yield how far opinions lie above those of others about the subject; the odder these are, the less they count."""
     credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for segment in segments(judgements.subject):
@@ -105,7 +106,7 @@ MOST: Final = 1.9
 """The suspicion of an account that all weak signs speak against. It is below the threshold."""
 
 LARGEST: Final = 8.0
-"""The score of a neighbour from which more of it says no more."""
+"""The score at which a neighbour's contribution is capped."""
 
 UNKNOWN: Final = -1e6
 """The value of a feature that is unknown."""
@@ -114,16 +115,16 @@ MODEL: Final = Path(__file__).with_name("signs.json")
 
 _USUAL: Final = 0.8
 _USUAL_SCORE: Final = -2.0
-"""Four in five accounts should score -2 at most. If fewer do, all scores are lowered alike until as many do."""
+"""Four in five accounts should score at most -2. If fewer do, all scores are lowered alike until as many do."""
 
 _CERTAIN: Final = 30.0
-"""The logarithm of odds beyond which more of it says no more."""
+"""The limit of the logarithm of odds."""
 
 _EXPLAINED: Final = 200
 """The accounts of the highest ranks whose features are explained."""
 
 _SAMPLE: Final = 4_096
-"""Accounts of which the usual code of each feature is taken, at least, if there are as many. It explains ranks only."""
+"""The minimum number of accounts, if available, for each feature's usual code, which is only used to explain ranks."""
 
 _ROWS: Final = 16_384
 """Accounts that are scored at once: the codes of all their features fit into a cache of 2.5 MB."""
@@ -182,8 +183,8 @@ class Model:
     Attributes:
         edges: The values between which each feature's codes lie, by name.
         alone: The trees that see the account.
-        among: The trees that see what the first think of its neighbours as well.
-        again: The trees that see what these think of its neighbours instead.
+        among: The trees that also see the first trees' scores of its neighbours.
+        again: The trees that see the scores by `among` of its neighbours instead.
     """
 
     edges: dict[str, Floats]
@@ -198,7 +199,7 @@ class Model:
         return cls(edges, *(Trees.of(data[name]) for name in ("alone", "among", "again")))
 
     def scores(self, context: Context, chosen: Ints) -> tuple[Floats, Ints]:
-        """Return the logarithm of the odds that accounts attack, in the worlds of the training, and their codes."""
+        """Return the log odds, in the training worlds, that accounts are attackers, and their codes."""
         judgements = Judgements.of(context)
         codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
         rows = self.coded(features(context, judgements), chosen, codes, 0)
@@ -233,7 +234,7 @@ class RankReasons:
     """The codes of the accounts that weak signs rank highest, which tell what moved their rank.
 
     Attributes:
-        codes: The code of each feature, in rows, of each of them.
+        codes: The codes of these accounts, one row per feature.
         usual: The median code of each feature among all accounts.
     """
 
@@ -242,7 +243,7 @@ class RankReasons:
     usual: Ints
 
     def moved(self, number: int = 3) -> list[tuple[int, str, float]]:
-        """Return the features that moved each account's rank most: the account, the feature, and its weight.
+        """Return the features with the most effect on each account's rank: account, feature and weight.
 
         The weight is the logarithm of the odds that the account would lose if the feature were usual.
         """
@@ -259,7 +260,7 @@ class RankReasons:
 
 
 def finite(column: Floats) -> Floats:
-    """Return a feature without nan and infinity, as the models take it."""
+    """Return a feature without nan and infinity, as required by the models."""
     single = np.asarray(column, np.float32)
     return np.nan_to_num(single, nan=UNKNOWN, posinf=-UNKNOWN, neginf=UNKNOWN)
 
@@ -273,7 +274,7 @@ def model() -> Model:
 def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, RankReasons | None]:
     """Return the suspicion by weak signs of each account that judges or is judged, and its oddness, both up to `MOST`.
 
-    The third value tells what moved the highest ranks.
+    The third value explains the highest ranks.
 
     In a market that is odd as a whole, both are lowered for all. Oddness is lowered only as far as raters are odd who
     paid or judge several subjects: a flood of odd empty accounts does not let an attacker's raters look usual.
@@ -303,5 +304,5 @@ def _excess(score: Floats) -> float:
 
 
 def _share_of_most(score: Floats) -> Floats:
-    """Return the suspicion that logarithms of odds stand for."""
+    """Convert logarithms of odds to suspicion."""
     return np.asarray(MOST / (1 + np.exp(-np.minimum(score, _CERTAIN))))

@@ -1,6 +1,6 @@
 """Spending: what accounts paid to sellers whom early, independent buyers trust, in usual purchases.
 
-A payment to a seller of one's own costs a fee, because the money comes back. Money that went to sellers whom
+A payment to one's own seller only costs a fee, because the money comes back. Money that went to sellers whom
 unconnected buyers pay as well is lost, so it alone backs an opinion, and proves that faking would have cost something.
 A purchase counts as one usual purchase at most, however large it was.
 """
@@ -27,7 +27,7 @@ _SELLERS: Final = 3
 """The sellers that an early payer paid: one who tries a market out pays several, a rater of one seller does not."""
 
 _CLIENTS: Final = 2.0
-"""The usual purchases of early buyers from which a seller is trusted wholly: two who need not know each other."""
+"""The usual purchases of early buyers at which a seller is fully trusted: two buyers who need not know each other."""
 
 _EVIDENCE: Final = 5.0
 """The usual purchases at a seller that count as evidence, for each one of an early buyer. So a seller of an attacker's
@@ -38,17 +38,17 @@ found no seller whose limit allowed it, and 5 % with five."""
 
 @dataclass(frozen=True)
 class Spending:
-    """Purchases by pairs of client and hand of the seller.
+    """Purchases by client and the seller's party.
 
     Attributes:
         keys: The pairs of seller and client, as `pairs` joins them, ascending.
-        value: The usual purchases that each pair is worth: at most 1, less as far as the seller is not trusted.
+        value: The usual purchases that each pair is worth: at most 1, less if the seller is not fully trusted.
         of_client: Their sum by client.
         evidence: The part of `value` that is evidence of money lost.
         evidence_of_client: Its sum by client.
         usual: The usual payment of a pair, in units of the payment token.
         is_early: Marks the early payers of several sellers.
-        hand: The hand of each account.
+        hand: The party behind each account: its source of funds if it acknowledged it, else itself.
         since: The time of the first payment of each pair.
     """
 
@@ -64,7 +64,7 @@ class Spending:
 
     @classmethod
     def of(cls, ledger: Ledger, money: Money, hand: Ints) -> Spending:
-        """Add up what clients paid to sellers of another hand, less what came back."""
+        """Sum what clients paid to sellers of other parties, less what came back."""
         size = ledger.accounts
         receiver, sender = unpaired(money.keys, size)
         paid = money.amount - money.gifts
@@ -90,11 +90,11 @@ class Spending:
         return cls(keys, value, of_client, evidence, evidence_of_client, usual, is_early, hand, since)
 
     def elsewhere(self, client: Ints, seller: Ints) -> Floats:
-        """Return what each client spent with others than a seller. Both are accounts."""
+        """Return what each client spent with sellers other than a given one. Both are accounts."""
         return self._without(self.value, self.of_client, client, seller)
 
     def elsewhere_before(self, client: Ints, seller: Ints, ts: Floats) -> Floats:
-        """Return what each client had spent with others than a seller by a time, as if it paid each of them at once."""
+        """Return what each client had spent elsewhere by a time, as if it paid each seller at once."""
         if not len(self.keys):
             return np.zeros(len(client))
         client, begin = client.astype(np.int64), float(self.since.min())
@@ -110,7 +110,7 @@ class Spending:
         return out
 
     def evidence_elsewhere(self, client: Ints, seller: Ints) -> Floats:
-        """Return the part of it that is evidence."""
+        """Return the part of `elsewhere` that is evidence."""
         return self._without(self.evidence, self.evidence_of_client, client, seller)
 
     def _without(self, values: Floats, of_client: Floats, client: Ints, seller: Ints) -> Floats:

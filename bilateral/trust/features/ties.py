@@ -20,13 +20,13 @@ FUNDER: Final = "one funder"
 """The name of the grouping by first funds alone, of whatever time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping by where money ends. It ranks alone: an escrow or a bridge collects from customers."""
+"""The name of the grouping by where money ends. It only ranks: an escrow or a bridge collects from customers."""
 
 _SENDERS: Final = 150
 """The accounts that send to one collector at most."""
 
 _SHARED: Final = 2
-"""The accounts that a group needs."""
+"""The minimum number of accounts in a group."""
 
 _DUST: Final = 10.0
 """The multiple of the first funds of an account that another must have sent before its first act to count as their
@@ -53,7 +53,7 @@ class Grouping:
         group: The group of each account; -1 for accounts without one.
         size: The number of groups.
         is_control: Marks a grouping that shows common control. The others show a coincidence of time, or customers.
-        only_ranks: Marks a grouping that is no evidence against anybody, and that the learned ranking sees alone.
+        only_ranks: Marks a grouping that is no evidence against anybody, and is only used by the learned ranking.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Ties:
     """All groupings of accounts.
 
     Attributes:
-        funder: The source of the money with which each account began; -1 if unknown.
+        funder: The source of each account's first funds; -1 if unknown.
         funding: The position of its first transfer; -1 if unknown.
         root: The earliest ancestor of each account by funding, below any exchange.
         is_hub: Marks the exchanges. A tie through them means nothing.
@@ -131,7 +131,7 @@ def ties_of(ledger: Ledger) -> Ties:
 
 
 def _funding(ledger: Ledger) -> Ints:
-    """Return the transfer that funded each account: the first one, unless it is dust beside what another sent."""
+    """Return the transfer that funded each account: the first one, unless it is dust compared with another's."""
     # A stranger's dust may arrive before the account's own money does. Coins compare by their usual amounts.
     funding = ledger.funding.astype(np.int64)
     began = first_acts(ledger)
@@ -170,7 +170,7 @@ def _acknowledged(ledger: Ledger, ties: tuple[Ints, Ints], is_hub: Flags, sells:
 
 
 def first_acts(ledger: Ledger) -> Floats:
-    """Return the time from which each account acts; infinity for one that never does."""
+    """Return the time of each account's first act; infinity for one that never acts."""
     return _earliest(
         ledger.accounts,
         (ledger.src, ledger.sent_at),
@@ -228,7 +228,7 @@ def _born_together(born: Floats) -> Ints:
 
 
 def _collectors(ledger: Ledger, funder: Ints, sells: Flags) -> Ints:
-    """Return the account that gets most transfers of each account, unless it sells or many send to it."""
+    """Return the account that receives most of each account's transfers, unless it sells or many send to it."""
     out = np.full(ledger.accounts, -1, np.int64)
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     keys, counts = np.unique(pairs(ledger.src[inside], ledger.dst[inside], ledger.accounts), return_counts=True)

@@ -1,7 +1,7 @@
-"""The backing of opinions: what their raters spent with others than the rated.
+"""The backing of opinions: what their raters spent with sellers other than the rated one.
 
-Neither gifts that a rater receives nor what others rate take weight from its opinions. A seller that returns half of a
-purchase does.
+Neither gifts that a rater receives nor others' ratings take weight from its opinions. A seller can, by returning half
+of a purchase.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bilateral.trust.features.context import Context
 from bilateral.trust.tables.arrays import Floats, Ints, group_counts
 
 _BOUGHT: Final = 3.0
-"""The usual purchases from trusted sellers that a full voice needs, or one for each rated subject if these are more.
+"""The usual purchases from trusted sellers needed for full weight, or one for each rated subject if these are more.
 Honest buyers rate fewer subjects than they buy from; raters for hire rate more."""
 
 _BOUGHT_BEFORE: Final = 2.0
-"""Those that a bad opinion needs, of which only purchases of `_NOTICE` before count."""
+"""Those needed for a bad opinion; only purchases at least `_NOTICE` before it count."""
 
 _UNPAID: Final = 0.3
 """The weight of a backed rater's opinion without a payment to the rated."""

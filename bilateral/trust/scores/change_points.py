@@ -1,12 +1,12 @@
-"""Change points: how probable it is that an opinion is neither outdated by a turn of its subject nor slander.
+"""Change points: how likely an opinion is neither slander nor outdated by a turn of its subject.
 
 A subject is as good as ever, or it turned once. Before and after, its opinions lie around a quality of its own. Some
-are failed jobs, and some are from raters who call everything excellent, so neither alone shows a turn. To believe in a
-bad agent's past costs the reader more than to forget a good agent's past, so the odds are set high.
+are failed jobs, and some are from raters who call everything excellent, so neither alone shows a turn. Trusting a bad
+agent's past costs the reader more than forgetting a good agent's past, so the odds are set high.
 
 Bad opinions may also be slander. They can be bought, but silence cannot: a turn takes the place of the good opinions
-that usual customers would write, while slander comes on top of them. So a turn is believed as far as good opinions are
-missing, and slander counts no more than they are.
+that usual customers would write, while slander comes on top of them. So a turn is accepted as far as good opinions are
+missing, and slander has no more effect than that.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _UP: Final = 0.002
 """The prior weights of a turn for the worse and for the better. False praise looks like the latter."""
 
 _SMALLEST: Final = 12.0
-"""The smallest change of quality that is a turn."""
+"""The smallest change of quality that counts as a turn."""
 
 _SLANDER: Final = 0.12
 """The odds of slander against a turn for each usual voice that called the subject good before, if as many raters as
-ever say so much. Long records make a sudden turn improbable, and worthwhile to slander."""
+usual speak up. Long records make a sudden turn improbable, and worthwhile to slander."""
 
 _SILENCE: Final = 2.0
 _REFUTES: Final = 3.0
@@ -54,7 +54,7 @@ _CLEAR: Final = 1.0
 """The standard errors by which means before and after must differ, for a place to be looked at closely."""
 
 _CERTAIN: Final = 60.0
-"""The logarithm of odds beyond which more of it says no more."""
+"""The limit of the logarithm of odds."""
 
 _LENGTH: Final = 100_000
 """Opinions that are looked at together: each takes some numbers for each quality."""
@@ -68,9 +68,9 @@ class Voices:
         subject: Their subjects.
         percent: Their values.
         at: Their times.
-        weight: Their weights, in those of a usual opinion.
+        weight: Their weights, relative to a usual opinion.
         last_weight: The weight of a rater at the last of its opinions about a subject; 0 at the others.
-        is_alike: Marks the opinions about payments of at least the size that complaints about the subject are about.
+        is_alike: Marks the opinions about payments at least as large as those in complaints about the subject.
     """
 
     subject: Ints
@@ -86,7 +86,7 @@ class Voices:
 
 
 def persistence(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floats]:
-    """Return the probabilities that an opinion is of the present subject, and that it is no slander if it is bad."""
+    """Return the probabilities that an opinion is about the subject as it is now, and that it is not slander if bad."""
     current, genuine = np.ones((2, len(voices.subject)), np.float32)
     for segment in segments(voices.subject, _LENGTH):
         rows = np.flatnonzero(_doubtful(voices[segment], minimum)) + segment.start

@@ -1,7 +1,7 @@
 """Scores of subjects: a robust mean without false opinions, its interval and lower bound, and a status.
 
-A score is never alone: it comes with the number of raters, the effective number of opinions, what was removed, and a
-lower bound. With too little evidence there is no score worth acting on, and `abstain` says so.
+Each score comes with the number of raters, the effective number of opinions, what was removed, and a lower bound.
+`abstain` is set if there is too little evidence for a score worth acting on.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _HUBER: Final = 14.0
 """The residual in points from which a value weighs less: about the deviation of an ordinary value."""
 
 _CONSTANT: Final = 3
-"""The number of equal values from which a rater counts as one that always gives the same."""
+"""The number of equal values from which a rater counts as constant."""
 
 
 class BiasModel:
@@ -34,7 +34,7 @@ class BiasModel:
     Attributes:
         quality_: The quality of each subject, from 0 to 100; the prior's mean without evidence.
         bias_: The bias of each rater.
-        information_: The weight of the evidence about each subject, in opinions of an ordinary rater.
+        information_: The weight of the evidence about each subject, as a number of opinions by ordinary raters.
         weight_: The weight of each value.
         spread_: The standard deviation of an ordinary value.
     """
@@ -109,7 +109,7 @@ class Status(StrEnum):
 _LEAST: Final = 0.2
 """The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd.
 
-It is less as far as the owner of the subject is odd, too, so that many odd raters lift no odd owner.
+It is lower if the subject's owner is also odd, so that many odd raters do not lift an odd owner.
 """
 
 _WHOLLY: Final = 0.5
@@ -120,15 +120,15 @@ _TELLING: Final = 0.25
 """The weight of a rater from which its opinions tell that a subject changed: more than that of the oddest."""
 
 PROVEN: Final = 10.0
-"""The backed voices that must call an agent bad until it is refused: before, it stays a trial at the end of every list.
-Sixty dollars buy a rival fewer, with their purchases elsewhere (`tests/trust/test_slander.py`)."""
+"""The number of backed voices that must call an agent bad for it to be refused: before, it can still be tried, last in
+every list. Sixty dollars buy a rival fewer, with their purchases elsewhere (`tests/trust/test_slander.py`)."""
 
 _ALIKE: Final = 0.5
 """The part of the payments of those who complain from which other opinions bear on their complaints. An agent may serve
 small purchases well and cheat on large ones."""
 
 _CONTESTED: Final = 0.3
-"""The share of a subject's raters from which their removal contests its score, if it is tied to them."""
+"""The share of a subject's raters whose removal makes its score contested, if it is tied to them."""
 
 _STATUSES: Final = np.array(
     [str(status) for status in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object
@@ -144,7 +144,7 @@ class Scores:
         low, high: The interval that holds in 90 of 100 cases.
         lower: The lower bound; 0 for a flagged subject.
         raters: The number of distinct raters.
-        effective: The number of opinions of ordinary raters that the evidence is worth.
+        effective: The evidence as a number of opinions by ordinary raters.
         removed: The share of raters whose opinions were removed as false.
         status: The `Status` of each subject, as text.
         abstain: Marks the scores that nobody should act on.
@@ -163,13 +163,13 @@ class Scores:
 
 @dataclass(frozen=True)
 class Credence:
-    """How far raters are believed, by opinion, from 0 to 1.
+    """The credence of raters by opinion, from 0 to 1.
 
     Attributes:
-        weight: The weight in ratings: as far as a rater is usual, or bought from others.
-        backed: What it bought from others.
-        reliance: How far the opinion counts by what was bought alone: as far as payments are recorded. Not at once, so
-            that the first few paid opinions do not undo all others.
+        weight: The weight in ratings: how usual the rater is, or how much it bought from others.
+        backed: How much it bought from others.
+        reliance: How far only purchases decide what the opinion counts: as far as payments are recorded. This grows
+            gradually, so that the first few paid opinions do not undo all others.
     """
 
     weight: Floats
@@ -186,7 +186,7 @@ class Credence:
         return cls(weight, backed, np.where(opinions.kind[rows] == Kind.FEEDBACK, recorded, 0.0))
 
     def solid(self, unrecorded: Floats | float = 1.0) -> Floats:
-        """Return the part of the weight that lower bounds and turns count: what was bought, if that is recorded."""
+        """Return the part of the weight for lower bounds and turns: what was bought, if that is recorded."""
         # Money that others send a rater, and what they rate, may make it look odd. What it bought they cannot undo. To
         # pay an agent of one's own costs a fee, and would lift it above all agents without ratings.
         return self.reliance * self.backed / np.maximum(self.weight, 1e-9) + (1 - self.reliance) * unrecorded
@@ -257,7 +257,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
 
 
 def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Credence) -> tuple[Floats, Floats, Flags]:
-    """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested."""
+    """Return the trust in some opinions, each subject's share of removed raters, and which subjects are contested."""
     # Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
     # subject is contested only by those that it wrote itself, or that an act of its own ties to it.
     ledger, size = context.ledger, context.ledger.subjects
@@ -295,7 +295,7 @@ def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
 
 
 def _voices(context: Context, rows: Ints, values: Floats, weight: Floats) -> Voices:
-    """Return the opinions that tell of turns and slander."""
+    """Return the opinions from which turns and slander are inferred."""
     opinions, pair = context.ledger.opinions, context.pair_of[rows]
     subject, paid = opinions.subject[rows], context.gave[pair]
     by_subject, bad = Groups.by(subject, context.ledger.subjects), (values < LEAST_RATING).astype(np.float64)
@@ -308,7 +308,7 @@ def _voices(context: Context, rows: Ints, values: Floats, weight: Floats) -> Voi
 def _persistence(  # noqa: PLR0913, PLR0917
     voices: Voices, subject: Ints, telling: Ints, percent: Floats, minimum: float, now: float
 ) -> Floats:
-    """Return the probability that each opinion is of the present subject and no slander, by those that tell of it."""
+    """Return the probability that each opinion is up to date and not slander, inferred from the telling ones."""
     current, genuine = persistence(voices, minimum, now)
     out, count = np.ones(len(subject), np.float32), len(telling)
     if not count:

@@ -1,9 +1,9 @@
-"""Suspicion: a ranking of accounts by all that is known, and, apart from it, the accounts that are held back.
+"""Suspicion: a ranking of accounts by all available evidence and, separately, the accounts that are held back.
 
-To rank is cheap and to condemn is not. Learned weak signs rank. An account is held back by evidence of two independent
+Ranking is cheap; condemning is not. Learned weak signs rank. An account is held back by evidence of two independent
 kinds, by a fact, or by strong evidence of common control, whose false discoveries stay rare however large the market.
-Within a kind only the strongest finding counts. A subject of a finding gets nothing for it: anybody can praise or
-slander anybody.
+Within a kind only the strongest finding counts. Being the subject of a finding counts for nothing, because anyone can
+praise or slander anyone.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ _WEAK_SECOND: Final = 0.5
 funder made for its praise have 3.3 of control and 0.6 of opinions, and cannot have more."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
-"""The digits from which one kind of evidence suffices. It rests on acts of the accounts themselves, and on no habit of
-a market, as refunds, cashback and free services are. Attack-free markets of 40,000 accounts have none beyond 2."""
+"""The digits from which one kind of evidence suffices. It is based on acts of the accounts themselves, and not on
+market habits such as refunds, cashback and free services. Attack-free markets of 40,000 accounts have none beyond 2."""
 
 _EVERY_AGENT: Final = 4.0
 """The digits from which all agents of a held-back owner are held back, and not only those that findings are about."""
@@ -48,10 +48,10 @@ GUILTY: Final = 99.0
 """The suspicion of an account that people found guilty, whatever its findings."""
 
 _MOST_DIGITS: Final = 4.0
-"""The most digits of findings that count beside weak signs, as logarithms of odds."""
+"""The maximum digits of findings combined with weak signs, as logarithms of odds."""
 
 _BELOW: Final = 0.95
-"""The most that findings count to an account that they do not hold back, as a share of the threshold."""
+"""The maximum suspicion by findings of an account that they do not hold back, as a share of the threshold."""
 
 RANKING: Final = ("tied by others", "weak signs")
 """The parts of a suspicion that rank an account and never hold it back."""
@@ -65,16 +65,16 @@ class Suspicion:
     """The result of all findings together.
 
     Attributes:
-        total: The suspicion of each account: the sum of all parts if it is held back, else weak signs alone.
+        total: The suspicion of each account: the sum of all parts if it is held back, else only the parts that rank.
         unranked: The suspicion by findings alone; below the threshold for accounts that are not held back.
         parts: The share of each detector in it, by name.
         odd: The weak signs of each account, whatever empty accounts do. Opinions of the odd count less.
         flagged: Marks the accounts that are held back.
         withheld: Marks the subjects that are held back with the account that answers for them.
         cluster: The cluster of each flagged account; -1 for the others.
-        row: The probability of each opinion that it is false.
+        row: The probability that each opinion is false.
         reasons: The weak signs that moved the highest ranks; None without them.
-        own: Marks the opinions in findings by which the account that they are about gains, by an act of its own.
+        own: Marks the opinions in findings that an act of the account they are about ties to that account.
     """
 
     total: Floats
@@ -156,7 +156,7 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """Add to who gains by an act of its own the other kinds of evidence that most of its actors have."""
+    """Give accounts that gain by their own act the other kinds of evidence that most of their actors have."""
     # Who funds its raters answers for them. Others cannot make an account fund anybody.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
@@ -198,7 +198,7 @@ def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_
 
 
 def _of_groups(context: Context, total: Floats, is_withheld: Flags, threshold: float) -> Floats:
-    """Return what accounts get for groups of common control in which most are held back."""
+    """Return the suspicion that accounts get from groups of common control with most members held back."""
     out = np.zeros(len(total))
     active = context.ledger.acting
     for grouping in context.ties.groupings:
@@ -221,7 +221,7 @@ def _of_groups(context: Context, total: Floats, is_withheld: Flags, threshold: f
 
 
 def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, threshold: float) -> Floats:
-    """Return the probability of each opinion that it is false."""
+    """Return the probability that each opinion is false."""
     row = np.zeros(len(opinions))
     certainty = np.clip(total / (2 * threshold), 0.0, 1.0)
     for finding in findings:

@@ -1,7 +1,7 @@
-"""The cost of evidence: the money that those who praise an agent spent with other sellers, whom early buyers trust.
+"""The cost of evidence: the money spent with other sellers, whom early buyers trust, by those who praise an agent.
 
-It counts a usual purchase for each seller at most (`features.spending`). One rater can praise many agents for the same
-money, so they share it.
+It counts at most one usual purchase per seller (`features.spending`). One rater can praise many agents with the same
+money, so it is divided among them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Stayed:
     Attributes:
         payer: The accounts that paid.
         agent: The agents that they paid.
-        seller: The hand of each seller.
+        seller: The party behind each seller.
         paid_at: The times.
     """
 
@@ -43,7 +43,7 @@ class Stayed:
 
     @classmethod
     def of(cls, ledger: Ledger, hand: Ints, returned: Flags) -> Stayed:
-        """Choose the payments of strangers to known agents that did not come back."""
+        """Select the payments to known agents by other parties that did not come back."""
         inside = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0) & ~returned
         payer, agent = ledger.payer[inside].astype(np.int64), ledger.paid_agent[inside].astype(np.int64)
         seller = hand[ledger.owner[agent]] if len(agent) else agent

@@ -1,4 +1,4 @@
-"""Standings: the one figure that everything takes which ranks, gates or decides.
+"""Standings: the one figure used by everything that ranks, gates or decides.
 
 An agent has a standing as a server and one as a client, from the first analysis that sees it.
 """
@@ -33,7 +33,7 @@ _AFTER_FAILURE: Final = 28 * 86_400.0
 earn 16 cents less for each dollar, and no more honest sellers wait."""
 
 _WORSE: Final = 1.0
-"""The points by which the bound of such an agent is below that of one without opinions."""
+"""The points by which such an agent's bound is below that of an agent without opinions."""
 
 _OF_OWNER: Final = 4
 """The agents of one owner that are tried at once. Honest sellers have several agents: in `make market`, one in ten has
@@ -41,7 +41,7 @@ two to five."""
 
 
 def waiting(context: Context, cost: Floats, is_bad: Flags) -> dict[int, StandingReason]:
-    """Return the reason of each agent that waits for its trial."""
+    """Return the reason for each agent that is waiting for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     # An earlier tenure counts as the new agent that it was, if it was tried: to pass one agent around gives no more
@@ -81,7 +81,7 @@ def _sources(context: Context) -> Ints:
 
 
 def _ahead(source: Ints, owner: Ints) -> Ints:
-    """Return how many trials are before each agent's."""
+    """Return how many trials come before each agent's."""
     _, first, place = np.unique(owner, return_index=True, return_inverse=True)
     leads = np.zeros(len(owner), np.int64)
     leads[first] = 1
@@ -116,10 +116,10 @@ SCHEMA: Final = pa.schema(
 """The columns of a table of standings: those of `Standing`, with the reasons as JSON."""
 
 _MOST_REASONS: Final = 5
-"""The reasons of a standing, those that count most: more are not read, and the findings have all."""
+"""The maximum number of reasons in a standing, the most important ones: nobody reads more; the findings have all."""
 
 _SEGMENT: Final = 2**17
-"""The agents whose rows are made at a time: 100 MB of reasons."""
+"""The number of agents whose rows are created at a time: 100 MB of reasons."""
 
 
 def standings(
@@ -155,7 +155,7 @@ def _table(  # noqa: PLR0913, PLR0917
     costs: tuple[Floats, Floats],
     reasons_of: Mapping[int, list[StandingReason]],
 ) -> pa.Table:
-    """Return the standings of both sides, some thousands at a time."""
+    """Yield the standings of both sides, a few thousand at a time."""
     agents, wallet = np.arange(ledger.current), ledger.wallet[: ledger.current].astype(np.int64)
     clients = ledger.agents + wallet  # the subjects of clients follow those of agents, an account each
     rated = np.flatnonzero(scores.raters[clients] > 0)
@@ -219,7 +219,7 @@ def _seconds(times: Floats) -> pa.Array:
 def _reasons(
     scores: Scores, place: Ints, count: Ints, paid: Floats, reasons_of: Mapping[int, list[StandingReason]]
 ) -> Iterator[list[StandingReason]]:
-    """Yield the reasons of some subjects, those that count most first."""
+    """Yield the reasons of some subjects, the most important first."""
     for subject, payments, amount in zip(place.tolist(), count.tolist(), paid.tolist(), strict=True):
         of_subject = list(reasons_of.get(subject, ()))
         raters, effective = int(scores.raters[subject]), float(scores.effective[subject])
@@ -234,7 +234,7 @@ def _reasons(
 
 
 def _of_earlier_owners(ledger: Ledger, scores: Scores, stayed: Stayed) -> dict[int, StandingReason]:
-    """Return the reason of each agent with evidence about an earlier owner, which does not count."""
+    """Return the reason for each agent with evidence about an earlier owner, which does not count."""
     earlier = np.arange(ledger.current, ledger.agents)
     raters, payments = scores.raters[earlier], np.bincount(stayed.agent, minlength=ledger.agents)[earlier]
     paid = np.bincount(stayed.agent, weights=stayed.amount, minlength=ledger.agents)[earlier]

@@ -1,4 +1,4 @@
-"""Addresses of tables: one spelling for each account, a check of each address, and a look at what tables share."""
+"""Addresses in tables: one spelling per account, a check of each address, and a check of what tables share."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -24,7 +24,7 @@ LISTED: Final = frozenset({"operators", "holders"})
 """The columns of the agents that hold lists of accounts."""
 
 HEXADECIMAL: Final = "^0[xX]"
-"""The beginning of an address in which the case of letters means nothing."""
+"""The prefix of addresses that ignore case."""
 
 _ADDRESS: Final = "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 """An address of an EVM chain, or the base58 form of the 32 bytes of an account of a foreign chain."""
@@ -35,17 +35,17 @@ _RELATED: Final = (
     (("ratings", "client"), ("feedback", "client")),
     (("agents", "wallet"), ("payments", "payee")),
 )
-"""Columns that name the same accounts in tables of one chain."""
+"""Columns that refer to the same accounts in tables of one chain."""
 
 _ENOUGH: Final = 20
-"""The accounts from which a share says something: among fewer, none in common may be chance."""
+"""The minimum number of accounts for a meaningful share: with fewer, having none in common may be chance."""
 
 _FEW: Final = 0.05
 """The share of the smaller column below which tables seem to be of different accounts. In our worlds it is over 0.3."""
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return tables in which the case of letters tells no accounts apart; the same tables if it does not already."""
+    """Return tables in which no accounts differ only in case; the same tables if that is already so."""
     columns = [tables[name][column] for name, column in _present(tables)]
     lists = [_flat(tables["agents"][column]) for column in _listed(tables)]
     texts = pc.unique(pa.chunked_array(list(_texts([*columns, *lists])), pa.string())).drop_null()
@@ -63,7 +63,7 @@ def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def in_small_letters(texts: pa.Array) -> pa.Array:
-    """Return texts with hexadecimal addresses in small letters. Base58 stays: there, the case of a letter matters."""
+    """Return texts with hexadecimal addresses in lower case. Base58 is unchanged, because it is case-sensitive."""
     return pc.if_else(pc.match_substring_regex(texts, HEXADECIMAL), pc.ascii_lower(texts), texts)
 
 
@@ -83,7 +83,7 @@ def require_addresses(name: str, table: pa.Table) -> None:
 
 
 def unrelated_columns(tables: Mapping[str, pa.Table]) -> list[str]:
-    """Return a sentence for each pair of columns that should name the same accounts and hardly do."""
+    """Return a sentence for each pair of columns that should contain the same accounts but hardly do."""
     columns = list(dict.fromkeys(column for pair in _RELATED for column in pair))
     texts, codes = coded_together([tables[name][column] for name, column in columns])
     occurs = dict.fromkeys(columns, np.zeros(0, np.bool_))
@@ -134,7 +134,7 @@ def _texts(columns: list[pa.ChunkedArray]) -> Iterator[pa.Array]:
 
 
 def _spelled(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of texts in small letters."""
+    """Return a column of texts in lower case."""
     if not pa.types.is_dictionary(column.type):
         return in_small_letters(column)
     chunks = [
@@ -144,7 +144,7 @@ def _spelled(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _spelled_lists(lists: pa.ListArray) -> pa.ListArray:
-    """Return lists with their accounts in small letters."""
+    """Return lists with their accounts in lower case."""
     entries = lists.values
     if pa.types.is_struct(entries.type):
         fields = [entries.type.field(place).name for place in range(entries.type.num_fields)]

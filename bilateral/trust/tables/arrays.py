@@ -12,11 +12,11 @@ Floats = npt.NDArray[np.floating[Any]]
 Flags = npt.NDArray[np.bool_]
 
 _PIECE: Final = 65_536
-"""Rows that are converted at once: half a megabyte each for groups and values, which stays in a cache. To convert a
+"""The number of rows converted at once: half a megabyte each for groups and values, which stays in cache. To convert a
 million at once takes three times as long as to add them up."""
 
 _RUN: Final = 8
-"""The rows of a usual run from which to gather runs is quicker: one takes as long as some rows."""
+"""The usual length of a run from which gathering runs is faster: one run takes as long as several rows."""
 
 _WORD: Final = 63
 """The bits of the largest integer."""
@@ -26,12 +26,12 @@ _SEGMENT: Final = 1_000_000
 
 
 def pairs(left: Ints, right: Ints, size: int) -> Ints:
-    """Return one 64-bit key a pair of codes."""
+    """Return one 64-bit key per pair of codes."""
     return left.astype(np.int64) * np.int64(max(size, 1)) + right
 
 
 def unpaired(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the codes of pairs, as `pairs` joined them."""
+    """Return the codes of pairs that were joined by `pairs`."""
     left, right = np.divmod(keys, np.int64(max(size, 1)))
     return left, right
 
@@ -46,7 +46,7 @@ def group_sums(values: Floats | Flags, groups: Ints, size: int) -> Floats:
 
 
 def spans(values: Floats, groups: Ints, size: int) -> tuple[Floats, Floats]:
-    """Return the least and the largest value by group; infinity and its negative for a group without any."""
+    """Return the smallest and the largest value by group; infinity and minus infinity for an empty group."""
     first, last = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(first, groups, values)
     np.maximum.at(last, groups, values)
@@ -63,7 +63,7 @@ def group_counts(groups: Ints, size: int) -> Ints:
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of some rows, whose sizes are counted once for all that is gathered by them.
+    """The groups of some rows, whose sizes are counted once for all aggregations.
 
     Rows of one group often lie side by side, as those of one subject do. Then each run of them is gathered first, which
     takes a quarter of the time.
@@ -96,11 +96,11 @@ class Groups:
         return group_sums(runs, self.of[self.starts], len(self.count))
 
     def mean(self, values: Floats | Flags) -> Floats:
-        """Return the mean of values by group; nan for a group without any."""
+        """Return the mean of values by group; nan for an empty group."""
         return np.where(self.count > 0, self.sums(values) / np.maximum(self.count, 1), np.nan)
 
     def top(self, values: Floats | Flags) -> Floats:
-        """Return the largest value by group in single precision; nan for a group without any."""
+        """Return the largest value by group in single precision; nan for an empty group."""
         out, of = np.full(len(self.count), -np.inf, np.float32), self.of
         if self.starts is not None:
             values, of = np.maximum.reduceat(values, self.starts), of[self.starts]
@@ -131,7 +131,7 @@ def distinct_keys(keys: Ints) -> Ints:
 
 
 def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
-    """Return the order of rows by keys, the last one first, as `numpy.lexsort` does, in a fifth of its time."""
+    """Return the order of rows by keys, the last key being primary as in `numpy.lexsort`, in a fifth of its time."""
     order = np.arange(len(keys[0]))
     for number, key in enumerate(keys):
         column = np.take(key, order) if number else key  # in a fraction of the time of `key[order]`
@@ -141,7 +141,7 @@ def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
 
 
 def _stable_order(column: npt.NDArray[Any]) -> Ints:
-    """Return the order of rows by one key, in which equal ones keep their places."""
+    """Return the stable order of rows by one key."""
     # Numpy sorts numbers by vector instructions, and places of numbers in many times as long. So each key is sorted as
     # one number with its place. Keys that need too many bits lose the last ones, and those alike are sorted again.
     keys, bits = _ordinal(column), len(column).bit_length()
@@ -162,7 +162,7 @@ def _stable_order(column: npt.NDArray[Any]) -> Ints:
 
 
 def _ordinal(column: npt.NDArray[Any]) -> Ints:
-    """Return integers of 64 bits in the order of a column's values; the bits of floats are so, if signs are minded."""
+    """Return 64-bit integers in the order of a column's values; bits of floats are in order once signs are handled."""
     if column.dtype.kind != "f":
         return column.astype(np.int64)
     width = np.dtype(f"i{column.dtype.itemsize}")
@@ -248,7 +248,7 @@ def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
 
 
 def segments(groups: Ints, length: int = _SEGMENT) -> Iterator[slice]:
-    """Yield slices of sorted groups that end where a group ends, each of about a length."""
+    """Yield slices of sorted groups that end at the end of a group, each of about the same length."""
     start = 0
     while start < len(groups):
         last = min(start + length, len(groups)) - 1

@@ -164,7 +164,7 @@ class _Coding:
         return distinct_keys(pairs(agent[valid], account[valid], len(self.addresses)))
 
     def listed(self, name: str) -> tuple[pa.Array, Ints]:
-        """Return the entries of an optional column of lists, and the agent of each; -1 for a repeated row."""
+        """Return the entries of an optional list column, and the agent of each; -1 for a repeated row."""
         agents = self.tables.agents
         if name not in agents.column_names:
             return pa.array([], OPTIONAL["agents"][name].value_type), np.zeros(0, np.int64)
@@ -236,7 +236,7 @@ class _Coding:
         return sorted_opinions, tags, constant
 
     def _paid(self, rows: Ints, agent: Ints, pays: tuple[Ints, Ints]) -> Flags:
-        """Mark the feedback, among some rows, whose client ever paid the agent."""
+        """Mark the feedback, among some rows, whose client has ever paid the agent."""
         payer, paid = pays[0], self.tenure(pays[1], floats(self.tables.payments["ts"]))
         some = (payer >= 0) & (paid >= 0) & (floats(self.tables.payments["amount"]) > 0)
         clients, size = self.accounts["feedback", "client"][rows], len(self.addresses)
@@ -262,7 +262,7 @@ class _Coding:
 
 
 def _canonical(addresses: pa.Array) -> Flags:
-    """Mark the contracts that x402 payments go through, whose money is others'; and, at -1, that no account is one."""
+    """Mark the contracts that x402 payments pass through, whose money is not their own; False at -1, for no account."""
     texts = pa.array([spelling for address in sorted(CANONICAL) for spelling in (address, address.lower())])
     return np.append(np.asarray(pc.is_in(addresses, texts), np.bool_), False)
 
@@ -293,7 +293,7 @@ def _funding(moves: _Moves, funder: Ints, funded_at: Floats, amount: Floats) -> 
 
 
 def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
-    """Return the time from which each account acts. Money that comes later did not create the account."""
+    """Return the time of each account's first act. Money that comes later did not create the account."""
     # Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
     first = np.full(size, np.inf)
     for accounts, times in acts:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense
 
 LARGEST: Final = 1e38
-"""The largest value that the registry stores. Larger ones in a table are cut to it."""
+"""The largest value that the registry stores. Larger ones in a table are clipped to it."""
 
 
 def distinct(column: pa.ChunkedArray) -> pa.Array:
@@ -73,7 +73,7 @@ def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
-    """Return the dictionary that all columns have together, if it is sorted and without repetition; None else."""
+    """Return the dictionary that all columns share, if it is sorted and without duplicates; else None."""
     filled = [column for column in columns if len(column)]
     if not filled or not all(pa.types.is_dictionary(column.type) for column in filled):
         return None
@@ -82,12 +82,12 @@ def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
 
 
 def _location(texts: pa.Array) -> tuple[int | None, ...]:
-    """Return the place of texts in memory, by which one dictionary is told from another."""
+    """Return the memory location of texts, which distinguishes one dictionary from another."""
     return (*(None if buffer is None else buffer.address for buffer in texts.buffers()), texts.offset, len(texts))
 
 
 def _is_sorted(texts: pa.Array) -> bool:
-    """Check that texts ascend, without repetition and without null."""
+    """Check that texts are ascending, without duplicates and nulls."""
     return not texts.null_count and pc.all(pc.less(texts[:-1], texts[1:])).as_py() is not False
 
 

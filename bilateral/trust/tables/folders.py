@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def _readable(self, refused: str) -> Iterator[None]:
-        """Say what cannot be read. The query of a URL may be a signature, so messages go without."""
+        """Say what cannot be read. The query of a URL may be a signature, so messages omit it."""
         refusals: list[type[Exception]] = [pa.ArrowException, OSError, ValueError]
         if "aiohttp" in sys.modules:  # slow to import, and for web servers only
             refusals.append(sys.modules["aiohttp"].ClientError)
@@ -87,7 +87,7 @@ class Folder:
 
 
 def _exists(files: Any, path: str) -> bool:
-    """Return True if a store of fsspec has a file. A server that does not answer, or refuses, is an error."""
+    """Return True if an fsspec store has a file. A server that does not answer, or refuses, is an error."""
     try:
         files.info(path)
     except FileNotFoundError as error:
@@ -99,7 +99,7 @@ def _exists(files: Any, path: str) -> bool:
 
 
 def _by_fsspec(url: str, label: str) -> tuple[Any, str, str]:
-    """Return the files of a store that fsspec reads, the folder's path there, and its query."""
+    """Return the file system of an fsspec store, the folder's path there, and its query."""
     import fsspec  # noqa: PLC0415  # slow to import, and for this path only
 
     path, separator, query = url.partition("?")

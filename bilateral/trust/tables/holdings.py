@@ -1,8 +1,8 @@
 """The accounts that held agents that changed hands, and since when each held them.
 
-The analysis treats each tenure of an agent as an agent of its own, of the account that held it then. So evidence from
-before a handover speaks for who earned it, and for nobody else: an owner cannot sell its standing, nor move its agent
-away to take false praise out of the ledger, nor give an agent away to blame its new owner for what was before.
+The analysis treats each tenure of an agent as a separate agent of the account that held it then. So evidence from
+before a handover counts for whoever earned it and nobody else: an owner cannot sell its standing, nor move its agent
+away to take false praise out of the ledger, nor give an agent away to blame its new owner for its past.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Holdings:
 
     @classmethod
     def of(cls, agent: Ints, account: Ints, since: Floats) -> Self:
-        """Sort holdings, and join those of one account that follow each other."""
+        """Sort holdings, and join consecutive ones of the same account."""
         order = np.lexsort((since, agent))
         order = order[agent[order] >= 0]
         order = order[first_of(agent[order]) | first_of(account[order])]
@@ -41,14 +41,14 @@ class Holdings:
         return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
 
     def tenures(self, agents: int) -> Ints:
-        """Return the number of each holding's tenure: that of its agent if it lasts, else one after all agents."""
+        """Return the number of each holding's tenure: that of its agent if it is current, else one after all agents."""
         return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
 
     def at(self, agent: Ints, time: Floats, agents: int) -> Ints:
         """Return the tenure of each agent at a time; -1 if its holder is unknown.
 
-        In the block of a transfer, the agent is still with whoever had it before: nobody can be made the owner of an
-        agent just after it praised it in the same block.
+        In the block of a transfer, the agent still belongs to its previous holder, so nobody can be made the owner of
+        an agent just after praising it in the same block.
         """
         moved = np.zeros(agents + 1, bool)  # the last place is for -1
         moved[self.agent[self.ended]] = True
@@ -64,7 +64,7 @@ class Holdings:
         return out
 
     def took_back(self, agent: Ints, account: Ints, time: Floats) -> Flags:
-        """Mark the accounts that held an agent before a time, and took it back later."""
+        """Mark the accounts that held an agent before a time, and got it back later."""
         out = np.zeros(len(agent), bool)
         several = np.flatnonzero(np.isin(agent, self.agent[:-1][self.agent[:-1] == self.agent[1:]]))
         if not len(several):

@@ -1,6 +1,6 @@
-"""The coded form of the tables: every account, agent and opinion as numbers in arrays.
+"""The tables in coded form: every account, agent and opinion as numbers in arrays.
 
-All detectors read opinions, so they see every table through one shape.
+All detectors read opinions, so every table has the same form for them.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Ledger:
 
     Attributes:
         addresses: The address of each account.
-        agent_ids: The id of each agent, ascending; after them those of earlier tenures of agents that changed hands,
-            which are agents of their own, of the account that held the agent then.
+        agent_ids: The id of each agent, ascending; then those of earlier tenures of agents that changed hands, which
+            are separate agents of the account that held the agent then.
         identity: The number of the agent as it is now, of which each agent is a tenure.
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
-        registered: The time of each agent's registration, or from which its account holds it.
+        registered: The time of each agent's registration, or since when its account has held it.
         until: The time until which its account held it; infinite for agents as they are now.
         is_received: Marks the agents that their owner did not register. Anybody can give an agent to anybody.
         holdings: The accounts that held the agents that changed hands.
@@ -32,7 +32,7 @@ class Ledger:
         is_validator: Marks the agents that validate.
         uri: The code of each agent's URI; -1 where the URI is empty.
         tags: The text of each tag.
-        constant_tags: The codes of tags that carry one value only, however often they are used.
+        constant_tags: The codes of tags that only ever have one value, however often they are used.
         subject_account: The account that answers for each subject.
         subject_agent: The agent that each subject is; -1 for a client.
         subject_kind: The `Kind` of the opinions about each subject.
@@ -45,7 +45,7 @@ class Ledger:
         funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before.
         funded_at: The time of that transfer; nan if unknown.
         funded_with: Its amount; nan if unknown.
-        dropped: The number of rows left out because they name an unknown agent.
+        dropped: The number of rows left out because they refer to an unknown agent.
     """
 
     addresses: pa.Array
@@ -91,7 +91,7 @@ class Ledger:
 
     @property
     def comparable(self) -> Flags:
-        """Marks the transfers between two accounts in the unit of payments: only these compare with what was paid."""
+        """Marks the transfers between two accounts in the unit of payments: only these are comparable with payments."""
         return (self.src >= 0) & (self.dst >= 0) & (self.coin < 0)
 
     @property

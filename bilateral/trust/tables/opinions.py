@@ -42,10 +42,10 @@ class Opinions:
         subject: The subject, numbered over all kinds.
         percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no scale of quality.
         raw: The value as it was given.
-        tag: The code of the tag; -1 for other tables than the feedback.
+        tag: The code of the tag; -1 for tables other than feedback.
         ts: The time in Unix seconds.
         row: The id of the row in its table; the position in the table of validations.
-        payment: The position of the payment that a feedback names; -1 if it names none, -2 if it does not exist.
+        payment: The position of the payment that feedback refers to; -1 for none, -2 if it does not exist.
         is_sealed: Marks ratings of clients that were sealed before the server could see the client's feedback.
     """
 
@@ -66,7 +66,7 @@ class Opinions:
 
     @classmethod
     def empty(cls, size: int) -> Opinions:
-        """Return room for opinions, of neither tag nor payment."""
+        """Allocate opinions, without tags and payments."""
         return cls(
             rater=np.full(size, -1, np.int32),
             subject=np.full(size, -1, np.int32),
@@ -81,12 +81,12 @@ class Opinions:
         )
 
     def put(self, start: int, **columns: Ints | Floats | Flags) -> None:
-        """Write columns from a place on."""
+        """Write columns from a position on."""
         for name, column in columns.items():
             getattr(self, name)[start : start + len(column)] = column
 
     def sorted(self) -> Opinions:
-        """Return the opinions of known raters about known subjects, in order. These arrays are given up for it."""
+        """Return the opinions of known raters about known subjects, in order. This consumes the arrays."""
         order = np.flatnonzero((self.rater >= 0) & (self.subject >= 0))
         keys = [self.row, self.ts, self.subject]
         if len(order) < len(self):
@@ -98,11 +98,11 @@ class Opinions:
 
 
 _CONSTANT_ROWS: Final = 50
-"""The opinions from which the values of an unknown tag tell its range. Fewer may all be alike by chance."""
+"""The minimum number of opinions to infer the range of an unknown tag. Fewer may all be alike by chance."""
 
 
 def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
-    """Return values as percentages of their tag's scale, and the tags that carry one value only."""
+    """Return values as percentages of their tag's scale, and the tags that only ever have one value."""
     percent = np.full(len(raw), np.nan, np.float32)
     constant = []
     if len(texts) > 0:
@@ -131,9 +131,9 @@ def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
 def proven(
     claimed: pa.ChunkedArray, transactions: pa.ChunkedArray, pays: tuple[Ints, Ints], says: tuple[Ints, Ints]
 ) -> Ints:
-    """Return the position of the payment that each feedback names; -1 if it names none, -2 if it does not exist.
+    """Return the position of the payment that each feedback entry refers to; -1 for none, -2 if it does not exist.
 
-    An empty text names none. One transaction may hold several payments. Then it is the payment of this client to this
+    An empty text refers to none. If a transaction contains several payments, it is the one by this client to this
     agent, if there is one.
     """
     texts = distinct(claimed).drop_null()

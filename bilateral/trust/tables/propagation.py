@@ -10,10 +10,10 @@ from bilateral.trust.tables.arrays import Floats, Ints
 
 
 class EigenTrust:
-    """Trust that flows from a reader's list along good opinions (Kamvar and others 2003, with a list of the reader).
+    """Trust that flows from a reader's list along good opinions (Kamvar et al. 2003, with the reader's list).
 
-    Fresh accounts get trust only through accounts that have some. So any number of Sybils shares what one honest
-    account gives away by mistake.
+    Fresh accounts get trust only through accounts that have some. So any number of Sybils share what one honest account
+    passes on by mistake.
 
     Attributes:
         trust_: The trust of each account; it sums to 1.
@@ -51,7 +51,7 @@ class EigenTrust:
 
 
 class LabelSpreading:
-    """Suspicion that spreads from reviewed accounts to their neighbours in a graph (Zhou and others 2004).
+    """Suspicion that spreads from reviewed accounts to their neighbours in a graph (Zhou et al. 2004).
 
     Attributes:
         score_: For each account, the excess of guilty over innocent labels around it, from -1 to 1.

@@ -72,11 +72,11 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
 """Columns that a table may lack.
 
 `operators` are the accounts that an owner approved for an agent, now or before. `holders` are the accounts that held
-the agent, and since when. It may be null for an agent that never changed hands. What was said of an agent and paid to
-it is about its holder of then, and about nobody if that account is null, which is unknown. `blind` is true for a rating
-that was sealed before its server could see the client's feedback, so it cannot answer that. `funds` is false for a
-transfer that cannot be the first of its receiver. `coin` is the symbol of the coin that a transfer sent, such as `ETH`;
-null for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
+the agent, and since when. It may be null for an agent that never changed hands. Opinions about an agent and payments to
+it concern its holder at that time, or nobody if that account is null (unknown). `blind` is true for a rating that was
+sealed before its server could see the client's feedback, so it cannot answer that. `funds` is false for a transfer that
+cannot be its receiver's first. `coin` is the symbol of the coin that a transfer sent, such as `ETH`; null for the unit
+of payments. Amounts of a coin are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {
@@ -92,12 +92,13 @@ class Tables:
     """The input of an analysis, as Arrow tables with the columns that `COLUMNS` lists.
 
     Attributes:
-        agents: One row an agent.
-        feedback: One row a feedback that is not revoked.
-        ratings: One row a rating of a client (`kind` is `client`) or of a validator (`validator`) by a server.
-        validations: One row a validation response, 0 to 100.
-        payments: One row a payment from a client to an agent.
-        transfers: One row a transfer. The first inbound transfer of an account is its funding, unless `funds` is false.
+        agents: One row per agent.
+        feedback: One row per feedback entry that is not revoked.
+        ratings: One row per rating of a client (`kind` is `client`) or of a validator (`validator`) by a server.
+        validations: One row per validation response, 0 to 100.
+        payments: One row per payment from a client to an agent.
+        transfers: One row per transfer. The first inbound transfer of an account is its funding, unless `funds` is
+            false.
     """
 
     agents: pa.Table
@@ -111,7 +112,7 @@ class Tables:
     def of(cls, **tables: pa.Table) -> Tables:
         """Check tables and cast their columns; a table that is left out is empty.
 
-        An address that is spelled in several ways is one account, in small letters.
+        Addresses that only differ in case are one account, in lower case.
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
@@ -119,7 +120,7 @@ class Tables:
 
     @classmethod
     def read(cls, folder: Path | str) -> Tables:
-        """Read a folder with one Parquet file a table, or a folder of files for each."""
+        """Read a folder with one Parquet file, or one folder of files, per table."""
         store = Folder.at(folder)
         if not store.has("agents"):
             raise InvalidArgumentError(f"no agents.parquet in {quoted(store.label)}: name a folder of tables")
@@ -135,7 +136,7 @@ class Tables:
         return cls.of(**normal)
 
     def write(self, folder: Path) -> None:
-        """Write one Parquet file a table."""
+        """Write one Parquet file per table."""
         folder.mkdir(parents=True, exist_ok=True)
         for field in fields(self):
             # A dictionary would be written once more for each part of the rows, and read so.
@@ -143,7 +144,7 @@ class Tables:
 
 
 def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
-    """Read some columns of a table; those whose texts repeat one by one, as codes of one dictionary each."""
+    """Read some columns of a table; those with repeated texts one by one, as codes of one dictionary each."""
     # Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
     repeated = _REPEATED.get(name, ())
     table = store.read(name, [column for column in columns if column not in repeated])
@@ -160,7 +161,7 @@ def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
 
 
 def _share_texts(tables: dict[str, pa.Table]) -> None:
-    """Let the columns of addresses have one dictionary together, which is sorted. Each would hold most texts again."""
+    """Make all address columns share one sorted dictionary. Otherwise, each would store most texts again."""
     places = [
         (name, column)
         for name, column in ((name, column) for name, columns in ACCOUNTS.items() for column in columns)
@@ -174,7 +175,7 @@ def _share_texts(tables: dict[str, pa.Table]) -> None:
 
 
 def checked(name: str, table: pa.Table | None) -> pa.Table:
-    """Return a table with exactly its columns, in order and of their types."""
+    """Return a table with exactly the specified columns, in order and with their types."""
     expected = COLUMNS[name]
     if table is None:
         return pa.table({column: pa.array([], kind) for column, kind in expected.items()})
@@ -210,7 +211,7 @@ def plain_texts(table: pa.Table) -> pa.Table:
 
 
 def cast(name: str, values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a column in another type, without loss of digits before or after the point of an integer."""
+    """Cast a column to another type. Casts to integers must not lose digits before or after the point."""
     if values.type == kind:
         return values
     if pa.types.is_dictionary(values.type):
@@ -249,7 +250,7 @@ def require_ids(ids: pa.ChunkedArray) -> None:
 
 
 def _first_unreadable(values: pa.ChunkedArray, kind: pa.DataType, *, exact: bool) -> int | None:
-    """Return the first row that cannot be cast, by halves; None if the types do not fit at all."""
+    """Return the first row that cannot be cast, by bisection; None if the types do not match at all."""
     start, stop = 0, len(values)
     if stop and not _can_cast(values.slice(0, 0), kind, exact=exact):
         return None

@@ -57,7 +57,7 @@ def _places(rows: Keyed, searches: Keyed) -> Ints:
 
 
 def _reaching(values: Floats, starts: Ints, least: Floats) -> Ints:
-    """Return the first place from each start on whose value reaches a least one; the number of values without one."""
+    """Return the first position from each start with at least a minimum value; the number of values if none."""
     # The values are halved again and again into blocks, of each of which the maximum is known. A search goes from its
     # start over blocks that grow, until one has a value that is large enough, and then down into it.
     maxima = np.full(1 << len(values).bit_length(), np.inf)  # the place after the last value ends each search

@@ -45,8 +45,8 @@ def probe(
         target: The endpoint.
         settings: The settings of all probes.
         is_deep: Also read what changes rarely: tools, signatures, terms of payment.
-        previous: The facts of the probes before, where newer ones replace older ones by their names. With them one
-            request suffices, and what only a deep probe sees counts until the next one.
+        previous: The facts of earlier probes by name, newer ones replacing older ones. With them, one request suffices,
+            and what only a deep probe reads remains valid until the next one.
     """
     if (code := _fault(target.url)) is not None:
         return result(Outcome.UNFIT, code)

@@ -42,7 +42,7 @@ _CHALLENGE: Final = re.compile(
     rb"captcha|cdn-cgi/challenge-platform|cf-chl|awswafintegration|_incapsula_|datadome|just a moment\.\.\.|perimeterx",
     re.IGNORECASE,
 )
-"""The marks of pages that ask whether a robot reads them."""
+"""The marks of pages that challenge robots."""
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _MOST_CHALLENGES: Final = 3
@@ -50,7 +50,7 @@ _MOST_CHALLENGES: Final = 3
 
 
 class ForbiddenRequestError(errors.DocumentError):
-    """A probe must not send a request. Nothing of it was sent."""
+    """A probe is not allowed to send a request. Nothing was sent."""
 
     reason = "forbidden_request"
 
@@ -72,7 +72,7 @@ class ProbeSettings:
 
 @dataclass
 class Asker:
-    """Sends the requests of one probe, each over a connection of its own.
+    """Sender of the requests of one probe, each over its own connection.
 
     Attributes:
         requests: The requests so far, redirects included.
@@ -92,7 +92,7 @@ class Asker:
         return exchange(method, url, limits, self.settings.network, headers=sent, check=self.check, **options)
 
     def check(self, request: httpx.Request) -> None:
-        """Refuse a request that could act, pay, or say who asks.
+        """Refuse a request that could act, pay, or identify the sender.
 
         Raises:
             ForbiddenRequestError: It could.
@@ -133,7 +133,7 @@ def graded(code: Code | None, answer: Answer, **facts: Any) -> Probe:
 
 
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
-"""The blocks by which an index like ours is late, in its header `Index-State`."""
+"""The blocks by which an index like ours lags behind, from its header `Index-State`."""
 
 _BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
@@ -192,7 +192,7 @@ _OF_ERROR: Final[Mapping[type[errors.DocumentError], Code]] = {
     errors.MalformedDocumentError: Code.NOT_PROTOCOL,
     errors.UnreachableDocumentError: Code.BROKEN,
 }
-"""The codes of errors, the most exact class first. Of the others, the first URL is checked: a redirect is to blame."""
+"""The codes of errors, the most specific class first. For others, the first URL is checked: a redirect is to blame."""
 
 _NOT_DOWN: Final = {
     **dict.fromkeys((Code.DNS_TROUBLE, Code.VANTAGE, Code.ENCODING), Outcome.UNKNOWN),
@@ -201,7 +201,7 @@ _NOT_DOWN: Final = {
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
-    """Return the result of a request without a whole answer."""
+    """Return the result of a request without a complete answer."""
     if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
         return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
     if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":

@@ -24,7 +24,7 @@ _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
-"""The time before its end in which a certificate should have been renewed."""
+"""The time before a certificate's expiry by which it should have been renewed."""
 
 _UNCHANGED: Final = 304
 _ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "RS256")
@@ -45,7 +45,7 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
 
 
 def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Get a record: of the URL, or the one of the host if the URL has no path."""
+    """Get a record: from the URL, or the host's if the URL has no path."""
 
     def judge(record: dict[str, Any], _url: str) -> _Judgement:
         if not isinstance(record.get("schema_version"), str) or not isinstance(record.get("skills"), list):
@@ -58,7 +58,7 @@ def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
 
 
 def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Get the card of an agent. A deep probe verifies its signature, and asks whether its first interface answers."""
+    """Get the card of an agent. A deep probe verifies its signature, and checks whether its first interface answers."""
 
     def judge(card: dict[str, Any], card_url: str) -> _Judgement:
         url = _interface(card)
@@ -108,7 +108,7 @@ def _probe_document(
 
 
 def _well_known(url: str, *paths: str) -> list[str]:
-    """Return the URLs of a document: the URL itself if it is one of a file, otherwise the paths of its host."""
+    """Return the URLs of a document: the URL itself if it points to a file, otherwise the paths on its host."""
     parts = urlsplit(url)
     if parts.path.endswith(".json"):
         return [url]
@@ -116,7 +116,7 @@ def _well_known(url: str, *paths: str) -> list[str]:
 
 
 def _is_same_domain(host: str, other: str) -> bool:
-    """Tell whether two hosts have one owner, by the last two labels, or three below a suffix such as `co.uk`."""
+    """Return whether two hosts have the same owner, by the last two labels, or three under a suffix such as `co.uk`."""
     return _domain(host) == _domain(other)
 
 
@@ -205,7 +205,7 @@ def _is_valid(token: str, key_set: KeySet) -> bool:
 
 
 def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:
-    """Get the keys that a signature names. Those of another host prove nothing: a forger has keys of his own."""
+    """Get the keys that a signature refers to. Those of another host prove nothing: a forger has keys too."""
     if not isinstance(jku, str) or urlsplit(jku)[:2] != urlsplit(card_url)[:2]:
         return None
     try:

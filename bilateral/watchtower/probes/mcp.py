@@ -39,7 +39,7 @@ _STREAM: Final = "sse"
 _VERSION: Final = re.compile(r"[-.0-9a-zA-Z]{1,20}")
 
 _OF_ERA: Final = frozenset({Code.ERA, Code.NOT_PROTOCOL, Code.STATUS, Code.STATUS_404, Code.STATUS_5XX})
-"""The codes of answers that a server of another era may give, so that it is asked in the other way, too."""
+"""The codes of answers that a server of another era may return, so that the other way is also tried."""
 
 _SAME_METHOD: Final = frozenset({307, 308})
 """Redirects that repeat the method, as frameworks send them for a missing slash."""
@@ -47,7 +47,7 @@ _SAME_METHOD: Final = frozenset({307, 308})
 
 @dataclass(frozen=True)
 class _Reply:
-    """The answer to a message: its result, or the code of its error, or neither if it is not of the protocol."""
+    """The answer to a message: its result, or the code of its error, or neither if it does not follow the protocol."""
 
     answer: Answer
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class _Connection:
 
 
 def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Ask a server what it is; if the probe is deep, also which tools it has."""
+    """Query a server's identity and, if the probe is deep, its tools."""
     era = previous.get("era")
     if urlsplit(asker.target.url).path.rstrip("/").endswith("/sse"):
         return _probe_stream(asker, previous, None)

@@ -25,7 +25,7 @@ _MOST_OPTIONS: Final = 20
 
 
 def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Ask for the price of a route, by the method that its listing declares, or else by one that it allows."""
+    """Request the price of a route, with the method that its listing declares, or else one that it allows."""
     verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
     if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
