@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -34,13 +34,12 @@ from bilateral.core.identifiers import AgentId
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Engine
-
     from bilateral.index.measurements.values import Target
     from bilateral.index.operating.settings import IndexSettings
     from bilateral.watchtower.probes import ProbeSettings
     from bilateral.watchtower.run import WatchSettings, Watchtower
     from bilateral.watchtower.store import Store
+    from bilateral.watchtower.watching import Shared
 
 app = make_group("watchtower")
 
@@ -95,8 +94,7 @@ class WatchOptions:
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
         opted_out = politeness.OptOuts(self.opt_out)
-        chain_ids = None if self.chains is None else tuple(self.chains)
-        return run.WatchSettings(self.vantage, self.interval * _MINUTE, tuple(references), opted_out, chain_ids)
+        return run.WatchSettings(self.vantage, self.interval * _MINUTE, tuple(references), opted_out)
 
 
 @command(app, is_local=True, needs=require_extra)
@@ -113,13 +111,14 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     if keys := [name for name in _KEYS if os.environ.get(name)]:
         raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
     stop, signals = ended_by_signals()
-    from bilateral.watchtower.watching import watch  # noqa: PLC0415  # slow to import
+    from bilateral.watchtower import watching  # noqa: PLC0415  # slow to import
 
     settings = settings_of(settings_file)
     with ExitStack() as stack:
         index = stack.enter_context(open_index(database or settings.database))
         store = opened(store_url, creates=True)
-        tower, shared = _built(stack, index, store, probing, options.watch_settings(settings))
+        shared = watching.Shared(store, index, options.chains, options.vantage)
+        tower = _built(stack, shared, store, probing, options.watch_settings(settings))
         if monitor.metrics_port is not None:
             _answer_monitors(invocation, tower, monitor.metrics_host, monitor.metrics_port)
         invocation.output.note(f"{len(tower.endpoints)} endpoints on {len(tower.hosts)} hosts")
@@ -135,7 +134,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             if is_over:
                 stop.set()
 
-        watch(tower, shared, stop, report)
+        watching.watch(tower, shared, stop, report)
     if signals:
         raise typer.Exit(SIGNAL_EXIT + signals[0])
     _show(invocation, store)
@@ -190,18 +189,17 @@ def _targets(place: str, protocol: str, database: str | None, *, is_paid: bool) 
 
 
 def _built(
-    stack: ExitStack, index: Engine, store: Store, probing: ProbeOptions, settings: WatchSettings
-) -> tuple[Watchtower, Any]:
-    """Return a watchtower with the endpoints of the index, and the object that exchanges results with the index."""
+    stack: ExitStack, shared: Shared, store: Store, probing: ProbeOptions, settings: WatchSettings
+) -> Watchtower:
+    """Return a watchtower with the endpoints of the index."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     from bilateral.watchtower import requests, run, watching  # noqa: PLC0415  # slow to import
 
-    shared = watching.Shared(store, index, settings.chain_ids, settings.vantage)
     shared.take_targets()
     executor = ThreadPoolExecutor(watching.ALL_THREADS)
     stack.callback(executor.shutdown, wait=False, cancel_futures=True)
-    return run.Watchtower(store, settings, requests.Requests(probing.settings()), executor), shared
+    return run.Watchtower(store, settings, requests.Requests(probing.settings()), executor)
 
 
 def _answer_monitors(invocation: Invocation, tower: Watchtower, host: str, port: int) -> None:

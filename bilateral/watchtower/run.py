@@ -61,14 +61,12 @@ class WatchSettings:
         interval: The seconds from one probe of an endpoint to the next.
         references: See `Vantage`.
         opted_out: The operator's list of those who asked not to be measured: URLs, hosts and domains.
-        chain_ids: The chains whose agents are measured; None for all.
     """
 
     vantage: str = "main"
     interval: int = 900
     references: Sequence[str] = ()
     opted_out: Callable[[], Sequence[str]] = tuple
-    chain_ids: Sequence[int] | None = None
 
 
 class Watchtower:
