@@ -25,12 +25,12 @@ def funded(*owners, source="patron"):
     return scene
 
 
-def waits(scene, now=AT + 100, known=(), cost=TRIAL, bad=()):
-    """Return the agents that wait at a time, where the evidence of some agents has a cost and some are called bad."""
+def waits(scene, now=AT + 100, known=(), cost=TRIAL):
+    """Return the agents that wait at a time, where the evidence of some agents has a cost."""
     scene.payment("somebody", "stranger", None, ts=now)
     ledger = scene.ledger()
     costs = np.where(np.isin(ledger.agent_ids, known), cost, 0.0)
-    reasons = waiting(Context.of(ledger), costs, np.isin(ledger.agent_ids, bad))
+    reasons = waiting(Context.of(ledger), costs)
     return {int(ledger.agent_ids[place]): reason for place, reason in reasons.items()}
 
 
@@ -69,18 +69,6 @@ def test_first_funds_tie_nobody_who_got_more_from_elsewhere_before_its_registrat
 @pytest.mark.parametrize(("now", "expected"), [(AT + 1 + WEEK - 1, {2, 3}), (AT + 1 + WEEK, {3})])
 def test_a_turn_takes_seven_days(now, expected):
     assert set(waits(funded("ann", "bob", "cid"), now)) == expected
-
-
-@pytest.mark.parametrize(("weeks", "expected"), [(3.99, {2}), (4.01, set())])
-def test_a_turn_takes_four_weeks_while_a_new_agent_of_the_source_is_called_bad(weeks, expected):
-    assert set(waits(funded("ann", "bob"), AT + weeks * WEEK, bad=[1])) == expected
-
-
-def test_a_bad_agent_delays_none_of_another_source_and_none_once_it_has_evidence():
-    scene = funded("ann", "bob")
-    scene.agent(3, "stranger", ts=AT)
-    assert not waits(scene, AT + 2 + WEEK, bad=[3])
-    assert not waits(scene, AT + 2 + WEEK, known=[1], bad=[1])
 
 
 def test_the_reason_tells_how_many_are_ahead_and_until_when():

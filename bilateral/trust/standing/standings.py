@@ -26,22 +26,15 @@ from bilateral.trust.tables.ledger import Ledger
 
 _TURN: Final = 7 * 86_400.0
 """The time of a turn. In `make market`, most new agents that sell at all are rated within a week; then the next one is
-tried at once. At fourteen days, 0.8 % of good sellers wait in a market without attackers, whose owners are of teams."""
-
-_AFTER_FAILURE: Final = 28 * 86_400.0
-"""The same while backed opinions call a new agent of the source bad. In `make market`, attackers that start anew then
-earn 16 cents less for each dollar, and no more honest sellers wait."""
-
-_WORSE: Final = 1.0
-"""The points by which such an agent's bound is below that of an agent without opinions."""
+tried at once. At fourteen days, 0.8 % of good sellers wait in a market without attackers: teams fund several."""
 
 _OF_OWNER: Final = 4
 """The agents of one owner that are tried at once. Honest sellers have several agents: in `make market`, one in ten has
 two to five."""
 
 
-def waiting(context: Context, cost: Floats, is_bad: Flags) -> dict[int, StandingReason]:
-    """Return the reason for each agent that is waiting for its trial."""
+def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
+    """Return the reason of each agent that waits for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     # An earlier tenure counts as the new agent that it was, if it was tried: to pass one agent around gives no more
@@ -55,8 +48,7 @@ def waiting(context: Context, cost: Floats, is_bad: Flags) -> dict[int, Standing
     spent = context.spending.usual * context.spending.evidence_of_client
     spenders = np.bincount(root[spent >= TRIAL], minlength=ledger.accounts)
     ahead = _ahead(root[owner], owner) // (1 + spenders[root[owner]])
-    failed = np.bincount(root[owner[is_bad[new]]], minlength=ledger.accounts) > 0
-    until = ledger.registered[new] + ahead * np.where(failed[root[owner]], _AFTER_FAILURE, _TURN)
+    until = ledger.registered[new] + ahead * _TURN
     return {
         agent: StandingReason(SHARED_TRIAL, None, {"ahead": before, "until": int(end)})
         for agent, before, end in zip(new.tolist(), ahead.tolist(), until.tolist(), strict=True)
@@ -137,9 +129,7 @@ def standings(
     usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
     rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
     costs = costs_of_servers(context, rows), spending.usual * spending.evidence_of_client
-    lower = scores.lower[: ledger.agents]
-    is_bad = lower < lower[scores.raters[: ledger.agents] == 0].max(initial=0.0) - _WORSE
-    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0], is_bad).items()}
+    reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
     reasons |= _findings_against(ledger, findings, withheld)
     for agent, reason in _of_earlier_owners(ledger, scores, stayed).items():
         reasons.setdefault(agent, []).append(reason)
