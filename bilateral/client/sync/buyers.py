@@ -179,7 +179,7 @@ class BuyerMethods(Runner):
     def has_payment(
         self, transaction_hash: bytes | str, position: int = WHOLE_TRANSACTION, *, chain_id: int | None = None
     ) -> bool:
-        """Tell whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
+        """Return whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
 
         Args:
             position: The position of its log within the transaction; 255: any payment of it.
@@ -205,7 +205,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
-        """Tell whether a state is in the anchored tree of an epoch (`verifyBuyer`).
+        """Return whether a state is in the anchored tree of an epoch (`verifyBuyer`).
 
         Args:
             proof: The sibling hashes, from the leaf up.
@@ -216,7 +216,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.verify(self.state, buyer_state, epoch, proof))
 
     def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
-        """Tell whether the attestor signed a credential that is valid now (`verifyCredential`).
+        """Return whether the attestor signed a credential that is valid now (`verifyCredential`).
 
         Compare its holder with the account that presents it. The time is that of the latest block.
 

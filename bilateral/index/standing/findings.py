@@ -48,7 +48,7 @@ class Finding:
     """A finding.
 
     Attributes:
-        id: Its id.
+        id: The number that pages link to.
         detector: The detector that produced it.
         q_value: The false discovery rate at which it holds.
         statistic: The statistic behind it.

@@ -155,7 +155,7 @@ _DECODERS: Final = {"gzip": _inflate, "x-gzip": _inflate, "deflate": _inflate, "
 
 
 def is_stream(content_type: str) -> bool:
-    """Tell whether a `Content-Type` is that of a stream."""
+    """Return whether a `Content-Type` is that of a stream."""
     return content_type.partition(";")[0].strip().lower() in STREAMS
 
 

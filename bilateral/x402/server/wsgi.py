@@ -199,7 +199,7 @@ class _Outer:
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:
-        """Tell whether a view that was added after the start streams, and declares the extension: nothing is sold."""
+        """Return whether a view that was added after the start streams, and declares the extension: nothing is sold."""
         if not self._is_checked:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
