@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,37 +17,28 @@ from bilateral.cli.columns import columns
 from bilateral.cli.errors import UsageProblemError, unknown_chain
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import ExampleGroup, ReviewOptions, command, flag, make_group, option, optional
-from bilateral.index.chain.checks import ENDPOINT_FAILURES
-from bilateral.index.chain.endpoint import Endpoint
-from bilateral.index.chain.source import Source
-from bilateral.index.errors import NoEndpointError
-from bilateral.index.log.registries import registries_of
-from bilateral.index.operating.status import chain_statuses
-from bilateral.index.operating.verification import Verifier, compare_derived, compare_owners
-from bilateral.index.operating.worker import deployments_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Engine
 
-    from bilateral.cli.invocation import Invocation
     from bilateral.index.log.places import Placed
-    from bilateral.index.operating.settings import ChainSettings, IndexSettings
+    from bilateral.index.operating.settings import IndexSettings
 
 
 _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
     "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
 }
-"""The message per command that was removed from this group, which shows the replacement."""
+"""The sentence about each command that this group had: it names the new way."""
 
 
 class IndexGroup(ExampleGroup):
-    """The commands of an index. Removed commands are refused with a pointer to the replacement."""
+    """The commands of an index. Those that were removed are refused with the new way."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command in the arguments."""
+        """Return the command that the arguments name."""
         if args and args[0] in _REMOVED:
             raise UsageProblemError(_REMOVED[args[0]])
         return super().resolve_command(ctx, args)
@@ -113,6 +104,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ),
 ) -> None:
     """Read blocks again from each node and compare them with the stored rows."""
+    from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
     from bilateral.index.shards.process import chain_of  # noqa: PLC0415
 
     settings, choice = chains.settings(), Choice(samples, seed, owners, derived)
@@ -180,7 +172,7 @@ def prove(
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Query Solana nodes whether agents there confirm the agents here that claim to be them, once a day per claim."""
+    """Ask Solana nodes whether agents there confirm the agents here that claim to be them; each claim once a day."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -249,7 +241,7 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
 
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
-    """Return the URL of a chain's database: that of its shard, if shards are configured."""
+    """Return the URL of the database that holds a chain: of its shard, if the settings name shards."""
     if not settings.shards:
         return settings.database
     from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
@@ -261,7 +253,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases with the rows of chains: the shards, if any are configured."""
+    """Open the databases that hold the rows of chains: the shards, if the settings name some."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -292,7 +284,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
 
 
 def sharded_settings(settings_file: Path) -> IndexSettings:
-    """Return the settings of a file with shards."""
+    """Return the settings of a file that names shards."""
     from bilateral.index.operating.settings import read_settings  # noqa: PLC0415  # slow to import
 
     settings = read_settings(settings_file)
@@ -303,68 +295,3 @@ def sharded_settings(settings_file: Path) -> IndexSettings:
 
 def _show(invocation: Invocation, placed: Sequence[Placed]) -> None:
     invocation.output.results(placed, columns("chain_id", "shard"))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The parts of a verification to run.
-
-    Attributes:
-        samples: The number of ranges of blocks; None for all.
-        seed: The seed of random choices.
-        owners: The number of agents whose owners are compared.
-        derived: True to compare the derived tables.
-    """
-
-    samples: int | None
-    seed: int
-    owners: int
-    derived: bool
-
-
-def verify_index(invocation: Invocation, engine: Engine, settings: ChainSettings, choice: Choice) -> dict[str, Any]:
-    """Compare the rows of a chain with each of its nodes, and the derived tables with the events."""
-    compared = []
-    for endpoint in map(Endpoint, settings.rpc_urls):
-        try:
-            compared.append(_compare(invocation, engine, settings, endpoint, choice))
-        except ENDPOINT_FAILURES as problem:
-            raise NoEndpointError(None, f"{endpoint.name}: {problem}") from None
-    derived = []
-    for chain_id in sorted({part["chain_id"] for part in compared}) if choice.derived else ():
-        derived += compare_derived(engine, chain_id, lambda block: invocation.output.note(f"block {block}, derived"))
-    is_equal = not any(part["missing"] or part["stale"] or part["owners"] for part in compared)
-    return {
-        "is_equal": is_equal and all(table.is_equal for table in derived),
-        "endpoints": compared,
-        "derived": [asdict(table) for table in derived],
-    }
-
-
-def _compare(
-    invocation: Invocation, engine: Engine, settings: ChainSettings, endpoint: Endpoint, choice: Choice
-) -> dict[str, Any]:
-    rows = 0
-    missing: list[str] = []
-    stale: list[str] = []
-    chain_id = Source(endpoint, ()).chain_id()
-    progress = next((status for status in chain_statuses(engine) if status.chain_id == chain_id), None)
-    if progress is None:
-        raise unknown_chain(chain_id)
-    registries = registries_of(deployments_of(settings, chain_id))
-    verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
-    for part in verifier.compare(progress.first_block, progress.block, samples=choice.samples, seed=choice.seed):
-        invocation.output.note(f"{endpoint.name}, blocks {part.first} to {part.last}: {part.rows} rows")
-        rows += part.rows
-        missing += part.missing
-        stale += part.stale
-    owners = compare_owners(engine, endpoint, chain_id, samples=choice.owners, seed=choice.seed)
-    return {
-        "chain_id": chain_id,
-        "endpoint": endpoint.name,
-        "rows": rows,
-        "missing": missing,
-        "stale": stale,
-        "owners_compared": owners.compared,
-        "owners": owners.different,
-    }
