@@ -226,10 +226,6 @@ def _reasons(answer: Any) -> dict[str, str]:
     return {f"{reason.severity.value}: {reason.code.value}": reason.sentence for reason in answer.reasons}
 
 
-def _also(answer: LiveCheck) -> dict[str, str]:
-    return {other.agent: other.problem or "both files name each other" for other in answer.also}
-
-
 _NAME: Final[Mapping[str, Any]] = {"name, as it calls itself": "untrusted.name"}
 _AGENT: Final = columns(**_NAME, wallet="account", rating="figures.rating.rating")
 _SUBJECT: Final = columns(verdict="verdict.value", agent="agent", account="account", **_NAME)
@@ -238,7 +234,7 @@ _CHECK: Final = _SUBJECT | columns(
 )
 _LIVE: Final = columns(
     reasons=_reasons,
-    also=_also,
+    also=lambda answer: {other.agent: other.problem or "both files name each other" for other in answer.also},
     rating="figures.rating",
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),

@@ -31,14 +31,14 @@ _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
     "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
 }
-"""The sentence about each command that this group had: it names the new way."""
+"""The message per command that was removed from this group, which shows the replacement."""
 
 
 class IndexGroup(ExampleGroup):
-    """The commands of an index. Those that were removed are refused with the new way."""
+    """The commands of an index. Removed commands are refused with a pointer to the replacement."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name."""
+        """Return the command in the arguments."""
         if args and args[0] in _REMOVED:
             raise UsageProblemError(_REMOVED[args[0]])
         return super().resolve_command(ctx, args)
@@ -172,7 +172,7 @@ def prove(
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Ask Solana nodes whether agents there confirm the agents here that claim to be them; each claim once a day."""
+    """Query Solana nodes whether agents there confirm the agents here that claim to be them, once a day per claim."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -241,7 +241,7 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
 
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
-    """Return the URL of the database that holds a chain: of its shard, if the settings name shards."""
+    """Return the URL of a chain's database: that of its shard, if shards are configured."""
     if not settings.shards:
         return settings.database
     from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
@@ -253,7 +253,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases that hold the rows of chains: the shards, if the settings name some."""
+    """Open the databases with the rows of chains: the shards, if any are configured."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -284,7 +284,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
 
 
 def sharded_settings(settings_file: Path) -> IndexSettings:
-    """Return the settings of a file that names shards."""
+    """Return the settings of a file with shards."""
     from bilateral.index.operating.settings import read_settings  # noqa: PLC0415  # slow to import
 
     settings = read_settings(settings_file)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice of a verification's parts.
+    """The parts of a verification to run.
 
     Attributes:
         samples: The number of ranges of blocks; None for all.

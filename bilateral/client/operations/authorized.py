@@ -101,8 +101,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
             raise errors.InvalidArgumentError(
                 "count must be at least 1: it is the number of feedback entries the client may give"
             )
-        function = "getLastIndex"
-        (last,) = yield from registries.call(state, Registry.AUTHORIZED, function, agent.token_id, client)
+        (last,) = yield from registries.call(state, Registry.AUTHORIZED, "getLastIndex", agent.token_id, client)
         if last != last_index:  # a lying node would have the owner sign any number of feedbacks
             raise errors.IndexMismatchError(client, last, last_index)
         index_limit = last + count
@@ -247,8 +246,7 @@ def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: dateti
     data = registries.calldata(Registry.REPUTATION, feedback.GIVE, documents.rehearsed(arguments))
     registry = yield from registries.require_registry(state, Registry.REPUTATION)
     yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
-    function = "getLastIndex"
-    (last,) = yield from registries.call(state, Registry.REPUTATION, function, agent.token_id, client)
+    (last,) = yield from registries.call(state, Registry.REPUTATION, "getLastIndex", agent.token_id, client)
     token, *rest = yield from documents.settled(state, arguments)
     message = Feedback(token, client, last + 1, *rest, until)  # type: ignore[arg-type, call-arg]  # seven of them
     domain = Domain(deployment.chain_id, registry)  # type: ignore[arg-type]  # it is checksummed
@@ -294,5 +292,4 @@ def submit(state: ClientState, signed: SignedFeedback) -> Operation[Sent[Feedbac
     token, client, *rest, deadline = vars(content).values()
     arguments = (checksummed(client), (token, *rest), deadline, signed.signature)
     decode = feedback.feedback_decoder(agent, checksummed(client))
-    function = "giveFeedbackBySig"
-    return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))
+    return (yield from transactions.send(state, Registry.REPUTATION, "giveFeedbackBySig", arguments, decode))

@@ -317,9 +317,8 @@ def post_tier_roots(
 
 def tier_roots(state: ClientState, policy: bytes | str, epoch: int) -> Operation[tuple[int, int, int] | None]:
     """See `Client.get_tier_roots`."""
-    name = hash_bytes(policy, "a policy")
     (roots,) = yield from registries.call(
-        state, Registry.TIER_PROOFS, "rootsOf", name, checked_uint(epoch, 64, "epoch")
+        state, Registry.TIER_PROOFS, "rootsOf", hash_bytes(policy, "a policy"), checked_uint(epoch, 64, "epoch")
     )
     verified, trusted, premium = roots
     return (verified, trusted, premium) if verified else None
@@ -343,8 +342,7 @@ def verify_tier_proof(  # noqa: PLR0913, PLR0917  # the contract's own arguments
         *(words[0], minimum.level, checked_uint(epoch, 64, "an epoch"), *words[1:]),
     )
     data = registries.calldata(Registry.TIER_PROOFS, "verifyTier", arguments)
-    to = deployment.address_of(Registry.TIER_PROOFS)
-    call = {"to": to, "data": "0x" + data.hex(), "gas": hex(VERIFY_GAS)}
+    call = {"to": deployment.address_of(Registry.TIER_PROOFS), "data": "0x" + data.hex(), "gas": hex(VERIFY_GAS)}
     returned = yield from registries.simulate(call)
     yield from registries.require_registry(state, Registry.TIER_PROOFS)  # a call of no contract succeeds, too
     decode_result(Registry.TIER_PROOFS, "verifyTier", returned)

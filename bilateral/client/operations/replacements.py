@@ -48,8 +48,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     if (yield from confirmations.read_receipt(sent.hash)) is not None:
         return sent
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
-    chain_id = int(sent.transaction["chainId"])
-    transaction = sent.transaction | fees.replacing(state, chain_id, sent.transaction, price)
+    transaction = sent.transaction | fees.replacing(state, int(sent.transaction["chainId"]), sent.transaction, price)
     faster = replace(sent, transaction=transaction, hash=None, raw=None, earlier=(sent.hash, *sent.earlier))
     try:
         sent_again: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))

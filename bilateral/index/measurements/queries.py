@@ -13,10 +13,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, func, select
 
 from bilateral.index.agents.tables import agent
-from bilateral.index.files.tables import READ_FILES, State, agent_file, file, registration_file
+from bilateral.index.files.tables import State, agent_file, file
 from bilateral.index.log.dialects import in_parts, insert_into, unindexed
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.tables import (
+    LISTINGS,
     endpoint_change,
     endpoint_day,
     endpoint_state,
@@ -40,6 +41,9 @@ _STATE: Final = endpoint_state.c
 _LISTED: Final = registration_endpoint.c
 _ALIVE: Final = registration_alive.c
 _IS_LOADED: Final = unindexed(file.c.state) == State.LOADED
+_IS_STATE: Final = sa.and_(_STATE.chain_id.in_(select(chain.c.chain_id)), _STATE.endpoint_id == _LISTED.endpoint_id)
+"""The condition that a state is of a listed endpoint. Its key begins with the chain."""
+
 _MEASURED: Final = agent_file.join(file, sa.and_(file.c.file_id == agent_file.c.file_id, _IS_LOADED)).join(
     registration_alive, _ALIVE.content_hash == file.c.content_hash
 )
@@ -121,14 +125,12 @@ def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[i
 def renew_alive(connection: Connection, endpoints: Collection[bytes]) -> None:
     """Update `registration_alive` for the files that list some endpoints."""
     is_counted, is_up = _STATE.state.in_(sorted({*REACHABLE, Outcome.DOWN})), _STATE.state.in_(sorted(REACHABLE))
-    is_of_chain = _STATE.chain_id.in_(select(chain.c.chain_id))  # the key begins with it
-    state = sa.and_(is_of_chain, _STATE.endpoint_id == _LISTED.endpoint_id)
     listing, every = registration_endpoint.alias("listing").c, func.max
     for part in in_parts(sorted(endpoints)):
         measured = (
             select(_LISTED.content_hash, every(sa.case((is_up, _STATE.alive_at))), every(_STATE.alive_at))
             .add_columns(every(_STATE.probed_at))
-            .select_from(registration_endpoint.join(endpoint_state, state))
+            .select_from(registration_endpoint.join(endpoint_state, _IS_STATE))
             .where(_LISTED.content_hash.in_(select(listing.content_hash).where(listing.endpoint_id.in_(part))))
             .where(is_counted, _STATE.probed_at.is_not(None))
             .group_by(_LISTED.content_hash)
@@ -160,7 +162,7 @@ _COUNTS: Final[dict[tuple[str, int], tuple[float, AliveCount]]] = {}
 """The last count, by database and measurement: counting 6,000 among 100,000 agents takes a tenth of a second."""
 
 
-def count_alive(connection: Connection, now: float | None = None) -> AliveCount | None:
+def count_alive(connection: Connection) -> AliveCount | None:
     """Return how many agents currently respond; None if no watchtower writes into the index."""
     newest = connection.execute(select(func.max(_ALIVE.up_at))).scalar_one()
     newest = newest or connection.execute(select(func.max(_ALIVE.probed_at))).scalar_one()
@@ -170,14 +172,12 @@ def count_alive(connection: Connection, now: float | None = None) -> AliveCount 
     counted_at, stored = _COUNTS.get(place, (0.0, None))
     if stored is not None and seconds - counted_at < _COUNT_SECONDS:
         return stored
-    is_listed = _LISTED.content_hash == unindexed(_ALIVE.content_hash)
-    endpoints = registration_alive.join(registration_endpoint, is_listed)
-    is_of_chain = _STATE.chain_id.in_(select(chain.c.chain_id))  # the key begins with it
-    state = sa.and_(is_of_chain, _STATE.endpoint_id == _LISTED.endpoint_id, _STATE.state.in_(sorted(REACHABLE)))
-    agents = select(func.count()).select_from(_BY_TIME).where(*_is(Alive.NOW, now))
-    hosts = select(func.count(_LISTED.host.distinct())).select_from(endpoints.join(endpoint_state, state))
-    every = select(func.count()).select_from(agent)
-    queries = (agents, every, hosts.where(*_is(Alive.NOW, now)))
+    endpoints = registration_alive.join(
+        registration_endpoint, _LISTED.content_hash == unindexed(_ALIVE.content_hash)
+    ).join(endpoint_state, sa.and_(_IS_STATE, _STATE.state.in_(sorted(REACHABLE))))
+    agents = select(func.count()).select_from(_BY_TIME).where(*_is(Alive.NOW))
+    hosts = select(func.count(_LISTED.host.distinct())).select_from(endpoints).where(*_is(Alive.NOW))
+    queries = (agents, select(func.count()).select_from(agent), hosts)
     count, of, number = (connection.execute(query).scalar_one() for query in queries)
     _COUNTS.clear()
     _COUNTS[place] = seconds, (alive := AliveCount(count, of, number, newest))
@@ -248,8 +248,7 @@ class MeasuredEndpoint:
 
 def endpoints_of(connection: Connection, key: AgentKey) -> tuple[MeasuredEndpoint, ...]:
     """Return the endpoints of an agent's current file, in its order."""
-    files = READ_FILES.join(registration_endpoint, _LISTED.content_hash == registration_file.c.content_hash)
-    query = select(*_LISTED).select_from(files).where(*key.of(agent_file.c)).order_by(_LISTED.position)
+    query = select(*_LISTED).select_from(LISTINGS).where(*key.of(agent_file.c)).order_by(_LISTED.position)
     listed = {bytes(row.endpoint_id): row for row in connection.execute(query)}
 
     def rows_of(table: sa.Table, *conditions: sa.ColumnElement[bool], order: Any, limit: int) -> dict[bytes, list[Any]]:
@@ -306,6 +305,5 @@ class Measurements:
 
 def measurements_of(connection: Connection, key: AgentKey) -> Measurements:
     """Return whether an agent responds, and its endpoints."""
-    place = {name: [getattr(key, name)] for name in _AGENT}
-    row = connection.execute(AGENTS_ALIVE, place).first()
+    row = connection.execute(AGENTS_ALIVE, {name: [getattr(key, name)] for name in _AGENT}).first()
     return Measurements(alive_of(row), endpoints_of(connection, key))

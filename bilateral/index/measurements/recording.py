@@ -9,11 +9,12 @@ from sqlalchemy import Connection, Engine, Table, func, select, update
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import ChangeKind
-from bilateral.index.files.tables import READ_FILES, agent_file, registration_file
+from bilateral.index.files.tables import agent_file
 from bilateral.index.log.dialects import hold_cursors, in_parts, insert_into, insert_new, number_observations
 from bilateral.index.log.tables import chain
 from bilateral.index.measurements.queries import renew_alive
 from bilateral.index.measurements.tables import (
+    LISTINGS,
     NO_ENDPOINT,
     PROBED,
     endpoint_change,
@@ -55,7 +56,7 @@ def record(
         reported = {(chain_id, change.endpoint_id) for chain_id, change in listed if change.kind == "state"}
         states = _store_states(connection, chains, currents)
         first = [entry for entry in states if (entry[0], entry[1].endpoint_id) not in reported]
-        marks = [*_marks(connection, chains, currents)]
+        marks = list(_marks(connection, chains, currents))
         renew_alive(connection, {*_ids(currents), *_ids(change for _, change in marks)})
         _store_changes(connection, [*first, *listed, *marks])
 
@@ -67,11 +68,7 @@ def _ids(entries: Iterable[Change | Current | Day]) -> set[bytes]:
 def _chains_of(connection: Connection, endpoints: Collection[bytes]) -> _Chains:
     """Return the chains whose agents currently list each endpoint."""
     listed, chains = registration_endpoint.c, defaultdict[bytes, list[int]](list)
-    query = (
-        select(listed.endpoint_id, agent_file.c.chain_id)
-        .select_from(READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash))
-        .distinct()
-    )
+    query = select(listed.endpoint_id, agent_file.c.chain_id).select_from(LISTINGS).distinct()
     for part in in_parts(sorted(endpoints)):
         for key, chain_id in connection.execute(query.where(listed.endpoint_id.in_(part))):
             chains[bytes(key)].append(chain_id)
@@ -180,12 +177,11 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
     """Add changes from one value to another to the feed: one for each agent that lists the endpoint."""
     change, listed, current = endpoint_change.c, registration_endpoint.c, agent_file.c
     is_new = (change.change_id > previous) & change.old.is_not(None)
-    tables = READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash)
     notes: dict[tuple[int, int], list[Note]] = defaultdict(list)
     for row in connection.execute(select(endpoint_change).where(is_new).order_by(change.change_id)).all():
         agents = (
             select(current.identity_registry, current.agent_id, listed.protocol, listed.url)
-            .select_from(tables)
+            .select_from(LISTINGS)
             .where(current.chain_id == row.chain_id, listed.endpoint_id == row.endpoint_id)
             .order_by(current.identity_registry, current.agent_id)
             .limit(_MOST_AGENTS)

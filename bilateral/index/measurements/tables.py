@@ -8,7 +8,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from bilateral.index.files.tables import content_column
+from bilateral.index.files.tables import READ_FILES, content_column, registration_file
 from bilateral.index.log.columns import HASH, optional, required
 
 metadata: Final = sa.MetaData()
@@ -31,6 +31,11 @@ registration_endpoint: Final = sa.Table(
     sa.Index("registration_endpoint_by_id", "endpoint_id"),
 )
 """The endpoints of a registration file that can be probed: the first five. The file may opt one out (`is_probed`)."""
+
+LISTINGS: Final = READ_FILES.join(
+    registration_endpoint, registration_endpoint.c.content_hash == registration_file.c.content_hash
+)
+"""The current files of agents, with the endpoints that they list."""
 
 registration_alive: Final = sa.Table(
     "registration_alive",

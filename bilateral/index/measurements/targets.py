@@ -13,7 +13,6 @@ from bilateral.documents import RegistrationFile
 from bilateral.documents.http import host_of
 from bilateral.index.files.reading import Reader, ReadRows, read_content
 from bilateral.index.files.tables import (
-    READ_FILES,
     Kind,
     agent_file,
     file_content,
@@ -21,7 +20,7 @@ from bilateral.index.files.tables import (
     registration_service,
 )
 from bilateral.index.log.dialects import insert_new
-from bilateral.index.measurements.tables import registration_alive, registration_endpoint
+from bilateral.index.measurements.tables import LISTINGS, registration_alive, registration_endpoint
 from bilateral.index.measurements.values import Protocol, Target, endpoint_id
 
 MOST_ENDPOINTS: Final = 5
@@ -47,7 +46,7 @@ def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Targe
     listed, current = registration_endpoint.c, agent_file.c
     query = (
         select(*current["chain_id", "agent_id"], *listed, registration_file.c.active)
-        .select_from(READ_FILES.join(registration_endpoint, listed.content_hash == registration_file.c.content_hash))
+        .select_from(LISTINGS)
         .where(current.chain_id.in_(list(chain_ids)), listed.is_probed)
         .order_by(current.chain_id, current.identity_registry, current.agent_id, listed.position)
     )

@@ -54,8 +54,7 @@ def monitored(
         server = make_server(host, port, answer, ThreadingWSGIServer, _QuietHandler)
     except (OSError, OverflowError) as problem:
         raise InvalidArgumentError(f"monitors cannot be served at {host}, port {port}: {problem}") from None
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
-    thread.start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
     try:
         yield server.server_port
     finally:
