@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Self, TypeAlias
 
 import httpcore
@@ -112,6 +112,7 @@ UNKNOWN_VERSION: Final = Validators()
 """The validators of a document that was never loaded."""
 
 
+@lru_cache(maxsize=512)  # a file names few hosts, each several times; a URL of httpx has up to 64 KiB
 def host_of(url: str) -> Host:
     """Return the host and port of an http or https URL."""
     parsed = _parse(url)

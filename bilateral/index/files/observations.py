@@ -8,7 +8,19 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, case, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    case,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
@@ -16,6 +28,7 @@ from bilateral.index.files import tables as schema
 from bilateral.index.files.tables import State
 from bilateral.index.log.dialects import hold_cursors, in_parts, number_observations, unindexed
 from bilateral.index.log.tables import chain
+from bilateral.index.reading.prepared import CHAIN, Prepared, at_most
 from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
@@ -64,15 +77,25 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
         add_notes(connection, chain_id, block, of_chain)
 
 
+def _agents_of(*conditions: ColumnElement[bool]) -> Prepared:
+    """Return the statement for the agents that name a file of a chain."""
+    agent = _REFERENCE.registry, _REFERENCE.agent_id
+    query = select(*agent).where(_REFERENCE.chain_id == CHAIN, *conditions).distinct()
+    return Prepared(query.order_by(*agent).limit(at_most(_MOST_AGENTS)))
+
+
+_REFERENCE, _DOMAIN, _PARENT = schema.file_reference.c, schema.registration_domain.c, schema.file.c
+_FILE: Final = bindparam("file", type_=_PARENT.file_id.type)
+_DIRECTLY: Final = _agents_of(_REFERENCE.file_id == _FILE)
+_BY_DOMAIN: Final = _agents_of(
+    _PARENT.file_id == _REFERENCE.file_id, _DOMAIN.content_hash == _PARENT.content_hash, _DOMAIN.file_id == _FILE
+)
+
+
 def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) -> Sequence[Any]:
-    reference, domain, parent = schema.file_reference.c, schema.registration_domain.c, schema.file.c
-    agent = (reference.registry, reference.agent_id)
-    query = select(*agent).where(reference.chain_id == chain_id).distinct().order_by(*agent).limit(_MOST_AGENTS)
-    agents = connection.execute(query.where(reference.file_id == file_id)).all()
-    if kind == schema.Kind.DOMAIN and not agents:
-        is_parent = (parent.file_id == reference.file_id) & (domain.content_hash == parent.content_hash)
-        agents = connection.execute(query.where(is_parent, domain.file_id == file_id)).all()
-    return agents
+    values = {"chain": chain_id, "file": file_id}
+    agents = _DIRECTLY.all(connection, values)
+    return agents or (_BY_DOMAIN.all(connection, values) if kind == schema.Kind.DOMAIN else [])
 
 
 def move_observations(connection: Connection, chain_id: int, block: int) -> None:

@@ -144,7 +144,7 @@ class FileQueue:
                 return False
             insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
-                file_rows.store_content(connection, outcome)
+                file_rows.store_contents(connection, [outcome])
             values = {**_changes(lease, existing, outcome, now), "lease": None, "attempts": 0}
             file_rows.set_file(connection, lease.file_id, values)
             if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):

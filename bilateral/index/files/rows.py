@@ -5,6 +5,7 @@ feedback files claim. A claim is made by the file's author and is not compared w
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
@@ -53,19 +54,25 @@ REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
 """The kinds of files of which an agent has one at a time: a later event replaces the earlier file."""
 
 
-def store_content(connection: sa.Connection, loaded: Loaded) -> None:
-    """Store a content and its rows, unless they are already stored. Concurrent deletions of it wait."""
-    table = schema.file_content
-    row = {"content_hash": loaded.content_hash, "size": len(loaded.content), "content": loaded.content}
-    statement = insert_into(connection, table).values(row)
+def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
+    """Store contents and the rows that they make, unless they are stored. Others wait before they delete them."""
+    table, files = schema.file_content, sorted(loaded, key=lambda file: file.content_hash)
+    if not files:
+        return
+    statement = insert_into(connection, table)
     # An update that changes nothing locks the row.
     connection.execute(
-        statement.on_conflict_do_update(index_elements=["content_hash"], set_={"size": statement.excluded.size})
+        statement.on_conflict_do_update(index_elements=["content_hash"], set_={"size": statement.excluded.size}),
+        [{"content_hash": file.content_hash, "size": len(file.content), "content": file.content} for file in files],
     )
-    for read, rows in loaded.rows.items():
+    made: dict[sa.Table, list[dict[str, Any]]] = defaultdict(list)
+    for file in files:
+        for read, rows in file.rows.items():
+            made[read] += rows
+    for read, rows in made.items():
         insert_new(connection, read, rows)
-    for reader in loaded.readers:
-        reader.stored(connection, loaded.rows)
+    for reader in dict.fromkeys(reader for file in files for reader in file.readers):
+        reader.stored(connection, made)
 
 
 def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> None:

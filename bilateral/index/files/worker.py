@@ -182,9 +182,8 @@ class ReferenceScan:
         file_rows.wake_hosts(connection, {row["host"] for row in rows.values()} - {None}, now)
         insert_new(connection, schema.file, [rows[file_id] for file_id in sorted(rows)])
         file_rows.wake_files(connection, hosted, now)
-        loaded = [outcome for outcome in outcomes.values() if isinstance(outcome, Loaded)]
-        for outcome in sorted(loaded, key=lambda file: file.content_hash):
-            file_rows.store_content(connection, outcome)
+        loaded = (outcome for outcome in outcomes.values() if isinstance(outcome, Loaded))
+        file_rows.store_contents(connection, loaded)
         insert_new(connection, schema.file_reference, references)
         agents = {(row["registry"], row["agent_id"]) for row in references if row["kind"] is Kind.REGISTRATION}
         file_rows.find_files(connection, self.chain_id, agents)

@@ -132,7 +132,7 @@ def _fill(connection: Connection) -> int:
         .limit(_AT_ONCE)
     )
     rows = {bytes(row.content_hash): row for row in connection.execute(missing)}
-    # The lock makes the deletion of a content wait. It is taken in the order of `store_content`.
+    # The lock makes the deletion of a content wait. It is taken in the order of `store_contents`.
     content = files.file_content.c.content_hash
     locked = select(content).where(content.in_(sorted(rows))).order_by(content).with_for_update()
     retained = [bytes(content_hash) for content_hash in connection.execute(locked).scalars()]
