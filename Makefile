@@ -196,9 +196,9 @@ bench-semantic: setup ## Measure searches by meaning, by 200 questions with know
 bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)
 
-bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and buyers. Takes minutes.
+bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop (for docs/scale.md), paid requests and buyers.
 	@$(BIN)/python -m bench.sdk
-	@$(BIN)/python -m bench.index
+	@$(BIN)/python -m bench.index --page docs/scale.md
 	@$(BIN)/python -m bench.x402
 	@$(BIN)/python -m bench.buyers_service
 

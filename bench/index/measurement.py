@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +20,8 @@ from sqlalchemy import JSON, BigInteger, Engine, Integer, LargeBinary, String, c
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from web3 import HTTPProvider, Web3
 
-from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
-from bench.report import options, print_table
+from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured, store_finally, stored_rows
+from bench.report import options, print_table, table_head, table_row, write_part
 from bilateral.core.contracts import abi
 from bilateral.index.agents import tables as agent_tables
 from bilateral.index.log import tables as schema
@@ -261,24 +262,39 @@ def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
 
 def main() -> None:
     """Measure, and print the table."""
-    arguments = options(__doc__, events=50_000, blocks=500, latencies=100)
+    arguments = options(__doc__, events=50_000, blocks=500, latencies=100, page="")
     logger.set_level(LogLevel.WARNING)
     code, rows = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode, []
+    speeds: list[str] = table_head(*_SPEED_COLUMNS)
     with tempfile.TemporaryDirectory() as folder:
         for engine, fresh in databases(folder):
             with running_anvil(*OPTIONS) as url:  # a chain for each: anvil cannot go back as far as they grow it
                 chain, generator = EventChain(url, code), Generator(seed=1)
                 chain.rpc("anvil_mine", hex(COPIES * arguments.blocks))  # room for earlier rows
                 grow(chain, generator, arguments.blocks, arguments.events // arguments.blocks)
-                rows += [(engine, *row) for row in _figures(engine, fresh, chain, generator, arguments)]
+                rows += [(engine, *row) for row in _figures(engine, fresh, chain, generator, arguments, speeds)]
     print_table("Index, on this machine", "engine", "what", "figure", "bound", "verdict", rows=rows)
+    print("\n".join(speeds))
+    if arguments.page:
+        write_part(Path(arguments.page), "<!-- Speed of the index -->\n", "<!-- -->\n", "\n".join(speeds) + "\n")
 
 
 Row = tuple[str, str, str, str]
+_SPEED_COLUMNS: Final = (
+    "what",
+    "events/s",
+    "processor time of an event, µs",
+    "times the plain loop, by processor time",
+)
 
 
-def _figures(
-    engine: str, fresh: Callable[[str], str], chain: EventChain, generator: Generator, arguments: argparse.Namespace
+def _figures(  # noqa: PLR0913, PLR0917  # an engine, its chain, and where the speeds go
+    engine: str,
+    fresh: Callable[[str], str],
+    chain: EventChain,
+    generator: Generator,
+    arguments: argparse.Namespace,
+    speeds: list[str],
 ) -> Iterator[Row]:
     """Yield the figures of one engine on a chain of its own, with their bounds and verdicts."""
     first_block = COPIES * arguments.blocks + 1
@@ -290,6 +306,13 @@ def _figures(
         open_database(fresh(name)).dispose()  # as `bilateral index schema` does
     runs = [measured(index_all, fresh(name), chain.url, first_block) for name in names]
     run = sorted(runs, key=lambda run: run.rate)[_RUNS // 2]
+    floor = measured(
+        store_finally, fresh("floor"), chain.url, first_block, prepare=partial(stored_rows, fresh(names[0]))
+    )
+    for name, of_name in (("plain loop", plain), ("index", run), ("floor", floor)):
+        microseconds, plainly = (1e6 * one.cpu_seconds / one.events for one in (of_name, plain))
+        figures = f"{of_name.rate:,.0f}", f"{microseconds:,.1f}", f"{plainly / microseconds:.1f}"
+        speeds.append(table_row(f"{engine}, {name}", *figures))
     least, multiple, times = _LEAST_RATES[engine], _LEAST_MULTIPLES[engine], run.rate / plain.rate
     work = f"{run.events:,} events, {run.cpu_seconds:.1f} s of CPU"
     yield _judged(work, f"{run.rate:,.0f}/s", f"at least {least:,}/s", holds=run.rate >= least)
