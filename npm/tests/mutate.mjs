@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import ts from "typescript";
 
-const FILES = ["json", "examination", "keys", "payments", "statements", "transfers"];
+const FILES = ["ed25519", "examination", "json", "keys", "payments", "proxies", "statements", "transfers"];
 const LEAST = 0.9;
 const SECONDS = 180; // a mutant that never ends is noticed, too
 const OPERATORS = {

@@ -9,13 +9,20 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const manifest = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
 const KB = 1000;
 
-/** Leaves out what is loaded later: the checks of answers before a payment, a loader of files, a client of a service. */
-const FIRST: Plugin = {
-  name: "first",
-  setup(bundle) {
-    bundle.onResolve({ filter: /^\.\.?\// }, ({ path, kind }) => (kind === "dynamic-import" ? { path, external: true } : null));
-  },
-};
+/** What few purchases need, each loaded when it is needed. */
+const RARE = /\/(?:ed25519|permits|proxies|service|sponge|wallets)\.js$/;
+
+/** Leaves out files that are loaded later. */
+function without(later: RegExp): Plugin {
+  return {
+    name: "later",
+    setup(bundle) {
+      bundle.onResolve({ filter: /^\.\.?\// }, ({ path, kind }) =>
+        kind === "dynamic-import" && later.test(path) ? { path, external: true } : null,
+      );
+    },
+  };
+}
 
 /** Bundle an export for browsers, and return the bytes after compression. */
 async function size(contents: string, external: string[], plugins: Plugin[] = []): Promise<number> {
@@ -55,13 +62,21 @@ describe("sizes after compression (T10)", () => {
     ["x402 with everything", x402, [], 75 * KB],
     ["registries without ABIs", registries, [...others, "*/abi.js", "*/addresses.js"], 3 * KB],
   ])("%s, before the first price", async (_name, contents, external, most) => {
-    expect(await size(contents, external, [FIRST])).toBeLessThan(most);
+    expect(await size(contents, external, [without(/./)])).toBeLessThan(most);
   });
 
-  // What a program has loaded once it pays. The requirement bounds the last line alone; the others are 5 % above today.
+  // The requirements are 16, 40 and 75 kB. The first two are not met: these limits are 3 % above today.
+  test.each([
+    ["x402, own code", x402, [noble, ...others], 28.5 * KB],
+    ["x402 with noble", x402, others, 43.9 * KB],
+    ["x402 with everything", x402, [], 62.6 * KB],
+  ])("%s, for a purchase by EIP-3009 with a proof by secp256k1", async (_name, contents, external, most) => {
+    expect(await size(contents, external, [without(RARE)])).toBeLessThan(most);
+  });
+
   test.each([
     ["x402, own code", x402, [noble, ...others], 32.8 * KB],
-    ["x402 with noble", x402, others, 53.9 * KB],
+    ["x402 with noble", x402, others, 53.4 * KB],
     ["x402 with everything", x402, [], 75 * KB],
   ])("%s, with all that is loaded later", async (_name, contents, external, most) => {
     expect(await size(contents, external)).toBeLessThan(most);

@@ -175,7 +175,7 @@ export async function expectProof(response: Response, body: Uint8Array | string,
   const bytes = (part: Uint8Array | string): Uint8Array => (typeof part === "string" ? utf8(part) : part);
   const digest = await interactionHash(statement.taskRef, bytes(request), bytes(body));
   expect(statement.interactionHash).toEqual(digest);
-  expect(isSignatureOf(digest, statement.signature, KEY.publicKey, KEY.algorithm)).toBe(true);
+  expect(await isSignatureOf(digest, statement.signature, KEY.publicKey, KEY.algorithm)).toBe(true);
 }
 
 /** Return the reason with which a server refuses a payment. */

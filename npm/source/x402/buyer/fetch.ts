@@ -10,7 +10,7 @@ import { MAX_BODY, metered, withUrl, type AnswerLimits } from "../limits.js";
 import { chainsOf, type Chains } from "../proof/chains.js";
 import { encodeHeader } from "../proof/headers.js";
 import { isObject, type JsonObject } from "../proof/json.js";
-import { unsupportedKind } from "../proof/kinds.js";
+import { kindOfTerms, unsupportedKind } from "../proof/kinds.js";
 import type { Verification } from "../proof/verdicts.js";
 import { clientOf, type PayingAccount } from "./account.js";
 import * as http from "./exchange.js";
@@ -107,6 +107,7 @@ class OutstandingPayments {
   }
 
   private keep(call: http.Call, isKept: (payment: Outstanding) => boolean): Outstanding[] {
+    if (!this.payments.size) return []; // as nearly always: nothing is hashed then
     const identity = http.identityOf(call);
     const remaining = (this.payments.get(identity) ?? []).filter(isKept);
     if (remaining.length) this.payments.set(identity, remaining);
@@ -230,7 +231,9 @@ class Buyer {
     const [code] = codes;
     if (code && codes.every((other) => other !== null)) throw unsupported(code);
     try {
-      await loadJudgment(); // no payment may be signed whose answer could not be judged
+      // No payment may be signed whose answer could not be judged.
+      const isPermit = required.accepts.some(({ scheme, extra }) => kindOfTerms(scheme, extra) !== "eip3009");
+      await Promise.all([loadJudgment(), isPermit && import("../proof/proxies.js")]);
       const payment = await this.client.createPaymentPayload(required);
       signal.throwIfAborted();
       const url = response.redirected ? response.url : request.url;
@@ -287,8 +290,9 @@ class Buyer {
 }
 
 /** Load the checks of answers. Programs that pay for nothing never do. */
-function loadJudgment(): Promise<typeof import("./judgment.js")> {
-  return import("./judgment.js");
+async function loadJudgment(): Promise<typeof import("./judgment.js")> {
+  const [judgment] = await Promise.all([import("./judgment.js"), import("../proof/documents.js")]);
+  return judgment;
 }
 
 /** Return an answer as a response of the platform, with its verification. */

@@ -6,20 +6,19 @@
  */
 import type { PaymentRequirements } from "@x402/core/types";
 import { TrustError } from "../errors.js";
-import { bigintOf, hex } from "../proof/bytes.js";
+import { hex } from "../proof/bytes.js";
 import { checksummed } from "../proof/identifiers.js";
-import { EXACT_PROXY, kindOfTerms, PERMIT2, UPTO_PROXY } from "../proof/kinds.js";
+import { kindOfTerms } from "../proof/kinds.js";
 import type { PayingAccount } from "./account.js";
 
 const TRANSFER_TYPES = typesOf("TransferWithAuthorization", [
   "from:address to:address value:uint256 validAfter:uint256 validBefore:uint256 nonce:bytes32",
 ]);
-const PERMITTED = ["TokenPermissions", "token:address amount:uint256"] as const;
-const PERMIT = "permitted:TokenPermissions spender:address nonce:uint256 deadline:uint256 witness:Witness";
 
 /** Sign a payment by terms that were checked. */
-export function signedPayload(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
-  return kindOfTerms(terms.scheme, terms.extra) === "eip3009" ? authorization(account, terms) : permit(account, terms);
+export async function signedPayload(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
+  if (kindOfTerms(terms.scheme, terms.extra) === "eip3009") return authorization(account, terms);
+  return (await import("./permits.js")).permit(account, terms);
 }
 
 async function authorization(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
@@ -52,39 +51,8 @@ async function authorization(account: PayingAccount, terms: PaymentRequirements)
   return { signature, authorization: signed };
 }
 
-async function permit(account: PayingAccount, terms: PaymentRequirements): Promise<Record<string, unknown>> {
-  const isUpto = terms.scheme === "upto";
-  const named = terms.extra?.["facilitatorAddress"];
-  if (isUpto && typeof named !== "string") {
-    throw new TrustError("invalid_declaration", "extra has no facilitatorAddress, which the scheme upto needs");
-  }
-  const facilitator = isUpto ? { facilitator: checksummed(named) } : {};
-  const permit2Authorization = {
-    from: account.address,
-    permitted: { token: checksummed(terms.asset), amount: terms.amount },
-    spender: isUpto ? UPTO_PROXY : EXACT_PROXY,
-    nonce: String(bigintOf(randomWord())),
-    deadline: deadlineOf(terms),
-    witness: { to: checksummed(terms.payTo), ...facilitator, validAfter: "0" },
-  };
-  const { permitted, spender, nonce, deadline, witness } = permit2Authorization;
-  const witnessFields = `to:address ${isUpto ? "facilitator:address " : ""}validAfter:uint256`;
-  const signature = await account.signTypedData({
-    domain: { name: "Permit2", chainId: chainIdOf(terms), verifyingContract: PERMIT2 },
-    types: typesOf("PermitWitnessTransferFrom", [PERMIT], PERMITTED, ["Witness", witnessFields]),
-    primaryType: "PermitWitnessTransferFrom",
-    message: {
-      permitted: { token: permitted.token, amount: BigInt(permitted.amount) },
-      spender,
-      nonce: BigInt(nonce),
-      deadline: BigInt(deadline),
-      witness: { ...witness, validAfter: 0n },
-    },
-  });
-  return { signature, permit2Authorization };
-}
-
-function typesOf(
+/** Return the types of EIP-712, each from a text of its fields. */
+export function typesOf(
   primary: string,
   [fields]: readonly [string],
   ...others: readonly (readonly [string, string])[]
@@ -100,14 +68,17 @@ function typesOf(
   );
 }
 
-function deadlineOf(terms: PaymentRequirements): string {
+/** Return the last second of a payment, in Unix time. */
+export function deadlineOf(terms: PaymentRequirements): string {
   return String(Math.floor(Date.now() / 1000) + terms.maxTimeoutSeconds);
 }
 
-function chainIdOf(terms: PaymentRequirements): number {
+/** Return the id of the chain on which the payment is made. */
+export function chainIdOf(terms: PaymentRequirements): number {
   return Number(terms.network.slice("eip155:".length));
 }
 
-function randomWord(): Uint8Array {
+/** Return 32 random bytes. */
+export function randomWord(): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(32));
 }

@@ -405,11 +405,11 @@ class Examination {
     const interaction = this.statement();
     const { interactionHash, signature, publicKey } = interaction;
     if (!this.signers.length) return this.checkWalletSignature(interaction);
-    this.signer = findSigner(interactionHash, signature, this.signers);
+    this.signer = await findSigner(interactionHash, signature, this.signers);
     if (this.signer === null && /^\s*https:/i.test(this.uri)) {
       this.file = await this.loaded(this.uri, true); // its keys may be rotated
       this.findSigners();
-      this.signer = findSigner(interactionHash, signature, this.signers);
+      this.signer = await findSigner(interactionHash, signature, this.signers);
     }
     if (this.signer === null) throw failed("signature_failed", SIGNATURE_FAILED);
     if (publicKey !== null && !isKey(publicKey, this.signer)) {
@@ -428,7 +428,7 @@ class Examination {
     const { agent } = this.agentRegistration();
     const reader = required(this.reader, "the chain is not known");
     const wallet = await reader.wallet(agent, this.isHistorical ? await this.paymentBlock() : null);
-    if (!wallet || !isSignatureOfAccount(interactionHash, signature, reader.chain, wallet)) {
+    if (!wallet || !(await isSignatureOfAccount(interactionHash, signature, reader.chain, wallet))) {
       throw failed("signature_failed", SIGNATURE_FAILED);
     }
     this.walletSigner = wallet;

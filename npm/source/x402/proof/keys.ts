@@ -5,11 +5,9 @@
  * is low. A signature of ed25519 is 64 bytes over the same 32 bytes.
  */
 import { invert, mod } from "@noble/curves/abstract/modular";
-import { ed25519 } from "@noble/curves/ed25519";
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { sha512 } from "@noble/hashes/sha2";
 import { keccak_256 } from "@noble/hashes/sha3";
-import { bigintOf, hex, isEqual, joined, unbase58, unhex } from "./bytes.js";
+import { bigintOf, hex, isEqual, unbase58, unhex } from "./bytes.js";
 import { checksummed, isEvm } from "./identifiers.js";
 
 /** A key that signs an agent's answers, as its registration file lists it ("Signer Fields"). */
@@ -38,7 +36,12 @@ const V: Readonly<Record<number, 0 | 1>> = { 0: 0, 1: 1, 27: 0, 28: 1 };
  * @param publicKey The public key in hexadecimal digits.
  * @param algorithm `secp256k1` or `ed25519`; any other verifies nothing.
  */
-export function isSignatureOf(digest: Uint8Array, signature: Uint8Array, publicKey: string, algorithm: string): boolean {
+export async function isSignatureOf(
+  digest: Uint8Array,
+  signature: Uint8Array,
+  publicKey: string,
+  algorithm: string,
+): Promise<boolean> {
   const key = unhex(publicKey);
   if (key === null) return false;
   if (algorithm === "ed25519") return isEd25519(digest, signature, key);
@@ -73,11 +76,15 @@ let recent: RecentKeys<SecpPoint> | undefined;
  *
  * A secp256k1 key is recovered once for all candidates, or checked directly if it has signed before, which is faster.
  */
-export function findSigner(digest: Uint8Array, signature: Uint8Array, signers: readonly Signer[]): Signer | null {
+export async function findSigner(
+  digest: Uint8Array,
+  signature: Uint8Array,
+  signers: readonly Signer[],
+): Promise<Signer | null> {
   recent ??= new RecentKeys((key) => secp256k1.utils.precompute(WINDOW, secp256k1.ProjectivePoint.fromHex(key)));
   const keys = recent;
   let points: string[] | undefined;
-  const isSigner = ({ publicKey, algorithm }: Signer): boolean => {
+  const isSigner = ({ publicKey, algorithm }: Signer): boolean | Promise<boolean> => {
     const key = unhex(publicKey);
     if (key === null) return false;
     if (algorithm === "ed25519") return isEd25519(digest, signature, key);
@@ -89,7 +96,8 @@ export function findSigner(digest: Uint8Array, signature: Uint8Array, signers: r
     keys.add(publicKey);
     return true;
   };
-  return signers.find(isSigner) ?? null;
+  for (const signer of signers) if (await isSigner(signer)) return signer;
+  return null;
 }
 
 /** Compare a public key with a listed one. A secp256k1 key may be compressed on either side. */
@@ -102,12 +110,12 @@ export function isKey(publicKey: Uint8Array, signer: Signer): boolean {
 }
 
 /** Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 elsewhere. */
-export function isSignatureOfAccount(
+export async function isSignatureOfAccount(
   digest: Uint8Array,
   signature: Uint8Array,
   chain: string,
   address: string,
-): boolean {
+): Promise<boolean> {
   if (!isEvm(chain)) return isEd25519(digest, signature, unbase58(address));
   return recovered(digest, signature).some((point) => addressOf(point) === checksummed(address.toLowerCase()));
 }
@@ -117,37 +125,10 @@ function addressOf(point: string): string {
   return checksummed(`0x${hex(keccak_256(unhex(point) ?? new Uint8Array()).subarray(12))}`);
 }
 
-/**
- * Check an ed25519 signature as libsodium does: without the cofactor, in canonical form, and by no key of small order.
- *
- * The check of noble multiplies by the cofactor even with `zip215: false`, so that a key with a torsion part could make
- * signatures that some readers believe and others refuse. The recomputed `R` is compared byte by byte instead.
- */
-function isEd25519(digest: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
-  if (signature.length !== 64 || key.length !== 32) return false;
-  const r = signature.subarray(0, 32);
-  const s = littleEndian(signature.subarray(32));
-  if (s >= ed25519.CURVE.n) return false;
-  try {
-    const Point = ed25519.ExtendedPoint;
-    const a = Point.fromHex(key);
-    if (a.isSmallOrder() || Point.fromHex(r).isSmallOrder()) return false;
-    const k = littleEndian(sha512(joined(r, key, digest))) % ed25519.CURVE.n;
-    const expected = multiplied(Point.BASE, s).subtract(multiplied(a, k));
-    return isEqual(expected.toRawBytes(), r);
-  } catch {
-    return false; // a point that is not on the curve, or not in canonical form
-  }
-}
-
-type Point = typeof ed25519.ExtendedPoint.BASE;
-
-function multiplied(point: Point, scalar: bigint): Point {
-  return scalar === 0n ? ed25519.ExtendedPoint.ZERO : point.multiplyUnsafe(scalar);
-}
-
-function littleEndian(content: Uint8Array): bigint {
-  return BigInt(`0x${hex(content.slice().reverse())}`);
+/** Check an ed25519 signature. Its curve is loaded with the first one: most agents sign by secp256k1. */
+async function isEd25519(digest: Uint8Array, signature: Uint8Array, key: Uint8Array): Promise<boolean> {
+  const { verified } = await import("./ed25519.js");
+  return verified(digest, signature, key);
 }
 
 type SecpPoint = typeof secp256k1.ProjectivePoint.BASE;

@@ -79,9 +79,10 @@ export function remoteKey(options: RemoteKeyOptions): SigningKey {
     async sign(digest) {
       const signature = await options.sign(digest);
       const candidates = algorithm === "ed25519" ? [signature] : lowForms(signature);
-      const found = candidates.find((candidate) => isSignatureOf(digest, candidate, publicKey, algorithm));
-      if (!found) throw new InvalidArgumentError("the remote key returns a signature that its public key does not verify");
-      return found;
+      for (const candidate of candidates) {
+        if (await isSignatureOf(digest, candidate, publicKey, algorithm)) return candidate;
+      }
+      throw new InvalidArgumentError("the remote key returns a signature that its public key does not verify");
     },
   };
 }
@@ -107,7 +108,7 @@ export function accountKey(account: {
 /** Let a key sign a test message, and check the signature. */
 export async function checkKey(key: SigningKey): Promise<void> {
   const signature = await key.sign(PROBE);
-  if (!isSignatureOf(PROBE, signature, key.publicKey, key.algorithm)) {
+  if (!(await isSignatureOf(PROBE, signature, key.publicKey, key.algorithm))) {
     throw new InvalidArgumentError("the public key does not verify the signature of its key");
   }
 }
