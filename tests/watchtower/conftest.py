@@ -23,9 +23,9 @@ def connect(deployment, evidence):
     """Makes a client of an account that stores evidence in the folder."""
     clients = []
 
-    def make(signer, to, poll_interval=0.02):
+    def make(signer, to):
         store = FolderStore(evidence, "https://tower.example/evidence")
-        clients.append(Client(to, signer=signer, deployment=deployment, store=store, poll_interval=poll_interval))
+        clients.append(Client(to, signer=signer, deployment=deployment, store=store, poll_interval=0.02))
         return clients[-1]
 
     yield make
