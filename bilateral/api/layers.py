@@ -41,12 +41,16 @@ class CrossOriginReads:
         """Answer preflight requests, and add the headers to responses to reads."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif any(scope["path"] == reading or scope["path"].startswith(f"{reading}/") for reading in READING_POSTS):
+        elif _may_post(scope["path"]):
             await self._posts(scope, receive, send)
         elif scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._reads(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+def _may_post(path: str) -> bool:
+    return any(path == reading or path.startswith(f"{reading}/") for reading in READING_POSTS)
 
 
 HEADER: Final = "Index-State"

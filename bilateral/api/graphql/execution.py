@@ -337,7 +337,7 @@ class InvalidQueryError(GraphQLError):
     """A query is invalid.
 
     Attributes:
-        errors: The problems of the query.
+        errors: All errors.
     """
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:

@@ -17,23 +17,8 @@ from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from graphql.type import get_named_type
-from sqlalchemy import (
-    BindParameter,
-    Connection,
-    Integer,
-    ScalarSelect,
-    Text,
-    and_,
-    bindparam,
-    cast,
-    exists,
-    false,
-    literal_column,
-    or_,
-    select,
-    true,
-)
-from sqlalchemy.sql import ColumnElement, Select, Subquery
+from sqlalchemy import BindParameter, Connection, Integer, ScalarSelect, Text, and_, bindparam, cast, exists, false
+from sqlalchemy.sql import ColumnElement, Select, Subquery, literal_column, or_, select, true
 
 from bilateral.api.graphql import agents, feedback, files
 from bilateral.api.graphql.rows import ENTITIES, ChainRegistries, Rows, Scope
