@@ -126,9 +126,11 @@ def standings(
         "ok",
     ).astype(object)
     stayed = Stayed.of(ledger, spending.hand, returned)
-    usable = np.isfinite(opinions.percent) & (suspicion.row < 0.5) & ~suspicion.flagged[opinions.rater]  # noqa: PLR2004
-    rows = np.flatnonzero(usable & (opinions.rater != ledger.subject_account[opinions.subject]))
-    costs = costs_of_servers(context, rows), spending.usual * spending.evidence_of_client
+    usable = np.isfinite(opinions.percent) & ~suspicion.flagged[opinions.rater]
+    usable &= opinions.rater != ledger.subject_account[opinions.subject]
+    # A burst of false praise makes honest opinions of the same hours suspicious. What their raters bought stays lost.
+    costs = costs_of_servers(context, np.flatnonzero(usable)), spending.usual * spending.evidence_of_client
+    rows = np.flatnonzero(usable & (suspicion.row < 0.5))  # noqa: PLR2004
     reasons = {agent: [reason] for agent, reason in waiting(context, costs[0]).items()}
     reasons |= _findings_against(ledger, findings, withheld)
     for agent, reason in _of_earlier_owners(ledger, scores, stayed).items():

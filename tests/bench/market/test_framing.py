@@ -7,6 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
+from bench.market.evidence import Attack, honest_market
 from bench.market.framing import BUDGET, GROUPS, KINDS, demand, framed, raters, victims, worst
 from bench.market.policies import Ranking, mean
 
@@ -50,3 +51,19 @@ def test_acts_keep_to_the_budget(peaceful, groups, name):
     spent = copy.log.payments["amount"][later].sum()
     assert spent <= BUDGET * len(targets)
     copy.log.tables()
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_burst_of_false_praise_takes_no_evidence_from_sellers_that_were_just_rated(seed):
+    market, count = honest_market(), raters(honest_market().log)
+    last = np.zeros(len(count))
+    np.maximum.at(last, market.log.feedback["agent"], market.log.feedback["ts"])
+    few = np.flatnonzero(market.agents.good & (count > 0) & (count <= 12))
+    targets, attack = few[np.argsort(-last[few])][:12], Attack(market)
+    before = [standing.evidence_cost for standing, _ in attack.answers(*targets)]
+    copy = deepcopy(market)
+    framed(copy, KINDS["praises within a ring"], targets, np.random.default_rng(seed))
+    attack.log = copy.log
+    after = [standing.evidence_cost for standing, _ in attack.answers(*targets)]
+    assert sum(before) > 0
+    assert np.min(np.array(after) - before) > -1e-6
