@@ -365,8 +365,7 @@ def _parse(url: str) -> httpx.URL:
 
 
 def _is_loadable(url: httpx.URL) -> bool:
-    has_port = url.port is None or 0 < url.port <= _MAX_PORT
-    return url.scheme in _PORTS and bool(url.host) and has_port
+    return url.scheme in _PORTS and bool(url.host) and (url.port is None or 0 < url.port <= _MAX_PORT)
 
 
 def _decoded(content: bytes, encodings: str, limit: int) -> bytes:

@@ -8,19 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    bindparam,
-    case,
-    exists,
-    func,
-    insert,
-    literal_column,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, bindparam, case, exists, func, insert, literal_column, or_, select, update
 
 from bilateral.index.changes.projection import Note, add_notes
 from bilateral.index.changes.tables import MOST_TEXT, ChangeKind
@@ -77,19 +65,18 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
         add_notes(connection, chain_id, block, of_chain)
 
 
-def _agents_of(*conditions: ColumnElement[bool]) -> Prepared:
+def _agents_of(*conditions: Any) -> Prepared:
     """Return the statement for the agents that name a file of a chain."""
-    agent = _REFERENCE.registry, _REFERENCE.agent_id
-    query = select(*agent).where(_REFERENCE.chain_id == CHAIN, *conditions).distinct()
-    return Prepared(query.order_by(*agent).limit(at_most(_MOST_AGENTS)))
+    query = select(*_AGENT).where(_REFERENCE.chain_id == CHAIN, *conditions).distinct()
+    return Prepared(query.order_by(*_AGENT).limit(at_most(_MOST_AGENTS)))
 
 
 _REFERENCE, _DOMAIN, _PARENT = schema.file_reference.c, schema.registration_domain.c, schema.file.c
+_AGENT: Final = (_REFERENCE.registry, _REFERENCE.agent_id)
 _FILE: Final = bindparam("file", type_=_PARENT.file_id.type)
+_IS_PARENT: Final = _PARENT.file_id == _REFERENCE.file_id, _DOMAIN.content_hash == _PARENT.content_hash
 _DIRECTLY: Final = _agents_of(_REFERENCE.file_id == _FILE)
-_BY_DOMAIN: Final = _agents_of(
-    _PARENT.file_id == _REFERENCE.file_id, _DOMAIN.content_hash == _PARENT.content_hash, _DOMAIN.file_id == _FILE
-)
+_BY_DOMAIN: Final = _agents_of(*_IS_PARENT, _DOMAIN.file_id == _FILE)
 
 
 def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) -> Sequence[Any]:
