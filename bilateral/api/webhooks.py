@@ -325,7 +325,9 @@ def subscribe(  # noqa: PLR0913  # two have defaults
         ("kind", chosen.kinds),
     ):
         if len(values) > _MOST_VALUES:
-            raise InvalidArgumentError(f"{name}: {len(values)} values are given, and {_MOST_VALUES} are allowed")
+            raise InvalidArgumentError(
+                f"{name}: {len(values)} values are given, but at most {_MOST_VALUES} are allowed"
+            )
     if since is not None:
         read_feed(connection, since, chosen, 1)
     return add_webhook(connection, owner, url, _stored(chosen), last_cursor(connection) if since is None else since)

@@ -1,6 +1,6 @@
 """The steps of `bilateral index verify`: rows against logs, owners against registries, derived tables against rows.
 
-Its modules are those of the extra `index`.
+Its modules need the extra `index`.
 """
 
 from __future__ import annotations

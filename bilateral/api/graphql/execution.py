@@ -146,7 +146,7 @@ def _check(sets: Sequence[ast.SelectionSetNode], fragments: Fragments) -> None:
     for key, fields in fields_by_key(sets, fragments).items():
         if len(fields) > MAX_REPETITIONS:
             raise LimitError(
-                f"a selection has the field {key[:80]} {len(fields)} times, and {MAX_REPETITIONS} are allowed: "
+                f"a selection has the field {key[:80]} {len(fields)} times, but at most {MAX_REPETITIONS} are allowed: "
                 "select each field once"
             )
         if inner := [field.selection_set for field in fields if field.selection_set is not None]:

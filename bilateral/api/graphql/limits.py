@@ -90,7 +90,7 @@ def parsed(text: str) -> ast.DocumentNode:
         depth += -1 if mark in _CLOSING else 1
         deepest = max(deepest, depth)
     if deepest > _MAX_BRACKETS:
-        raise LimitError(f"the query opens {deepest} brackets at once, and {_MAX_BRACKETS} are allowed")
+        raise LimitError(f"the query opens {deepest} nested brackets, and the limit is {_MAX_BRACKETS}")
     return parse(text, no_location=False, max_tokens=MAX_TOKENS)
 
 
@@ -105,7 +105,7 @@ def check_variables(variables: Mapping[str, Any]) -> None:
             items += len(value)
             entries += [(inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value)]
     if items > MAX_ITEMS + MAX_CONDITIONS:
-        raise LimitError(f"the variables have {items} entries, and {MAX_ITEMS} are allowed")
+        raise LimitError(f"the variables have {items} entries, but at most {MAX_ITEMS} are allowed")
 
 
 Fragments = Mapping[str, ast.FragmentDefinitionNode]
@@ -160,7 +160,9 @@ class SizeOfQuery:
         """Check all operations and fragments."""
         schema, number = graphql_schema(), len(self._document.definitions)
         if number > MAX_DEFINITIONS:
-            raise LimitError(f"the query has {number} operations and fragments, and {MAX_DEFINITIONS} are allowed")
+            raise LimitError(
+                f"the query has {number} operations and fragments, but at most {MAX_DEFINITIONS} are allowed"
+            )
         for definition in self._document.definitions:
             if isinstance(definition, ast.OperationDefinitionNode):
                 size = self._size(definition.selection_set, schema.query_type)
@@ -169,7 +171,7 @@ class SizeOfQuery:
         for name in self._fragments:
             self._refuse(self._of_fragment(name), 0)
         if self._items > MAX_ITEMS:
-            raise LimitError(f"the lists of the query have {self._items} entries, and {MAX_ITEMS} are allowed")
+            raise LimitError(f"the lists of the query have {self._items} entries, but at most {MAX_ITEMS} are allowed")
 
     def _refuse(self, size: _Size, root_fields: int) -> None:
         for counted, count, allowed in (
@@ -181,7 +183,9 @@ class SizeOfQuery:
         ):
             if count > allowed:
                 figure = count if count < 10**12 else "more than a billion"
-                raise LimitError(f"the query has {figure} {counted}, and {allowed} are allowed: ask for less at once")
+                raise LimitError(
+                    f"the query has {figure} {counted}, but at most {allowed} are allowed: ask for less at once"
+                )
 
     def _size(self, selection: ast.SelectionSetNode, parent: Any) -> _Size:
         sizes = [self._of_node(node, parent) for node in selection.selections]

@@ -140,7 +140,8 @@ class Listening:
 def _names(connection: Connection, uris: tuple[str, ...]) -> Mapping[str, list[str]]:
     if len(uris) > MOST_RESOURCES:
         raise MCPError(
-            types.INVALID_PARAMS, f"invalid_argument: {len(uris)} resources are given, and {MOST_RESOURCES} are allowed"
+            types.INVALID_PARAMS,
+            f"invalid_argument: {len(uris)} resources are given, but at most {MOST_RESOURCES} are allowed",
         )
     registries = read_registries(connection)
     by_name: dict[str, list[str]] = defaultdict(list)

@@ -55,10 +55,10 @@ def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, 
     total, count = connection.execute(select(func.count(), of_owner).select_from(webhook)).one()
     if count >= MOST_OF_OWNER:
         raise InvalidArgumentError(
-            f"{quoted(owner)} has {count} webhooks, and {MOST_OF_OWNER} are allowed: remove one, or use another owner"
+            f"{quoted(owner)} has {count} webhooks, but at most {MOST_OF_OWNER} are allowed: remove one, or use another owner"
         )
     if total >= MOST:
-        raise InvalidArgumentError(f"the index has {total} webhooks, and {MOST} are allowed: remove one")
+        raise InvalidArgumentError(f"the index has {total} webhooks, but at most {MOST} are allowed: remove one")
     webhook_id, now = f"wh_{secrets.token_hex(16)}", int(time.time())
     values = {"id": webhook_id, "owner": owner, "url": url, "wanted": filter_json, "since": since}
     counts = {"created_at": now, "next_at": now, "failures": 0, "delivered": 0, "failed": 0}

@@ -34,7 +34,7 @@ two to five."""
 
 
 def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
-    """Return the reason of each agent that waits for its trial."""
+    """Return the reason for each agent that is waiting for its trial."""
     ledger, root = context.ledger, _sources(context)
     now = max(ledger.opinions.ts.max(initial=0.0), ledger.paid_at.max(initial=0.0))
     # An earlier tenure counts as the new agent that it was, if it was tried: to pass one agent around gives no more
