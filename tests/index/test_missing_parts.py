@@ -21,6 +21,7 @@ OWN = {
     "search",
     "analysis",
     "shards",
+    "measurements/test_queries.py",
     "test_tags.py",
     "test_migrations.py",
     "test_releases.py",

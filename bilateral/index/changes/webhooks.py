@@ -55,7 +55,8 @@ def add_webhook(connection: Connection, owner: str, url: str, filter_json: str, 
     total, count = connection.execute(select(func.count(), of_owner).select_from(webhook)).one()
     if count >= MOST_OF_OWNER:
         raise InvalidArgumentError(
-            f"{quoted(owner)} has {count} webhooks, but at most {MOST_OF_OWNER} are allowed: remove one or change owner"
+            f"{quoted(owner)} has {count} webhooks, but at most {MOST_OF_OWNER} are allowed: "
+            "remove one or use another owner"
         )
     if total >= MOST:
         raise InvalidArgumentError(f"the index has {total} webhooks, but at most {MOST} are allowed: remove one")
