@@ -73,7 +73,7 @@ def listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[s
 
 def entries_of(parameter: BindParameter[Any]) -> Sequence[Any]:
     """Return the values of a parameter: several if it is a list (`IN`)."""
-    return parameter.value if parameter.expanding else (parameter.value,)
+    return (parameter.value or ()) if parameter.expanding else (parameter.value,)
 
 
 class Prepared:
