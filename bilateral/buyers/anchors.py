@@ -81,7 +81,7 @@ class StateTree:
         """Return the state of a buyer; None if the tree does not contain it.
 
         Args:
-            chain_id: The The EIP-155 id of the chain of its payments.
+            chain_id: The The The EIP-155 id of the chain of its payments.
             policy: The hash of the scoring policy's name.
         """
         state = self._states.get((buyer, chain_id, policy))

@@ -35,7 +35,7 @@ def agent_scope(chain_id: int, identity_registry: str, agent_id: int) -> bytes:
     """Return the scope of credentials for a seller that checks them itself, such as over HTTP.
 
     Args:
-        chain_id: The The EIP-155 id of the seller's chain.
+        chain_id: The The The EIP-155 id of the seller's chain.
         agent_id: The seller.
     """
     kinds = ["string", "uint256", "address", "uint256"]
