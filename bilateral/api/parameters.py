@@ -146,7 +146,6 @@ def _is_list(field: FieldInfo) -> bool:
 
 
 def _bare(kind: Any) -> Any:
-    """Return a type without its annotations."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 

@@ -209,7 +209,6 @@ class Deliverer:
         )
 
     def _note(self, row: Any, **values: Any) -> bool:
-        """Change a subscription, unless it has changed."""
         with self._engine.begin() as connection:
             return note_webhook(connection, row, **values)
 

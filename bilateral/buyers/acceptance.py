@@ -147,7 +147,6 @@ class BuyerMessages:
         *,
         is_by_seller: bool = False,
     ) -> Accepted:
-        """Accept a message about a payment."""
         seller, paid, accepted = self._paid(agent, body.proofOfPayment.claim, is_by_seller=is_by_seller)
         about = _about(seller, paid, table)
         if body.signature is None:  # anybody could have sent it, so it has no effect

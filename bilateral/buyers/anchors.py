@@ -135,7 +135,6 @@ def _nodes_above(leaves: Sequence[bytes]) -> list[bytes]:
 
 
 def _parent(first: bytes, second: bytes) -> bytes:
-    """Hash a pair of nodes, the lower one first."""
     return keccak(first + second if first < second else second + first)
 
 

@@ -113,7 +113,6 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
 
 
 def _bounded(chunks: Iterable[bytes], limit: int, *, is_cut: bool) -> Iterator[bytes]:
-    """Yield a body up to the limit."""
     for chunk in chunks:
         if len(chunk) > limit:
             if not is_cut:

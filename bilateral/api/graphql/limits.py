@@ -206,7 +206,6 @@ class SizeOfQuery:
         return self._size(node.selection_set, type_)
 
     def _of_fragment(self, name: str) -> _Size:
-        """Return the size of a fragment, computed once."""
         fragment = self._fragments.get(name)
         if fragment is None:
             return _Size()

@@ -422,7 +422,6 @@ def _test(rows: Rows, name: str, operand: Any) -> Condition:
 
 
 def _has(rows: Rows, name: str, where: Mapping[str, Any]) -> Condition:
-    """Return true if a linked row matches a filter."""
     children = rows.child(name)
     source = children.source
     condition = _condition(children, where)

@@ -107,5 +107,4 @@ def _add(parent: Element, name: str, text: str) -> None:
 
 
 def _time(unix: int) -> str:
-    """Return a time in RFC 3339 format."""
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

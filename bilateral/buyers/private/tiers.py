@@ -270,7 +270,6 @@ class TierVerifier:
                 self._claims.popitem(last=False)
 
     def _require_use(self, proof: TierProof, today: int) -> None:
-        """Run all cheap checks."""
         if proof.policy != self._policy:
             problem = f"it is by the policy 0x{proof.policy.hex()}, and 0x{self._policy.hex()} counts here"
             raise TierProofRefusedError("policy_mismatch", problem)

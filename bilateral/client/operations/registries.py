@@ -272,7 +272,6 @@ def events(
 
 
 def _first_block(state: ClientState, last: int) -> Operation[int]:
-    """Return the block from which to read logs."""
     # The address book does not say when the canonical registries appeared. Their code says it, if the node knows old
     # states.
     deployment = yield from connect(state)

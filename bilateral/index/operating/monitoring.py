@@ -86,7 +86,6 @@ def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) 
 
 
 def _problems(chains: list[ChainStatus], *, needs_analysis: bool) -> list[str]:
-    """Return the reasons why the index is stalled."""
     problems = [] if chains else ["no chain is indexed yet"]
     for chain in chains:
         if chain.problem is not None:

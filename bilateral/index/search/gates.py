@@ -238,7 +238,6 @@ def _summed(gate: Gate, key: Sequence[Any], count: Any, mean: Any, share: Any) -
 
 
 def _of_counterparts(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
-    """Return the ratings by some reviewers."""
     columns = counterpart.c
     count, share = sa.func.sum(columns["count"]), sa.func.sum(columns.share_sum // columns["count"])
     mean = sa.func.sum(sa.cast(columns.unit_sum, _REAL)) / UNITS / count
@@ -273,7 +272,6 @@ def _accounts(gate: Gate) -> list[str]:
 
 
 def _of_claims(gate: Gate, conditions: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
-    """Return the ratings with a claimed payment."""
     columns = payment_claim.c
     place = ("chain_id", "block_number", "log_index")
     view = sa.table("feedback", *(sa.column(name) for name in (*place, "is_revoked"))).c

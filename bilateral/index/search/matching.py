@@ -299,6 +299,5 @@ def _expression(choices: _Choices) -> str:
 
 
 def _match(column: str, terms: Sequence[Term]) -> str:
-    """Return an expression of FTS5 for all terms."""
     parts = (" OR ".join(f'"{word}"{"*" if term.is_beginning else ""}' for word in term.words) for term in terms)
     return " AND ".join(f"{column} : ({part})" for part in parts)

@@ -304,5 +304,4 @@ def _excess(score: Floats) -> float:
 
 
 def _share_of_most(score: Floats) -> Floats:
-    """Convert logarithms of odds to suspicion."""
     return np.asarray(MOST / (1 + np.exp(-np.minimum(score, _CERTAIN))))

@@ -57,7 +57,6 @@ def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
 
 
 def _sources(context: Context) -> Ints:
-    """Return the source of funds of each account."""
     # The first sender counts, unless the account received more from others before it registered an agent. Anybody can
     # be the first to send dust to a fresh account.
     ledger, ties = context.ledger, context.ties

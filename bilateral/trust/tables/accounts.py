@@ -134,7 +134,6 @@ def _texts(columns: list[pa.ChunkedArray]) -> Iterator[pa.Array]:
 
 
 def _spelled(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of texts in lower case."""
     if not pa.types.is_dictionary(column.type):
         return in_small_letters(column)
     chunks = [
@@ -144,7 +143,6 @@ def _spelled(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _spelled_lists(lists: pa.ListArray) -> pa.ListArray:
-    """Return lists with their accounts in lower case."""
     entries = lists.values
     if pa.types.is_struct(entries.type):
         fields = [entries.type.field(place).name for place in range(entries.type.num_fields)]

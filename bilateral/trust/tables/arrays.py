@@ -141,7 +141,6 @@ def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
 
 
 def _stable_order(column: npt.NDArray[Any]) -> Ints:
-    """Return the stable order of rows by one key."""
     # Numpy sorts numbers by vector instructions, and places of numbers in many times as long. So each key is sorted as
     # one number with its place. Keys that need too many bits lose the last ones, and those alike are sorted again.
     keys, bits = _ordinal(column), len(column).bit_length()

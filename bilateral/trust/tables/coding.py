@@ -151,7 +151,6 @@ class _Coding:
         )
 
     def _holdings(self) -> Holdings:
-        """Return who held the agents that changed hands."""
         holders, agent = self.listed("holders")
         account = self.account(pa.chunked_array([pc.struct_field(holders, "account")]))
         return Holdings.of(agent, account, floats(pc.struct_field(holders, "since")))

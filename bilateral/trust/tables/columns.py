@@ -92,7 +92,6 @@ def _is_sorted(texts: pa.Array) -> bool:
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
-    """Return the indices of a column; -1 for null."""
     if column.num_chunks == 1 and len(column):
         return _indices(column.chunk(0))  # without a copy
     return np.concatenate([np.zeros(0, np.int32), *(_indices(chunk) for chunk in column.chunks if len(chunk))])

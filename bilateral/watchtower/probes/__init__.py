@@ -71,7 +71,6 @@ _LAGS: Final = 16
 
 
 def _fault(url: str) -> Code | None:
-    """Return the code of a URL that cannot be probed."""
     if _PLACEHOLDER.search(url):
         return Code.PLACEHOLDER
     try:

@@ -140,7 +140,6 @@ def _interface(card: Mapping[str, Any]) -> str | None:
 
 
 def _code_of(card: Mapping[str, Any], url: str, card_url: str) -> Code | None:
-    """Return what is wrong with a card."""
     host = _host_of(url)
     if host is not None and not _is_same_domain(host, host_of(card_url)[0]):
         return Code.OTHER_DOMAIN

@@ -142,7 +142,6 @@ def _inflate(body: bytes, encoding: str, room: int) -> tuple[bytes, bool]:
 
 
 def _expand(body: bytes, _encoding: str, room: int) -> tuple[bytes, bool]:
-    """Decode Brotli."""
     inner = brotli.Decompressor()
     text = bytes(inner.process(body, output_buffer_limit=room))
     while len(text) < room and not inner.can_accept_more_data():
