@@ -82,7 +82,7 @@ class LogEntry:
         file: `checked` or `unchecked`.
         transaction: The hash of the latest transaction; null until there is one.
         block_number: The block that contains it.
-        gas_used: The gas it used.
+        gas_used: The gas of its transaction.
         cost: The cost in wei: the highest possible cost until the feedback is confirmed.
         problem: The reason for a failure or delay.
         accepted_at: The time at which it was accepted, in ISO 8601.

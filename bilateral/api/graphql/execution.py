@@ -337,7 +337,7 @@ class InvalidQueryError(GraphQLError):
     """A query is invalid.
 
     Attributes:
-        errors: All errors.
+        errors: The problems of the query.
     """
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
