@@ -144,7 +144,7 @@ def test_busy_machine_ends_no_query_that_costs_little(make_reader, monkeypatch):
 @pytest.mark.parametrize("api_database", ["sqlite"], indirect=True)
 def test_starved_query_is_told_apart_from_a_dear_one(make_reader, monkeypatch):
     reader = make_reader(seconds=0.1)
-    busy = pytest.raises(StarvedError, match=r"busy: the query was not done within 0\.5 s")
+    busy = pytest.raises(StarvedError, match=r"busy: the query did not finish within 0\.5 s")
     with busy as starved, reader.connect() as connection:
         time.sleep(0.6)  # the thread has no processor time meanwhile
         connection.execute(text(ENDLESS["sqlite"]))

@@ -252,7 +252,7 @@ def test_a_webhook_behind_a_pruned_feed_goes_on_at_the_oldest_changes(engine, re
     ("changes", "message"),
     [
         ({"url": "ftp://hooks.example/"}, "not an http or https URL"),
-        ({"url": "http://hooks.example/"}, "is not https"),
+        ({"url": "http://hooks.example/"}, "is not an https URL"),
         ({"url": "https://user:pw@hooks.example/"}, "without a user"),
         ({"url": f"https://hooks.example/{'x' * 2_000}"}, "at most 2,000"),
         ({"owner": ""}, "owner: use 1 to 64"),

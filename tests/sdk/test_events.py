@@ -349,7 +349,7 @@ def test_a_malformed_time_counts_as_left_out(time):
     ],
 )
 def test_a_log_in_another_form_is_refused(change):
-    with pytest.raises(MalformedNodeAnswerError, match="the node answers with a log that"):
+    with pytest.raises(MalformedNodeAnswerError, match="the node returned a log that"):
         RawLog.from_json(ENTRY | change)
 
 

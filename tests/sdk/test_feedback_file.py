@@ -152,7 +152,7 @@ def test_a_payment_may_be_on_solana():
         ({"skill": [1]}, "a2a.skills.0: "),
         ({"task": 1}, "a2a.taskId: "),
         ({"context": {"contextId": 1}}, "a2a.contextId: "),
-        ({"text": "\ud800"}, "half a surrogate pair"),
+        ({"text": "\ud800"}, "lone surrogate"),
         ({"context": {"at": datetime.now(UTC)}}, "cannot be written as JSON"),
         ({"proof_of_payment": {}}, "proofOfPayment lacks fromAddress, toAddress, chainId, txHash"),
         ({"proof_of_payment": {**PAYMENT, "txHash": ""}}, "proofOfPayment lacks txHash"),

@@ -131,7 +131,7 @@ def test_a_new_file_has_the_required_fields():
         ({"services": [{"name": "web"}]}, 'service "web" has no endpoint'),
         ({"services": [{"endpoint": "https://a"}]}, "services.0.name: Field required"),
         ({"registrations": [{"agentRegistry": "eip155:1"}]}, "expected namespace:reference:address"),
-        ({"text": "\ud800"}, "half a surrogate pair"),
+        ({"text": "\ud800"}, "lone surrogate"),
         ({"price": float("inf")}, "cannot be written as JSON"),
     ],
 )

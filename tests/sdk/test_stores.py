@@ -234,7 +234,7 @@ def test_a_node_that_redirects_does_not_get_the_secrets_sent_elsewhere(server, o
 
 
 def test_a_node_that_is_down_or_hangs_is_named(kubo):
-    with pytest.raises(UnreachableDocumentError, match="does not answer"):
+    with pytest.raises(UnreachableDocumentError, match="does not respond"):
         KuboStore("http://127.0.0.1:1").put(FILE)
     with pytest.raises(UnsupportedUriError):
         KuboStore("127.0.0.1:5001").put(FILE)

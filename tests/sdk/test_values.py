@@ -147,7 +147,7 @@ def test_an_inexact_number_is_refused_by_name(human, problem):
 
 @pytest.mark.parametrize(("human", "decimals"), [("1.25", 1), (Decimal("1e-999999999"), 2), ("0.01", 0)])
 def test_decimals_that_would_round_are_refused(human, decimals):
-    with pytest.raises(UnrepresentableValueError, match=f"not exact with {decimals} decimals"):
+    with pytest.raises(UnrepresentableValueError, match=f"cannot be represented exactly with {decimals} decimals"):
         FeedbackValue.of(human, decimals)
 
 

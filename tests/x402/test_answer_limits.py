@@ -143,7 +143,7 @@ def client(request, enrich, rpc, deployment):
 @pytest.mark.parametrize("mode", MODES)
 def test_paid_answer_without_end_is_a_lost_answer(cheat, client, mode):
     cheat.mode, cheat.misbehaves, start = MODES[mode], "paid", time.monotonic()
-    with pytest.raises(LostAnswerError, match=r"the answer (exceeds 100000 bytes|takes longer than 2\.0 s)"):
+    with pytest.raises(LostAnswerError, match=r"the answer (exceeds 100000 bytes|took longer than 2\.0 s)"):
         client.post(cheat.url + "/echo", f"paid {mode}".encode())
     assert time.monotonic() - start < MOST_SECONDS
 
@@ -152,7 +152,7 @@ def test_paid_answer_without_end_is_a_lost_answer(cheat, client, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_price_without_end_is_not_paid(cheat, client, mode):
     cheat.mode, cheat.misbehaves, start = MODES[mode], "price", time.monotonic()
-    with pytest.raises((httpx.TransportError, requests.RequestException), match=r"the answer (exceeds|takes longer)"):
+    with pytest.raises((httpx.TransportError, requests.RequestException), match=r"the answer (exceeds|took longer)"):
         client.post(cheat.url + "/echo", f"price {mode}".encode())
     assert time.monotonic() - start < MOST_SECONDS
 
@@ -162,7 +162,7 @@ def test_price_without_end_is_not_paid(cheat, client, mode):
 def test_free_answer_without_end_is_ended_too(cheat, client, mode):
     cheat.status = 200
     cheat.mode, cheat.misbehaves, start = MODES[mode], "price", time.monotonic()
-    with pytest.raises((httpx.TransportError, requests.RequestException), match=r"the answer (exceeds|takes longer)"):
+    with pytest.raises((httpx.TransportError, requests.RequestException), match=r"the answer (exceeds|took longer)"):
         client.post(cheat.url + "/echo", f"free {mode}".encode())
     assert time.monotonic() - start < MOST_SECONDS
 

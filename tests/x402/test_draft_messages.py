@@ -70,7 +70,7 @@ def test_review_is_the_vectors(vector):
 
 def test_tag_with_nul_is_not_signed():
     agent = GlobalAgentId(AccountId.parse(VECTORS["reviews"][0]["agentRegistry"]), "42")
-    with pytest.raises(InvalidArgumentError, match="holds NUL"):
+    with pytest.raises(InvalidArgumentError, match="contains NUL"):
         draft_reviewer_hash(agent, "task", bytes(32), FeedbackValue(95, 0), "a\0b", "x402")
 
 

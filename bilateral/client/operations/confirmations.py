@@ -186,5 +186,5 @@ def _give_up(
         raise errors.TransactionDroppedError("is in no block, and the node has dropped it", hash_, raw)
     why = f": {failure}" if failure else ""
     raise errors.TransactionPendingError(
-        f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw
+        f"does not have enough confirmations after {timeout:g} seconds{why}", hash_, raw
     ) from failure

@@ -87,7 +87,7 @@ def _is_unicode(text: str) -> bool:
 def _described(value: object) -> str:
     kind = f"a {type(value).__name__}"
     if isinstance(value, str) and not _is_unicode(value):
-        return f"{kind} with half a surrogate pair"
+        return f"{kind} with a lone surrogate"
     if isinstance(value, Mapping):
         return f"{kind} of {_kinds(value)} to {_kinds(value.values())}"
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray)):

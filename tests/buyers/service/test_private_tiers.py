@@ -154,7 +154,7 @@ def test_borrowed_proof_is_refused(proof, market, deployment):
 
 
 def test_small_group_is_refused_unless_it_is_allowed(document, secret, market, deployment, prover):
-    with pytest.raises(TooFewMembersError, match="has 1 members, and a proof hides its author among them alone"):
+    with pytest.raises(TooFewMembersError, match="has 1 members, and a proof only hides its author among them"):
         prove_tier(
             document, secret, BuyerTier.VERIFIED, HOLDER, market.connect(), scope=scope_of(deployment), prover=prover
         )

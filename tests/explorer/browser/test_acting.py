@@ -71,7 +71,7 @@ def test_a_visitor_registers_an_agent(acting, market):
     page.get_by_label("Description").fill("It warns ships.")
     page.get_by_label("Picture").fill("https://agent.example/light.png")
     page.get_by_label("Services").fill("MCP")
-    expect(page.get_by_text("line 1 is not a name, an endpoint and perhaps a version")).to_be_visible()
+    expect(page.get_by_text("line 1 must be a name, an endpoint and optionally a version")).to_be_visible()
     page.get_by_label("Services").fill("MCP https://agent.example/mcp 2025-06-18")
     expect(page.get_by_role("region", name="Its file")).to_contain_text('"endpoint": "https://agent.example/mcp"')
     press(page, CONNECT)

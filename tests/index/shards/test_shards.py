@@ -379,7 +379,7 @@ def test_commands_work_on_each_shard(settings, servers, tmp_path):
 def test_command_that_writes_rows_of_chains_refuses_the_coordinator(settings, command):
     code, _, told = bilateral(*command, "--database", settings.database)
     assert (code, told.count("\n")) == (11, 1)
-    assert "the coordinator: it holds no rows of chains: pass --settings" in told
+    assert "the coordinator: it stores no rows of chains: pass --settings" in told
 
 
 def test_service_follows_the_chains_into_their_shards(settings, tmp_path):

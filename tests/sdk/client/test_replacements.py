@@ -134,7 +134,7 @@ def test_a_transaction_that_creates_a_contract_is_not_replaced(connect, node, ne
 def test_a_transaction_that_carries_more_than_a_call_is_not_replaced(connect, node, newcomer, kind):
     hash_, answer = answer_of({"chainId": CHAIN_ID, "value": 0, "gas": 50_000, "nonce": 0} | FEES, newcomer)
     node.interference["eth_getTransactionByHash"] = answers(answer | {"type": kind})
-    with pytest.raises(InvalidArgumentError, match=f"has type {int(kind, 16)}: only those of types 0, 1 and 2"):
+    with pytest.raises(InvalidArgumentError, match=f"has type {int(kind, 16)}: only types 0, 1 and 2"):
         connect(newcomer, to=node.url).find_transaction(hash_)
 
 

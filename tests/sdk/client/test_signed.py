@@ -86,7 +86,7 @@ def test_a_node_alone_does_not_choose_the_signed_index_limit(
         lie() if parameters[0]["to"] == deployment.authorized else forward()
     )
     client = connect(owner, to=node.url)
-    with pytest.raises(IndexMismatchError, match=f"has given {told} feedbacks .*, not {last_index}: ") as caught:
+    with pytest.raises(IndexMismatchError, match=f"has given {told} feedback entries .*, not {last_index}: ") as caught:
         client.authorize_feedback(agent, reviewer.address, last_index=last_index)
     error = caught.value
     assert (error.client, error.node_index, error.last_index) == (reviewer.address, told, last_index)

@@ -47,7 +47,7 @@ def test_a_deadline_is_voided_once(connect, newcomer, deadline):
 def test_nothing_is_signed_for_a_voided_deadline(connect, newcomer, agent, deadline):
     client = connect(newcomer)
     client.void_signatures(deadline).wait()
-    with pytest.raises(InvalidArgumentError, match=r"voided its signatures through .* later deadline"):
+    with pytest.raises(InvalidArgumentError, match=r"invalidated its signatures up to .* later deadline"):
         client.sign_feedback(agent, 80, "starred", deadline=deadline)
     assert client.sign_feedback(agent, 80, "starred", deadline=deadline + SECOND).feedback.value == 80
 

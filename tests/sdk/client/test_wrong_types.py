@@ -230,7 +230,7 @@ def test_a_setting_of_the_wrong_type_is_refused_at_once_and_not_repeated(kind, s
 )
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_a_url_that_no_node_has_is_refused_at_once_and_not_repeated(kind, url):
-    with pytest.raises(InvalidArgumentError, match=r"rpc is not an http\(s\) URL") as caught:
+    with pytest.raises(InvalidArgumentError, match=r"rpc must be an http or https URL") as caught:
         kind(url)
     assert "secret" not in str(caught.value)
 
