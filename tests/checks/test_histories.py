@@ -173,5 +173,5 @@ def test_long_history_is_answered_at_the_head_only(ledger, monkeypatch, count, i
     if not is_too_long:
         assert ledger.server(at_block=past).figures["rating"]["count"] == count
         return
-    with pytest.raises(CheckError, match="there are more than 20 ratings: check at the head"):
+    with pytest.raises(CheckError, match="there are more than 20 ratings: check at the latest block"):
         ledger.server(at_block=past)

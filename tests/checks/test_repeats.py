@@ -101,7 +101,7 @@ def test_answer_by_an_analysis_that_was_replaced_is_refused(story):
     story.block()
     assert ask(story, at_block=before.block) == before
     analyse_with_finding(story, "links-2")
-    with pytest.raises(FindingsNotHeldError, match=r"block 2 are not kept: an analysis of block 3 replaced them"):
+    with pytest.raises(FindingsNotHeldError, match=r"block 2 were replaced by an analysis of block 3"):
         ask(story, at_block=before.block)
     assert [reason.sentence for reason in ask(story).reasons if reason.code == "finding"] == ["links-2."]
 
@@ -146,7 +146,7 @@ def test_answers_from_before_payments_were_read_anew_are_refused(story):
     story.block()
     Payments(story, PaymentTerms({TOKEN: 5})).learn(1)
     assert ask(story).figures["buyer"]["payments"] == 1
-    with pytest.raises(PaymentsNotHeldError, match="known at block 2 are not kept, because all were read again"):
+    with pytest.raises(PaymentsNotHeldError, match="indexed at block 2 are no longer available, because all payments were"):
         ask(story, at_block=before.block)
 
 

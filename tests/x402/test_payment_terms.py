@@ -160,7 +160,7 @@ def test_server_whose_payments_have_no_transaction_of_their_own_does_not_start(
 ):
     option = copy.deepcopy(priced["GET /exact"])
     option.scheme = scheme
-    with pytest.raises(InvalidArgumentError, match=rf"GET /weather asks .* \({scheme}_not_supported\): {WHY}"):
+    with pytest.raises(InvalidArgumentError, match=rf"GET /weather accepts .* \({scheme}_not_supported\): {WHY}"):
         start(framework, option, Preflight(verifier))
     findings = Preflight(verifier, "warn").run({"GET /": RouteConfig(option, extensions={"8004-reputation": {}})}, {})
     assert ("payment", f"{scheme}_not_supported") in {(finding.check, finding.code) for finding in findings}

@@ -555,7 +555,7 @@ def test_server_that_asks_for_other_kinds_of_payments_does_not_start(kind, token
     priced.accepts.scheme = changes.get("scheme", "exact")
     server = x402ResourceServer()
     server.register_extension(Reputation8004ResourceServerExtension(SIGNING_KEY))
-    with pytest.raises(InvalidArgumentError, match=rf"GET /weather asks for .* \({kind}_not_supported\)"):
+    with pytest.raises(InvalidArgumentError, match=rf"GET /weather accepts .* \({kind}_not_supported\)"):
         ReputationMiddleware(FastAPI(), routes={"GET /weather": priced}, server=server)
 
 

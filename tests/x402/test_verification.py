@@ -93,7 +93,7 @@ def test_proof_is_verified_by_third_parties_later(verifier, bought):
 @pytest.mark.parametrize("part", ["request", "response"])
 def test_tampered_body_fails(verifier, bought, part):
     tampered = replace(bought, **{part: BODY + b"!"})
-    assert_only(verifier.verify(tampered), CheckName.INTERACTION_HASH, problem="not that of these bodies")
+    assert_only(verifier.verify(tampered), CheckName.INTERACTION_HASH, problem="does not match these bodies")
 
 
 def test_body_that_cannot_be_decoded_fails(verifier, bought):
