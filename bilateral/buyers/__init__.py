@@ -1,4 +1,4 @@
-"""Reputation of buyers, backed by payments (Buyer Reputation Protocol).
+"""Buyer reputation backed by payments (Buyer Reputation Protocol).
 
 The names load on first use (PEP 562), so that the package's errors can be imported without the score.
 """

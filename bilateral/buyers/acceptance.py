@@ -1,4 +1,4 @@
-"""Messages about payments: accepted once after checking payment and signature, shown to buyers, and moderated."""
+"""Messages about payments: accepted once the payment and signature are checked, shown to buyers, and moderated."""
 
 # ruff: noqa: N815  # the names of the service
 
@@ -28,7 +28,7 @@ from bilateral.index.reading.registries import AgentKey, agent_key, read_registr
 T = TypeVar("T")
 
 _PAYMENT: Final = ["chain_id", "transaction_hash", "payment_position"]
-"""The columns that identify the payment of a message."""
+"""The columns that identify the payment that a message refers to."""
 
 _AGENT: Final = ["identity_registry", "agent_id"]
 
@@ -36,17 +36,17 @@ MOST_SERVICES: Final = 100
 """The maximum number of services per agent. Each discount and each search reads all of them."""
 
 _AHEAD: Final = 300
-"""The seconds by which a seller's clock may be ahead."""
+"""The number of seconds by which a seller's clock may be ahead."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """A message that was accepted.
+    """An accepted message.
 
     Attributes:
-        id: Its id, 64 hexadecimal digits.
-        is_counted: True if it counts; False for one without a signature.
-        is_new: False if the same message was accepted before.
+        id: Its id, as 64 hexadecimal digits.
+        is_counted: True if it counts, False if it has no signature.
+        is_new: False if the same message had already been accepted.
         warnings: Advice to its author.
     """
 
@@ -81,7 +81,7 @@ class BuyerMessages:
         return self._take(buyer_feedback, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def check_review(self, value: Mapping[str, Any]) -> None:
-        """Before its buyer signs, refuse a review that `take_review` would refuse once it is signed."""
+        """Before the buyer signs, reject a review that `take_review` would reject once it is signed."""
         body = requests.parse_body(requests.ReviewBody, value)
         seller, paid, _ = self._paid(body.agentId, body.proofOfPayment.claim)
         row = {**_about(seller, paid, agent_review), "content_hash": _review_content(body)}
@@ -106,7 +106,7 @@ class BuyerMessages:
         return self._take(buyer_dispute, body, body.sellerGlobalId, values, content, is_by_seller=True)
 
     def take_reply(self, value: Mapping[str, Any]) -> Accepted:
-        """Accept a buyer's reply to feedback or a dispute, one for each."""
+        """Accept a buyer's reply to feedback or a dispute: one reply for each."""
         body = requests.parse_body(requests.ReplyBody, value)
         with self._engine.connect() as connection:
             about = _message_row(connection, body.messageId)
@@ -117,7 +117,7 @@ class BuyerMessages:
         return self._store(buyer_reply, seller, values | proof)
 
     def take_enrichment(self, value: Mapping[str, Any]) -> Accepted:
-        """Accept a service of a seller. It replaces the one with the same name."""
+        """Accept a seller's service. It replaces any service with the same name."""
         body = requests.parse_body(requests.EnrichmentBody, value)
         unsigned = {name: part for name, part in value.items() if name != "signature"}
         if body.issuedAt > time.time() + _AHEAD:
@@ -162,13 +162,13 @@ class BuyerMessages:
     def _proof(
         self, message: TypedMessage, seller: AgentKey, signature: str, accepted: Collection[str], content: bytes
     ) -> dict[str, Any]:
-        """Check the signature of a message, and return the columns common to all messages."""
+        """Check a message's signature, and return the columns common to all messages."""
         signed = bytes.fromhex(signature[2:])
         signer = proofs.require_signer(message, _domain(seller), signed, accepted, self._settings.nodes)
         return {"content_hash": content, "signer": signer, "signature": signed, "received_at": int(time.time())}
 
     def _replace(self, seller: AgentKey, name: str, values: Mapping[str, Any]) -> bool:
-        """Store a service, replacing an older one. Return False if it was already stored."""
+        """Store a service, replacing an older version. Return False if it was already stored."""
         table = agent_enrichment
         key = _agent_columns(seller) | {"chain_id": seller.chain_id, "service_name": name}
         is_key = [table.c[name] == value for name, value in key.items()]
@@ -219,7 +219,7 @@ class BuyerMessages:
         return Accepted(message_id, seller, row["buyer"], True, is_new)
 
     def _once(self, store: Callable[[Connection], T]) -> T:
-        """Run a transaction that inserts a row, and retry if another process was faster."""
+        """Run a transaction that inserts a row, and retry if another process inserted it first."""
         try:
             with self._engine.begin() as connection:
                 return store(connection)
@@ -230,7 +230,7 @@ class BuyerMessages:
     def _paid(
         self, text: str, claim: proofs.PaymentClaim, *, is_by_seller: bool = False
     ) -> tuple[AgentKey, proofs.ProvenPayment, set[str]]:
-        """Return the seller and the payment of a message, and the accounts that may sign it."""
+        """Return a message's seller and payment, and the accounts that may sign it."""
         with self._engine.connect() as connection:
             seller = self._seller(connection, text, claim.chain_id)
             paid = proofs.find_payment(connection, claim, seller, self._settings.nodes)
@@ -249,7 +249,7 @@ def _review_content(body: requests.ReviewBody) -> bytes:
 
 
 def _stored_message(connection: Connection, table: Table, row: Mapping[str, Any]) -> str | None:
-    """Return the id of the same message; None if there is none about the payment, or about the message."""
+    """Return the stored message's id, or None if none is stored about this payment or message."""
     (key,) = table.primary_key.columns
     names, same = ([key.name], []) if table is buyer_reply else (_PAYMENT, _AGENT)
     query = select(key, *(table.c[name] for name in ("content_hash", *same)))
@@ -292,17 +292,17 @@ def _domain(seller: AgentKey) -> Domain:
 
 
 MOST_MESSAGES: Final = 100
-"""The maximum number of messages shown per kind: the newest."""
+"""The maximum number of messages shown per kind, newest first."""
 
 DECISIONS: Final = ("upheld", "rejected")
-"""The decisions of the operator about a dispute."""
+"""The operator's possible decisions about a dispute."""
 
 _TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
     buyer_feedback: {"tags": "[]", "note": ""},
     agent_review: {"tag1": "", "tag2": "", "note": ""},
     buyer_dispute: {"reason": ""},
 }
-"""The columns with free text, and their values once the text is removed."""
+"""The columns with free text, and their values after the text is removed."""
 
 
 @dataclass(frozen=True)
@@ -314,11 +314,11 @@ class MessageAbout:
         kind: `feedback` or `dispute`.
         agentGlobalId: The seller.
         txHash: The payment's transaction.
-        score: 0 to 100; null for a dispute.
+        score: From 0 to 100; null for a dispute.
         state: `filed`, `upheld`, `rejected` or `withdrawn`; null for feedback.
         text: The note, or the reason.
         reply: The buyer's reply; null without one.
-        receivedAt: The time of the message.
+        receivedAt: The time at which the message was received.
     """
 
     id: str
@@ -334,7 +334,7 @@ class MessageAbout:
 
 
 def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
-    """Return the last messages about a buyer. They link it to its sellers: see docs/buyers.md on privacy."""
+    """Return the latest messages about a buyer. They link it to its sellers: see docs/buyers.md on privacy."""
     messages = []
     for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
         query = (
@@ -365,7 +365,7 @@ def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
 
 
 def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
-    """Decide a dispute, as the operator. A later decision replaces an earlier one."""
+    """As the operator, decide a dispute. A later decision replaces an earlier one."""
     if decision not in DECISIONS:
         raise InvalidArgumentError(f"the decision {decision[:20]!r} is unknown: use {' or '.join(DECISIONS)}")
     table = buyer_dispute
@@ -376,9 +376,9 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
 
 
 def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
-    """Remove the texts of a message and its reply. Its score still counts unless the whole message is removed.
+    """Remove the text of a message and its reply. Its score still counts unless the whole message is removed.
 
-    The removed texts cannot be sent again: the same message has no effect, and any other is refused.
+    The removed text cannot be sent again: the same message has no effect, and any other is rejected.
     """
     with engine.begin() as connection:
         connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))

@@ -1,7 +1,7 @@
-"""Anchor the states of all buyers: store them, then post their root. Safe to repeat after a crash at any point.
+"""Anchor all buyers' states: store them, then post their root. Safe to repeat after a crash at any point.
 
-The states of an epoch are stored in one transaction before its root is sent. A later run finds them and sends the same
-root. The registry accepts each epoch once, so the root of an interrupted run is not duplicated.
+An epoch's states are stored in one transaction before its root is sent. A later run finds them and sends the same root.
+The registry accepts each epoch once, so the root of an interrupted run is not duplicated.
 """
 
 import time
@@ -28,16 +28,16 @@ from bilateral.index.log.rows import rows_of
 from bilateral.index.payments.tables import payment
 
 Epoch = tuple[int, str, int]
-"""The chain and the address of a registry, and the number of an epoch."""
+"""A registry's chain and address, and an epoch's number."""
 
 _EPOCH: Final = ("chain_id", "registry", "epoch")
 
 _RETAINED_EPOCHS: Final = 2
-"""The last epochs whose states are retained. Readers use the older one until the newer one is indexed."""
+"""The number of latest epochs whose states are retained. Readers use the older one until the newer one is indexed."""
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
-    """Store the states of all buyers of all chains in the index, and post their root."""
+    """Store the states of all buyers on all chains in the index, and post their root."""
     deployment = client.get_deployment()
     chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
     epoch = client.get_next_epoch()
@@ -56,7 +56,7 @@ def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, no
 
 
 def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iterator[tuple[str, BuyerState]]:
-    """Compute the state of each buyer under each policy."""
+    """Compute each buyer's state under each policy."""
     chosen = [policy_of(name) for name in policies]
     for chain_id, block in read_cursors(connection).items():
         query = select(payment.c.payer).where(payment.c.chain_id == chain_id).distinct().order_by(payment.c.payer)
@@ -68,7 +68,7 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to, with a rounded sum of votes. Score and tier use the exact sum."""
+    """Return the state that a leaf commits to, with the sum of votes rounded. Score and tier use the exact sum."""
     weighed, metrics = standing.weighed, standing.weighed.metrics
     votes = Fraction(metrics.feedback_sum)
     return BuyerState(
@@ -98,7 +98,7 @@ def _stored_root(engine: Engine, epoch: Epoch) -> bytes | None:
 
 
 def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) -> bytes:
-    """Compute and store the states of an epoch and their tree, and return its root."""
+    """Compute and store an epoch's states and their tree, and return its root."""
     place = dict(zip(_EPOCH, epoch, strict=True))
     with snapshot(engine) as connection:
         states = list(states_of(connection, policies, now))
@@ -117,16 +117,16 @@ def _prepare(engine: Engine, epoch: Epoch, policies: Sequence[str], now: int) ->
 
 
 NODES_IN_PART: Final = 32
-"""The nodes per row. Rows of 1 KiB stay in the table: PostgreSQL moves values out of line from 2 KiB."""
+"""Nodes per row. Rows of 1 KiB stay in the table: PostgreSQL stores values out of line from 2 KiB."""
 
 _NODE: Final = 32  # bytes of a node: an element of a field of 254 bits
 _ROWS_AT_ONCE: Final = 10_000
-"""Rows per insert: a tree may have millions, which need not all be in memory."""
+"""Rows per insert: a tree may have millions of rows, which need not all be in memory."""
 
 
 @dataclass(frozen=True)
 class ProvenState:
-    """A state, and the proof that it is in the tree of its epoch.
+    """A state, and the proof that it is in its epoch's tree.
 
     Attributes:
         proof: The sibling hashes, from the leaf up.
@@ -137,7 +137,7 @@ class ProvenState:
 
 
 def store_tree(connection: Connection, epoch: Epoch, states: Sequence[tuple[str, BuyerState]]) -> bytes:
-    """Store the states of an epoch, and the nodes of their tree."""
+    """Store an epoch's states, and the nodes of their tree."""
     tree, rows = StateTree(state for _, state in states), rows_of(connection)
     for start in range(0, len(states), _ROWS_AT_ONCE):
         part = states[start : start + _ROWS_AT_ONCE]
@@ -154,7 +154,7 @@ def store_tree(connection: Connection, epoch: Epoch, states: Sequence[tuple[str,
 def read_proof(  # the parts of a state's name
     connection: Connection, epoch: Epoch, buyer: str, chain_id: int, policy: str
 ) -> ProvenState | None:
-    """Read the state of a buyer with its proof: one row of states, and the nodes of one path."""
+    """Read a buyer's state with its proof: one row of states, and the nodes on one path."""
     table = buyer_state.c
     of_buyer = table.buyer == buyer, table.payments_chain_id == chain_id, table.policy == policy
     query = select(buyer_state).where(*_of_epoch(buyer_state, epoch), *of_buyer, table.node.is_not(None))
@@ -167,7 +167,7 @@ def read_proof(  # the parts of a state's name
 
 
 def forget_trees(connection: Connection, epoch: Epoch) -> None:
-    """Remove the states and trees of an epoch and all earlier ones."""
+    """Remove the states and trees of an epoch and of all earlier epochs."""
     for table in (buyer_state, buyer_tree):
         *is_registry, _ = _of_epoch(table, epoch)
         connection.execute(delete(table).where(*is_registry, table.c.epoch <= epoch[2]))

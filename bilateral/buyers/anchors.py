@@ -1,7 +1,7 @@
-"""Merkle trees of buyers' states, in the format of OpenZeppelin's standard tree. `anchorRoot` posts their roots.
+"""Merkle trees of buyers' states, in OpenZeppelin's standard tree format. `anchorRoot` posts their roots.
 
-A leaf is the double-hashed ABI encoding of a state. The two hashes of a pair are sorted before they are hashed. Anyone
-can check a state against a root with `verify_state`, or on chain with `verifyBuyer`.
+A leaf is a state's double-hashed ABI encoding. The two hashes in a pair are sorted before they are hashed. Anyone can
+check a state against a root with `verify_state`, or on chain with `verifyBuyer`.
 """
 
 from bisect import bisect_left
@@ -26,7 +26,7 @@ def leaf_of(state: BuyerState) -> bytes:
 
 
 def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool:
-    """Return whether a state is in the tree with a root, as `verifyBuyer` does.
+    """Return whether a state is in the tree with the given root, as `verifyBuyer` does.
 
     Args:
         proof: The sibling hashes, from the leaf up.
@@ -38,10 +38,10 @@ def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool
 
 
 class StateTree:
-    """The tree of all buyers' states at one time. The order of the states does not matter.
+    """The tree of all buyers' states at a given time. The order of the states does not matter.
 
     Args:
-        states: The states, at least one. No two may have the same buyer, chain and policy.
+        states: At least one state. No two may have the same buyer, chain and policy.
 
     Raises:
         InvalidArgumentError: There are no states, or two have the same buyer, chain and policy.
@@ -61,7 +61,7 @@ class StateTree:
 
     @classmethod
     def of(cls, *states: BuyerState) -> Self:
-        """Build the tree of some states."""
+        """Build a tree of the given states."""
         return cls(states)
 
     @property
@@ -78,10 +78,10 @@ class StateTree:
         return self._nodes
 
     def state_of(self, buyer: str, chain_id: int, policy: bytes) -> BuyerState | None:
-        """Return the state of a buyer; None if the tree does not contain it.
+        """Return a buyer's state, or None if the tree does not contain it.
 
         Args:
-            chain_id: The The The EIP-155 id of the chain of its payments.
+            chain_id: The EIP-155 id of the chain of its payments.
             policy: The hash of the scoring policy's name.
         """
         state = self._states.get((buyer, chain_id, policy))
@@ -99,7 +99,7 @@ class StateTree:
         return [self._nodes[node] for node in path_of(self.node_of(state))]
 
     def node_of(self, state: BuyerState) -> int:
-        """Return the number of the node that is a state's leaf.
+        """Return the node number of a state's leaf.
 
         Raises:
             InvalidArgumentError: The tree does not contain the state.
@@ -113,7 +113,7 @@ class StateTree:
 
 
 def path_of(node: int) -> list[int]:
-    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and of its ancestors.
+    """Return the numbers of the nodes that prove a leaf: the siblings of the leaf and its ancestors.
 
     Args:
         node: The number of the leaf's node.
@@ -139,7 +139,7 @@ def _parent(first: bytes, second: bytes) -> bytes:
 
 
 def _word(value: str | int | bytes) -> bytes:
-    """Encode an address, a number or a hash as one word. eth-abi takes ten times as long for a whole state."""
+    """Encode an address, a number or a hash as one word. For a whole state, eth-abi takes ten times as long."""
     if isinstance(value, bytes):
         return value
     return (int(value, 16) if isinstance(value, str) else value).to_bytes(_WORD)

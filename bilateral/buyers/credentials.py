@@ -1,6 +1,6 @@
 """Credentials that prove a buyer's tier from another address, signed by the attestor (EIP-712).
 
-The attestor knows which buyer a holder is. Only it vouches for a pseudonym: nobody else can tell whose it is.
+The attestor knows which buyer is behind a holder. Only it can vouch for a pseudonym: nobody else can tell whose it is.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _SCOPE: Final = "bilateral-tier"
 
 
 def gate_scope(chain_id: int, gate: str) -> bytes:
-    """Return the scope of credentials for a contract that inherits `BuyerTierGated`: its `getTierScope`."""
+    """Return the credential scope for a contract that inherits `BuyerTierGated`: its `getTierScope`."""
     return keccak(encode(["string", "uint256", "address"], [_SCOPE, chain_id, checksummed(gate)]))
 
 
 def agent_scope(chain_id: int, identity_registry: str, agent_id: int) -> bytes:
-    """Return the scope of credentials for a seller that checks them itself, such as over HTTP.
+    """Return the credential scope for a seller that checks credentials itself, for example over HTTP.
 
     Args:
-        chain_id: The The The EIP-155 id of the seller's chain.
+        chain_id: The EIP-155 id of the seller's chain.
         agent_id: The seller.
     """
     kinds = ["string", "uint256", "address", "uint256"]
@@ -52,16 +52,16 @@ def issue_credential(  # noqa: PLR0913  # the fields of a credential
     lifetime: int = 3_600,
     at: int | None = None,
 ) -> TierCredential:
-    """Create an unsigned credential. It expires with the UTC day, because pseudonyms change then.
+    """Create an unsigned credential. It expires at the end of the UTC day, when pseudonyms change.
 
     Args:
-        holder: The address that may use it. A new one does not reveal the buyer's main wallet.
-        tier: The tier of the buyer.
+        holder: The address that may use it. A new address does not reveal the buyer's main wallet.
+        tier: The buyer's tier.
         policy: The hash of the scoring policy's name.
         scope: The place where it is used: a `gate_scope` or an `agent_scope`.
-        pseudonym: Identifies the buyer in that scope today. It must be the same for all holders of the buyer.
-        lifetime: Its validity in seconds, at most a day.
-        at: The first second in which it is valid, in Unix time; by default now.
+        pseudonym: Identifies the buyer in that scope today. It must be the same for all of the buyer's holders.
+        lifetime: How long it is valid, in seconds; at most a day.
+        at: The first second in which it is valid, in Unix time; now by default.
 
     Raises:
         InvalidArgumentError: The lifetime is not between 1 second and a day.
@@ -77,14 +77,14 @@ def sign_credential(credential: TierCredential, domain: Domain, attestor: Transa
     """Sign a credential with the attestor's key.
 
     Args:
-        domain: The domain of the registry.
-        attestor: The attestor's account.
+        domain: The registry's domain.
+        attestor: The account of the attestor.
 
     Returns:
-        The signature, 65 bytes.
+        The 65-byte signature.
 
     Raises:
-        SignerFailedError: The signer fails.
+        SignerFailedError: The signer failed.
     """
     signable = credential.signable(domain)
     with signer_errors():
@@ -92,7 +92,7 @@ def sign_credential(credential: TierCredential, domain: Domain, attestor: Transa
 
 
 def is_valid_at(credential: TierCredential, at: int) -> bool:
-    """Return whether a credential is valid at a time, by the registry's rules.
+    """Return whether a credential is valid at a given time, according to the registry's rules.
 
     Args:
         at: The time, in Unix time.
@@ -104,9 +104,9 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
 def require_use(  # noqa: PLR0913  # what a gate compares
     credential: TierCredential, holder: str, *, policy: bytes, scope: bytes, minimum: BuyerTier, at: int | None = None
 ) -> None:
-    """Check that a credential belongs to an account and is for this use today. Does not check the signature.
+    """Check that a credential belongs to an account and is for this use today. The signature is not checked.
 
-    `BuyerTierGated` makes the same checks in the same order. Count customers by `credential.pseudonym`.
+    `BuyerTierGated` performs the same checks in the same order. Count customers by `credential.pseudonym`.
 
     Args:
         holder: The account that presents it.
@@ -116,8 +116,8 @@ def require_use(  # noqa: PLR0913  # what a gate compares
         at: The time, in Unix time; by default now.
 
     Raises:
-        CredentialRefusedError: The credential is for another holder, policy, scope or UTC day, or its tier is too low,
-            as the error's `reason` specifies.
+        CredentialRefusedError: The credential is for a different holder, policy, scope or UTC day, or its tier is too
+            low; see the error's `reason`.
     """
     today = (int(time.time()) if at is None else at) // DAY_SECONDS
     day, presented_by = credential.issued_at // DAY_SECONDS, checksummed(holder)
@@ -137,13 +137,13 @@ def require_use(  # noqa: PLR0913  # what a gate compares
 def verify_credential(
     credential: TierCredential, signature: bytes, domain: Domain, attestor: str, *, at: int | None = None
 ) -> bool:
-    """Return whether a credential is valid and signed by the attestor's key. Needs no node.
+    """Return whether a credential is valid and signed with the attestor's key. Needs no node.
 
-    Compare the holder with the account that presents it. For an attestor that is a contract, use
+    Compare the holder with the account that presents it. If the attestor is a contract, use
     `verify_credential_on_chain`.
 
     Args:
-        domain: The domain of the registry.
+        domain: The registry's domain.
         at: The time, in Unix time; by default now.
     """
     is_valid = is_valid_at(credential, int(time.time()) if at is None else at)
@@ -153,10 +153,10 @@ def verify_credential(
 def verify_credential_on_chain(
     credential: TierCredential, signature: bytes, client: Client, *, at: int | None = None
 ) -> bool:
-    """Return whether a credential is valid and signed by the current attestor, possibly a contract (ERC-1271).
+    """Return whether a credential is valid and signed by the current attestor, which may be a contract (ERC-1271).
 
     Args:
-        client: A client whose deployment has the registry of buyers.
+        client: A client whose deployment includes the buyer registry.
         at: The time, in Unix time; by default now. The chain also checks the time of its latest block.
     """
     is_valid = is_valid_at(credential, int(time.time()) if at is None else at)

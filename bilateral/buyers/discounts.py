@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from bilateral.buyers.records import Standing
 
 DEFAULT_DISPUTE_RATE: Final = 10
-"""The default maximum dispute rate that `excludeHighDisputeRate` allows, in percent."""
+"""The maximum dispute rate that `excludeHighDisputeRate` allows by default, in percent."""
 
 _UNIT: Final = Decimal(1).scaleb(-6)  # the smallest unit of USDC, which has six decimals
 _PERCENT: Final = 100  # per cent, and the greatest score
 
 
 def _require_number(value: Any) -> Any:
-    """Refuse text instead of a number: Python would parse `1_0` and digits of any script."""
+    """Reject text instead of a number: Python would parse `1_0` and digits in any script."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError("use a JSON number, not text")  # noqa: TRY004  # pydantic reports it
     return value
 
 
 JsonNumber: Final = BeforeValidator(_require_number)
-"""Validates a number in a body. Text is refused."""
+"""Validates a number in a body. Text is rejected."""
 
 Percent = Annotated[
     Decimal,
@@ -45,7 +45,7 @@ Percent = Annotated[
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": _PERCENT}),
 ]
 WebUrl = Annotated[str, Field(max_length=2_000, pattern=r"^https?://[\x21-\x7e]+$")]
-"""An http or https URL. Spaces, line breaks, other control characters and non-ASCII characters are refused."""
+"""An http or https URL. Spaces, line breaks, other control characters and non-ASCII characters are rejected."""
 
 
 CONDITIONS: Final[Mapping[BuyerTier, str]] = {
@@ -53,11 +53,11 @@ CONDITIONS: Final[Mapping[BuyerTier, str]] = {
     BuyerTier.TRUSTED: "10+ payments, $50+ volume, fair reviews",
     BuyerTier.PREMIUM: "50+ payments, $500+ volume, fair reviews, few disputes",
 }
-"""The conditions of each tier in the specification's words."""
+"""Each tier's conditions, in the specification's words."""
 
 
 class TierDiscounts(BaseModel):
-    """The discount of each tier, in percent. A missing tier has that of the next lower one."""
+    """Each tier's discount, in percent. A missing tier has the discount of the next lower tier."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -112,8 +112,8 @@ class Discount:
 
     Attributes:
         percentage: The percentage, 0 for none.
-        verdict: The reason as a code.
-        reason: The reason in words.
+        verdict: The reason, as a code.
+        reason: The reason, in words.
         warnings: Advice to the seller about its policy.
     """
 
@@ -124,7 +124,7 @@ class Discount:
 
 
 NOT_OFFERED: Final = Discount(Decimal(0), Verdict.NOT_OFFERED, "The seller has published no discounts for buyers")
-"""The discount of a service that was published without a policy."""
+"""The discount for a service published without a policy."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,10 @@ class BuyerFacts:
     """The facts about a buyer that a seller's policy needs.
 
     Attributes:
-        dispute_rate: The disputes in percent of the payments.
+        dispute_rate: Disputes as a percentage of payments.
         fairness: The effective fairness; None without reviews.
-        sellers: The number of sellers that were paid.
-        is_withheld: True if a trust analysis holds back an agent of the buyer as a client.
+        sellers: The number of sellers paid.
+        is_withheld: True if a trust analysis withholds one of the buyer's agents as a client.
     """
 
     score: int
@@ -147,7 +147,7 @@ class BuyerFacts:
 
 
 def facts_of(standing: Standing, *, is_withheld: bool = False) -> BuyerFacts:
-    """Return the facts of a buyer's standing."""
+    """Return the facts from a buyer's standing."""
     metrics = standing.weighed.metrics
     fairness, sellers = metrics.effective_fairness, standing.weighed.sellers
     return BuyerFacts(score_of(metrics), tier_of(metrics), metrics.dispute_rate, fairness, sellers, is_withheld)
@@ -171,14 +171,14 @@ def facts_of_profile(profile: Mapping[str, Any]) -> BuyerFacts:
 
 
 def discount_for(incentives: BuyerIncentives | None, standing: Standing, *, is_withheld: bool = False) -> Discount:
-    """Compute the discount of a buyer."""
+    """Compute a buyer's discount."""
     return discount_by(incentives, facts_of(standing, is_withheld=is_withheld))
 
 
 def discount_by(  # noqa: PLR0911  # one a condition
     incentives: BuyerIncentives | None, facts: BuyerFacts
 ) -> Discount:
-    """Compute the discount of a buyer from the facts that the policy needs."""
+    """Compute a buyer's discount from the facts that the policy needs."""
     tier, score = facts.tier, facts.score
     if incentives is None:
         return NOT_OFFERED
@@ -213,7 +213,7 @@ def _refused(verdict: Verdict, reason: str) -> Discount:
 
 
 def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
-    """Return the percentage that a seller lists for a tier, or for the next lower one."""
+    """Return the percentage that a seller lists for a tier, or else for the next lower tier."""
     percentage = Decimal(0)
     for rank in BuyerTier:
         listed = getattr(incentives.discounts, rank.value, None)
@@ -224,7 +224,7 @@ def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
 
 
 def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
-    """Return advice to a seller: percentages above the caps of their tiers."""
+    """Return advice to a seller: the percentages that exceed their tiers' caps."""
     return tuple(
         f"{tier.value}: {listed} % is above the tier's cap and counts as {tier.discount_eligibility} %"
         for tier in BuyerTier
@@ -234,10 +234,10 @@ def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
 
 
 def discounted(price: Decimal, percentage: Decimal) -> Decimal:
-    """Return a price after a discount, rounded up to a millionth of a dollar."""
+    """Return a discounted price, rounded up to a millionth of a dollar."""
     return plain((price * (_PERCENT - percentage) / _PERCENT).quantize(_UNIT, ROUND_UP))
 
 
 def discounted_amount(amount: int, percentage: Decimal) -> int:
-    """Return an amount in a token's smallest unit after a discount, rounded up."""
+    """Return a discounted amount in a token's smallest unit, rounded up."""
     return int((amount * (_PERCENT - percentage) / _PERCENT).to_integral_value(ROUND_UP))

@@ -1,4 +1,4 @@
-"""Refusals of messages about buyers and of proofs of their tiers, and failures of the services that handle them."""
+"""Errors for rejected messages about buyers, rejected tier proofs, and failures of the services that handle them."""
 
 from dataclasses import InitVar
 from http import HTTPStatus
@@ -9,13 +9,13 @@ from bilateral.core.text import quoted
 
 
 class BuyerRefusalError(Exception):
-    """A message was refused.
+    """A message was rejected.
 
     Attributes:
         status: The matching HTTP status.
         code: The reason for programs: lower case with underscores, stable across releases.
         detail: The reason for people.
-        retry_seconds: The seconds after which a retry may succeed; None if it cannot.
+        retry_seconds: The number of seconds after which a retry may succeed; None if it cannot.
         members: Additional members of the response.
     """
 
@@ -31,12 +31,12 @@ class BuyerRefusalError(Exception):
 
 
 class CredentialRefusedError(BilateralError):
-    """A credential is not for this use.
+    """A credential is not valid for this use.
 
     Attributes:
         reason: `credential_of_another`, `policy_mismatch`, `scope_mismatch`, `epoch_over` or `tier_too_low`.
         field: The field of the credential that does not match.
-        expected: The expected or lowest acceptable value.
+        expected: The expected value, or the lowest acceptable one.
     """
 
     reason = "credential_refused"
@@ -51,7 +51,7 @@ class CredentialRefusedError(BilateralError):
 
 
 class BuyerServiceRefusedError(BilateralError):
-    """A service refused a request.
+    """A service rejected a request.
 
     Attributes:
         status: The HTTP status.
@@ -69,7 +69,7 @@ class BuyerServiceRefusedError(BilateralError):
 
 
 class BuyerServiceFailedError(BilateralError):
-    """A service cannot be reached, or does not respond like one."""
+    """A service cannot be reached, or does not respond as one should."""
 
     reason = "service_failed"
 
@@ -84,7 +84,7 @@ _STATUSES: Final = {
 
 
 class TierProofRefusedError(BilateralError):
-    """A private proof of a tier was refused.
+    """A private tier proof was rejected.
 
     Attributes:
         reason: `policy_mismatch`, `epoch_over`, `tier_too_low`, `unknown_root`, `proof_malformed`, `proof_refused`,
@@ -101,11 +101,11 @@ class TierProofRefusedError(BilateralError):
 
 
 class TooFewMembersError(FormattedError):
-    """The group of a tier is too small for a proof to hide its author well.
+    """A tier's group is too small for a proof to hide its author well.
 
     Attributes:
-        members: The number of members of the group.
-        least: The minimum number.
+        members: The number of members in the group.
+        least: The minimum number of members.
     """
 
     reason = "too_few_members"
@@ -118,7 +118,7 @@ class TooFewMembersError(FormattedError):
 
 
 class NotAMemberError(BilateralError):
-    """The list has no member with this secret in the group."""
+    """The list contains no member with this secret in the group."""
 
     reason = "not_a_member"
 
@@ -143,12 +143,12 @@ class ProverMissingError(BilateralError):
 
 
 class ArtifactMismatchError(BilateralError):
-    """A file of the prover is not the pinned one. It received no secrets."""
+    """A prover file is not the pinned one. It received no secrets."""
 
     reason = "artifact_mismatch"
 
 
 class ProverFailedError(BilateralError):
-    """The prover ended without an answer."""
+    """The prover exited without a result."""
 
     reason = "prover_failed"

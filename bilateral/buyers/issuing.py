@@ -1,8 +1,8 @@
-"""What the service issues about buyers: signed results (EIP-712 and JSON Web Signature), and pseudonyms.
+"""Results about buyers, signed by the service (EIP-712 and JSON Web Signature), and pseudonyms.
 
-A pseudonym is the HMAC-SHA-256 of buyer, scope and UTC day under a secret of that day, the same for all holders of the
-buyer. The secret is random, shared by all workers through the database, and deleted two days later. After that, nobody
-can tell which buyer a pseudonym was.
+A pseudonym is the HMAC-SHA-256 of buyer, scope and UTC day under that day's secret, the same for all of the buyer's
+holders. The secret is random, shared by all workers through the database, and deleted two days later. After that,
+nobody can tell which buyer a pseudonym belonged to.
 """
 
 import hmac
@@ -30,7 +30,7 @@ from bilateral.buyers.tables import credential_holder, credential_secret
 from bilateral.core.signatures.messages import Address, String, TypedMessage, Uint8, Uint64, Uint256
 
 VALID_SECONDS: Final = 3_600
-"""The validity of a result in seconds: a score that has dropped can be shown no longer than this."""
+"""How long a result is valid, in seconds: a score that has dropped can be presented for at most this long."""
 
 _ALGORITHM: Final = "ES256K"
 
@@ -40,15 +40,15 @@ class BuyerResult(TypedMessage):
     """A buyer's score as of a block.
 
     Attributes:
-        buyer_chain_id: The chain of its payments.
+        buyer_chain_id: The chain of the buyer's payments.
         score: 0 to 100.
         tier: `new`, `verified`, `trusted` or `premium`.
         payments: The number of its payments.
-        volume: Their sum, in millionths of a dollar.
+        volume: The sum of its payments, in millionths of a dollar.
         sellers: The number of sellers that it paid.
         policy: The scoring policy.
         as_of_block: The last block whose payments are included.
-        issued_at: The time of the result, in Unix seconds.
+        issued_at: The time at which it was issued, in Unix seconds.
         expires_at: The first second in which it is no longer valid.
     """
 
@@ -86,13 +86,13 @@ def result_of(standing: Standing, now: int) -> BuyerResult:
 
 
 class ResultSigner:
-    """Signs results with a key of the service.
+    """Signs results with the service's key.
 
     Args:
-        secret: The private key, 32 bytes.
+        secret: The 32-byte private key.
 
     Attributes:
-        address: The address of the key, which signs EIP-712.
+        address: The address of the key that signs EIP-712 messages.
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -149,7 +149,7 @@ def _encoded(value: bytes) -> str:
 
 
 MAX_HOLDERS: Final = 8
-"""The maximum holders per buyer, scope and day. A buyer that uses several new addresses needs several."""
+"""The maximum number of holders per buyer, scope and day. A buyer that uses several new addresses needs several."""
 
 _RETAINED_DAYS: Final = 2
 """The days whose secrets are retained: today and yesterday, because workers' clocks differ at midnight."""
@@ -164,7 +164,7 @@ class Pseudonyms:
         self._engine = engine
 
     def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
-        """Record a holder, and return the pseudonym of its buyer. A repeated holder is not counted twice."""
+        """Record a holder, and return its buyer's pseudonym. A repeated holder is not counted twice."""
         day = now // DAY_SECONDS
         secret = self._secret_of(day)
         pseudonym = pseudonym_of(secret, buyer, scope, day)
@@ -181,7 +181,7 @@ class Pseudonyms:
         return pseudonym
 
     def _note(self, day: int, pseudonym: bytes, mark: bytes) -> bool | None:
-        """Record a holder. Return False if all slots are taken, and None if another request took the free one."""
+        """Record a holder. Return False if all slots are taken, or None if another request took the free slot."""
         table = credential_holder
         of_buyer = table.c.day == day, table.c.pseudonym == pseudonym
         try:
@@ -198,7 +198,7 @@ class Pseudonyms:
         return True
 
     def _secret_of(self, day: int) -> bytes:
-        """Return the secret of a day, created by the first worker that needs it."""
+        """Return a day's secret, created by the first worker that needs it."""
         secret = self._read_secret(day)
         if secret is not None:
             return secret
@@ -220,7 +220,7 @@ class Pseudonyms:
 
 
 def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
-    """Return the pseudonym of a buyer: HMAC-SHA-256 of its 20 bytes, the scope's 32 and the day's 8."""
+    """Return a buyer's pseudonym: HMAC-SHA-256 of its 20 bytes, the scope's 32 and the day's 8."""
     return _mac(secret, to_canonical_address(buyer) + scope + day.to_bytes(8))
 
 

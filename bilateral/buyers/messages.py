@@ -19,7 +19,7 @@ def content_hash(value: Any) -> bytes:
 
 
 def domain_of(chain_id: int) -> Domain:
-    """Return the EIP-712 domain of messages that no contract verifies: its contract is the zero address."""
+    """Return the EIP-712 domain for messages that no contract verifies: its contract is the zero address."""
     return Domain(chain_id, "0x" + "00" * 20)  # type: ignore[arg-type]  # it is checksummed
 
 
@@ -37,12 +37,12 @@ class _BuyerMessage(TypedMessage):
 
 @dataclass(frozen=True)
 class ScoredPayment(_BuyerMessage):
-    """A score about one payment: the fields common to feedback and reviews.
+    """A score for one payment: the fields common to feedback and reviews.
 
     Attributes:
-        seller_registry: The identity registry of the seller.
+        seller_registry: The seller's identity registry.
         score: 0 to 100.
-        tags_hash: The hash of the array of tags; for a review, of both tags.
+        tags_hash: The hash of the array of tags, or of both tags for a review.
         tx_hash: The payment's transaction.
     """
 
@@ -71,7 +71,7 @@ class BuyerDispute(_BuyerMessage):
     """A dispute that a seller files about a payment, or withdraws.
 
     Attributes:
-        seller_registry: The identity registry of the seller.
+        seller_registry: The seller's identity registry.
         state: `filed` or `withdrawn`.
         tx_hash: The payment's transaction.
     """
@@ -87,13 +87,13 @@ class BuyerDispute(_BuyerMessage):
 
 @dataclass(frozen=True)
 class AgentEnrichment(_BuyerMessage):
-    """A service of a seller with its policy for buyers (section 6.1), signed by the agent's wallet, owner or operator.
+    """A seller's service with its policy for buyers (section 6.1), signed by the agent's wallet, owner or operator.
 
     Attributes:
-        registry: The identity registry of the seller.
+        registry: The seller's identity registry.
         agent_id: The seller.
         content_hash: The hash of the body without `signature`.
-        issued_at: The time of the message, in Unix seconds. A later message replaces it.
+        issued_at: The message's time, in Unix seconds. A later message replaces it.
     """
 
     registry: Address
@@ -105,12 +105,12 @@ class AgentEnrichment(_BuyerMessage):
 
 @dataclass(frozen=True)
 class BuyerReply(_BuyerMessage):
-    """A buyer's reply to feedback or a dispute about it, one for each, signed by the buyer.
+    """A buyer's reply to feedback or a dispute about it, signed by the buyer; one reply for each.
 
     Attributes:
-        message_id: The id of the message, which `?expand=messages` shows.
+        message_id: The id of the message, as shown by `?expand=messages`.
         text_hash: The hash of the reply.
-        chain_id: The chain of the payment.
+        chain_id: The payment's chain.
     """
 
     buyer: Address
@@ -121,15 +121,15 @@ class BuyerReply(_BuyerMessage):
 
 @dataclass(frozen=True)
 class CredentialRequest(_BuyerMessage):
-    """A buyer's request for a credential of its tier, signed by the buyer.
+    """A buyer's request for a credential for its tier, signed by the buyer.
 
     Attributes:
         buyer: The buyer whose tier counts.
         holder: The address that the credential is for.
         policy: The scoring policy.
         scope: The place where the credential is used.
-        chain_id: The chain of the payments.
-        expires_at: The last second of the request, in Unix time.
+        chain_id: The chain on which the payments were made.
+        expires_at: The last second in which the request is valid, in Unix time.
     """
 
     buyer: Address
@@ -142,13 +142,13 @@ class CredentialRequest(_BuyerMessage):
 
 @dataclass(frozen=True)
 class TierMember(_BuyerMessage):
-    """A buyer's request to join the groups for private proofs of tiers, signed by the buyer.
+    """A buyer's request to join the groups for private tier proofs, signed by the buyer.
 
     Attributes:
-        commitment: The public commitment of its identity, as a word.
+        commitment: Its identity's public commitment, as a word.
         policy: The hash of the scoring policy's name.
-        from_epoch: The first UTC day on which the commitment counts, in days since the beginning of Unix time.
-        chain_id: The chain of the payments.
+        from_epoch: The first UTC day on which the commitment counts, in days since the Unix epoch.
+        chain_id: The chain on which the payments were made.
     """
 
     buyer: Address

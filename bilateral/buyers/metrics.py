@@ -1,4 +1,4 @@
-"""Dealings of a buyer on one chain, from the index: payments by seller, reviews, sellers' votes, disputes."""
+"""A buyer's dealings on one chain, from the index: payments by seller, reviews, sellers' votes, disputes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ from bilateral.index.reading.prepared import Prepared
 from bilateral.index.reading.readers import require_patience
 
 Seller = tuple[str, int]
-"""The identity registry and the id of a paid agent."""
+"""A paid agent's identity registry and id."""
 
 MOST_REVIEWS: Final = 10_000
-"""The maximum number of on-chain reviews read per buyer: the newest."""
+"""The maximum number of on-chain reviews read per buyer, newest first."""
 
 MOST_FUNDED: Final = 100
-"""The maximum number of accounts of a funder. One with more is an exchange or a faucet, and links nobody."""
+"""The maximum number of accounts per funder. A funder with more is an exchange or a faucet, and links nobody."""
 
 _HIGHEST: Final = 100  # the Buyer Reputation Protocol rates from 0 to 100
 _LAST_BLOCK: Final = 2**62  # a block that no chain reaches, within a BIGINT
@@ -40,13 +40,13 @@ class Dealings:
     Attributes:
         payments: The number of payments.
         micros: Their sum, in millionths of a dollar.
-        first_at: The time of the first, in Unix seconds.
+        first_at: The time of the first payment, in Unix seconds.
         last_at: The time of the last.
-        own: The payments that the buyer made to its own agent, which are not part of `payments`.
-        returned: The sum that came back from the seller's wallets and owners, in millionths of a dollar.
+        own: Payments that the buyer made to its own agent, which are not included in `payments`.
+        returned: The sum returned by the seller's wallets and owners, in millionths of a dollar.
         reviews: The scores that the buyer gave, 0 to 100, at most one per payment.
         votes: The scores that the seller gave the buyer, 0 to 100.
-        filed: The disputes that are filed.
+        filed: The disputes that are still filed.
         upheld: The disputes that were upheld.
         shares_funder: True if buyer and seller were funded by the same account, or one by the other.
     """
@@ -92,7 +92,7 @@ def read_dealings(
 
 
 def of_payment(table: sa.Table) -> Any:
-    """Return the condition that a message is about a payment."""
+    """Return the SQL condition that a message is about a payment."""
     is_same = payment.c.transaction_hash == table.c.transaction_hash, payment.c.chain_id == table.c.chain_id
     return sa.and_(*is_same, payment.c.position == table.c.payment_position)
 
@@ -121,7 +121,7 @@ def _statement(*, with_messages: bool) -> Prepared:
         return Prepared(payments)
 
     def about(kind: Any, table: sa.Table, total: Any) -> Any:
-        """Messages count as long as their payment is in the chain, and for the agent that the payment counts for.
+        """Messages count as long as their payment is in the chain, and for the agent for which the payment counts.
 
         A message may refer to another agent with the same wallet: `find_payment` treats it as the same seller.
         """
@@ -170,7 +170,7 @@ def _add_reviews_on_chain(
     paying: Mapping[str, Any],
     dealings: Mapping[Seller, Dealings],
 ) -> None:
-    """Add the buyer's unrevoked feedback with a scale of 0 to 100, newest first, one per payment."""
+    """Add the buyer's unrevoked feedback on a scale from 0 to 100, newest first, one entry per payment."""
     rows = _REVIEWS.all(connection, parameters)
     reviewed = {(registry, python_integer(agent_id)) for registry, agent_id, _, _ in rows}
     paid = _paid_agents(
@@ -187,7 +187,7 @@ def _add_reviews_on_chain(
 
 
 def _paid_agents(connection: Connection, parameters: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
-    """Return the agents for which payments to other agents' wallets count."""
+    """Return, for agents that share a wallet, the agent for which payments to that wallet count."""
     # Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
     # If that changed between payments, the first one counts.
     if not agents:
@@ -247,7 +247,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
     until: int | None = None,
     paid_until: int | None = None,
 ) -> None:
-    """Add the money returned by sellers, and which of them share a funder with the buyer."""
+    """Add the money that sellers returned, and which of them share a funder with the buyer."""
     block = _LAST_BLOCK if until is None else until
     paid = block if paid_until is None else paid_until
     table = payment.c
@@ -276,7 +276,7 @@ def add_ties(  # noqa: PLR0913, PLR0917  # two limits
 
 
 def _share(total: int, dealings: Sequence[Dealings]) -> None:
-    """Subtract money returned by one account from its sellers, in proportion to what each still has."""
+    """Subtract money returned by one account from its sellers, in proportion to each one's remaining amount."""
     # An owner may have several agents, and its money came back once. Rounding favours the buyer.
     remaining = [max(0, dealing.micros - dealing.returned) for dealing in dealings]
     whole = sum(remaining)
@@ -285,7 +285,7 @@ def _share(total: int, dealings: Sequence[Dealings]) -> None:
 
 
 def _are_tied(buyer: str, accounts: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
-    """Return True if one funded the other, or the same account funded both but not many more, unlike an exchange."""
+    """Return True if one funded the other, or if an account that, unlike an exchange, funds few others funded both."""
     source = funders.get(buyer)
     shared = None if source in public else source
     return any(

@@ -1,4 +1,4 @@
-"""Scoring policies: which dealings count for a buyer, and how much."""
+"""Scoring policies: which of a buyer's dealings count, and how much."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 LEAST_SHARE: Final = Fraction(1, 10)
-"""The share of its revenue from a buyer that a seller must keep in order to count at all.
+"""The share of a buyer's payments that a seller must retain for them to count at all.
 
 A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must return nine tenths.
 """
@@ -27,35 +27,35 @@ class Reason(StrEnum):
     """Why a score differs from the plain count of payments, or why there is no discount."""
 
     NO_PAYMENTS = "no_payments"
-    """The index has no payment by the buyer that counts."""
+    """The index contains no payment by the buyer that counts."""
 
     NO_REVIEWS = "no_reviews"
-    """The buyer gave no review, so fairness has no points."""
+    """The buyer gave no reviews, so fairness earns no points."""
 
     EXTREME_REVIEWS = "extreme_reviews"
     """At least five reviews, and their average is 10 or less, or 95 or more."""
 
     OWN_PAYMENTS = "own_payments"
-    """Payments to an agent that the buyer owns or is the wallet of, or whose owner it approved, do not count."""
+    """Payments do not count if the buyer owns the agent, is its wallet, or approved its owner."""
 
     RETURNED_PAYMENTS = "returned_payments"
-    """Money returned by a seller does not count. If nearly all was returned, neither do the payments."""
+    """Money that a seller returned does not count. If it returned nearly all, neither do the payments."""
 
     REPEATED_PAIR = "repeated_pair"
     """Only some of the payments to the same seller count."""
 
     SHARED_FUNDER = "shared_funder"
-    """Payments to a seller with the same funder do not count."""
+    """Payments to a seller that shares the buyer's funder do not count."""
 
 
 @dataclass(frozen=True)
 class ScoringPolicy:
-    """A version of the rules that turn dealings into metrics.
+    """A version of the rules for turning dealings into metrics.
 
     Attributes:
         name: Its name, included in every response.
         nets_returns: True if money returned by a seller is subtracted.
-        most_payments: The maximum number of payments to one seller that count; None for all.
+        most_payments: The maximum number of payments to one seller that count; None for no limit.
         most_micros: The maximum volume with one seller that counts, in millionths of a dollar; None for no limit.
         drops_shared_funders: True if dealings with a seller that shares a funder with the buyer do not count.
         only_upheld: True if a dispute counts only once it was upheld.
@@ -75,7 +75,7 @@ class ScoringPolicy:
 
 
 BRP: Final = ScoringPolicy("brp-1.0")
-"""The specification's formula. Payments to oneself do not count."""
+"""The specification's formula. Payments to the buyer itself do not count."""
 
 INDEPENDENT: Final = ScoringPolicy(
     "independent-1.0",
@@ -100,14 +100,14 @@ def policy_of(name: str) -> ScoringPolicy:
 
 @dataclass(frozen=True)
 class Weighed:
-    """The dealings of a buyer as weighed by a policy.
+    """A buyer's dealings as weighed by a policy.
 
     Attributes:
         metrics: The metrics that the score is computed from.
-        first_at: The time of the first payment that counts; None without one.
+        first_at: The time of the first payment that counts; None if no payment counts.
         last_at: The time of the last.
-        sellers: The number of sellers for which payments count.
-        reasons: Why dealings were excluded or need care.
+        sellers: The number of sellers whose payments count.
+        reasons: Why dealings were excluded, or require caution.
     """
 
     metrics: BuyerMetrics
@@ -118,7 +118,7 @@ class Weighed:
 
 
 def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) -> Weighed:
-    """Weigh the dealings of a buyer."""
+    """Weigh a buyer's dealings."""
     reasons: set[Reason] = set()
     if any(dealing.own for dealing in dealings.values()):
         reasons.add(Reason.OWN_PAYMENTS)
@@ -149,7 +149,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
 
 
 def _part(policy: ScoringPolicy, dealings: Dealings, reasons: set[Reason]) -> tuple[int, int, Dealings] | None:
-    """Return the payments and the volume with one seller that count; None if none does."""
+    """Return the payments to one seller, and their volume, that count, or None if none do."""
     if not dealings.payments:
         return None
     if policy.drops_shared_funders and dealings.shares_funder:
@@ -178,19 +178,19 @@ def _are_extreme(scores: Sequence[int]) -> bool:
 
 @dataclass(frozen=True)
 class BuyerSettings:
-    """The settings of the service for buyers.
+    """The settings of the buyer service.
 
     Attributes:
-        policy: The default scoring policy of responses.
+        policy: The default scoring policy for responses.
         credential_policies: The scoring policies for which it issues tier credentials; only `policy` if empty.
-        nodes: The URL of a node of each chain, by the chain's id in digits. It checks signatures of contracts
-            (ERC-1271), and payments that are not indexed yet.
+        nodes: The URL of a node for each chain, by the chain's decimal id. It checks contract signatures (ERC-1271) and
+            payments that are not yet indexed.
         disputes: True if sellers may file disputes.
-        requires_signature: True to refuse unsigned feedback and reviews; otherwise they are accepted but do not count.
-        shows_transactions: True to show a buyer's last payments to anyone who requests them.
+        requires_signature: True to reject unsigned feedback and reviews; otherwise they are accepted but do not count.
+        shows_transactions: True to show a buyer's latest payments to anyone who requests them.
         provider: The public URL of this service, for `reputationProvider`; the URL of the request if empty.
         seller: The global id of the agent that the well-known document describes; none if empty.
-        incentives: The policy of the well-known document.
+        incentives: The policy in the well-known document.
         key_variable: The environment variable with the key that signs portable results; none if empty.
     """
 

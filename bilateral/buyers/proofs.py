@@ -1,4 +1,4 @@
-"""Proofs of who sent a message: payments in the index, and signatures of keys and contracts."""
+"""Proofs of who sent a message: payments in the index, and signatures by keys and contracts."""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -31,10 +31,10 @@ from bilateral.node.steps import run
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5  # two blocks of most chains
 _NODE_SECONDS: Final = 5.0
-"""The timeout for a node: a caller waits for it, then gets 503 with Retry-After."""
+"""The timeout for a node: a caller waits this long, then gets 503 with Retry-After."""
 
 _QUESTIONS: Final = threading.BoundedSemaphore(8)
-"""The concurrent node requests: half of the message threads, so a slow node leaves the rest for signatures by keys."""
+"""Concurrent node requests: half the message threads, so a slow node leaves the rest for key signatures."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PaymentClaim:
         transaction: The hash of its transaction.
         payer: The account that paid, in checksum form.
         payee: The account that was paid, in checksum form.
-        log_index: The index of its log in the block; None for the only one that matches.
+        log_index: The index of its log in the block; None if only one log matches.
     """
 
     chain_id: int
@@ -78,9 +78,9 @@ class ProvenPayment:
 def find_payment(
     connection: Connection, claim: PaymentClaim, seller: AgentKey, nodes: Mapping[str, str]
 ) -> ProvenPayment:
-    """Find the payment that a message claims.
+    """Find the payment claimed in a message.
 
-    Several agents may share a wallet. All of them were then paid, and the payment counts for the lowest id.
+    Several agents may share a wallet. All of them are then considered paid, and the payment counts for the lowest id.
     """
     table = payment.c
     indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
@@ -116,14 +116,14 @@ def find_payment(
 
 @dataclass(frozen=True)
 class _Indexed:
-    """The last block whose payments the index has, and the terms on which it counts transfers."""
+    """The last block whose payments are indexed, and the terms on which transfers count."""
 
     block: int
     terms: PaymentTerms
 
 
 def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
-    """Return the refusal of a payment that is not indexed, after checking the chain."""
+    """Return the error for a payment that is not indexed, after checking the chain."""
     transaction = f"transaction 0x{claim.transaction.hex()}"
     url = nodes.get(str(claim.chain_id))
     if url is None:
@@ -147,7 +147,7 @@ def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
 def _look_up(  # noqa: PLR0911  # one a reason
     url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
-    """Look up a transaction on demand, and judge it as the index will."""
+    """Look up a transaction on demand, and evaluate it as the index will."""
     transaction = "0x" + claim.transaction.hex()
     try:
         receipt: Any = _ask(url, "eth_getTransactionReceipt", (transaction,), dict | None)
@@ -236,7 +236,7 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
 def operators_of(
     connection: Connection, chain_id: int, identity_registry: str, agent_id: int, accounts: Collection[str]
 ) -> set[str]:
-    """Return the accounts that the owner of an agent has approved for all its agents (ERC-721)."""
+    """Return the accounts that an agent's owner has approved for all its agents (ERC-721)."""
     table, agent = schema.EVENT_TABLES[ApprovalForAll].c, agent_tables.agent.c
     query = (
         select(table.operator, table.is_approved)
@@ -250,12 +250,12 @@ def operators_of(
 
 
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
-    """Return the owner and the wallet of an agent, which act for it."""
+    """Return an agent's owner and wallet, which act for it."""
     return {account for account in _owner_and_wallet(connection, seller) if account is not None}
 
 
 def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
-    """Return the accounts that act for the seller of a payment: those that were paid, but no later owner's."""
+    """Return the accounts that act for a payment's seller: those that were paid, but not a later owner's."""
     owner, wallet = _owner_and_wallet(connection, seller)
     present = {wallet} if owner == paid.owner and wallet is not None else set()
     return {paid.payee, paid.owner} | present

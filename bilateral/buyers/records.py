@@ -1,4 +1,4 @@
-"""Records of buyers, in the shapes of the Buyer Reputation Protocol (sections 4.1 and 5.1)."""
+"""Buyer records, in the Buyer Reputation Protocol's formats (sections 4.1 and 5.1)."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -24,10 +24,10 @@ from bilateral.index.payments.tables import payment, payment_cursor
 from bilateral.index.reading.prepared import Prepared
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
-"""An exact decimal, written as a number in JSON."""
+"""An exact decimal, written to JSON as a number."""
 
 ALL_CHAINS: Final = 0
-"""The pseudo-chain of a standing on all chains. Its id, `eip155:all:0x…`, is ours."""
+"""The pseudo-chain for a standing across all chains. Its id, `eip155:all:0x…`, is our extension."""
 
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42  # characters: 0x, and two digits for each of 20 bytes
@@ -40,22 +40,22 @@ encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 @dataclass(frozen=True)
 class Metrics:
-    """The metrics of a buyer. `totalVolumeAtomic` and what follows it are ours.
+    """A buyer's metrics. `totalVolumeAtomic` and the fields after it are our extensions.
 
     Attributes:
-        paymentCount: The payments.
-        totalVolumeUsdc: Their sum in dollars.
-        reviewsGiven: The reviews that the buyer gave.
-        avgReviewScore: Their average; null without reviews.
-        disputeCount: The disputes.
-        disputeRate: The disputes in percent of the payments.
-        accountAgeDays: The full days since the first payment.
+        paymentCount: The number of payments.
+        totalVolumeUsdc: The sum of the payments in dollars.
+        reviewsGiven: The number of reviews that the buyer gave.
+        avgReviewScore: The average score of those reviews; null without reviews.
+        disputeCount: The number of disputes.
+        disputeRate: Disputes as a percentage of payments.
+        accountAgeDays: The number of full days since the first payment.
         totalVolumeAtomic: The sum in millionths of a dollar.
-        distinctSellers: The sellers that were paid.
-        sellerFeedbackCount: The sellers that gave feedback on the buyer.
+        distinctSellers: The number of sellers paid.
+        sellerFeedbackCount: The number of sellers that gave feedback on the buyer.
         avgSellerFeedback: The mean of their votes; null without any.
         firstPaymentAt: The time of the first payment; null without one.
-        lastPaymentAt: The time of the last one.
+        lastPaymentAt: The time of the last payment.
     """
 
     paymentCount: int
@@ -75,7 +75,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The points of each component, to four decimals."""
+    """The points for each component, to four decimals."""
 
     paymentCount: Number
     totalVolumeUsdc: Number
@@ -86,17 +86,17 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class Reputation:
-    """The reputation of a buyer. `ownFairnessScore` and what follows it are ours.
+    """A buyer's reputation. `ownFairnessScore` and the fields after it are our extensions.
 
     Attributes:
         score: 0 to 100.
         tier: `new`, `verified`, `trusted` or `premium`.
-        reviewFairnessScore: The fairness with the votes of sellers; null without reviews.
-        discountEligibility: The largest discount of the tier, in percent.
-        ownFairnessScore: The fairness of the buyer's reviews alone (section 2.3).
-        flags: `extreme-reviews` for a buyer whose reviews are almost all the best or the worst.
-        breakdown: The points of each component.
-        reasons: Codes for what was excluded or needs care.
+        reviewFairnessScore: The fairness including sellers' votes; null without reviews.
+        discountEligibility: The tier's largest discount, in percent.
+        ownFairnessScore: The fairness of only the buyer's reviews (section 2.3).
+        flags: `extreme-reviews` for a buyer whose reviews almost all give the best or the worst score.
+        breakdown: The points for each component.
+        reasons: Codes for anything that was excluded or requires caution.
         scoringPolicy: The rules used to compute it.
     """
 
@@ -113,7 +113,7 @@ class Reputation:
 
 @dataclass(frozen=True)
 class RecentTransaction:
-    """A payment of the record (section 4.1). `kind` and `ceilingUsdc` are ours.
+    """A payment in the record (section 4.1). `kind` and `ceilingUsdc` are our extensions.
 
     Attributes:
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
@@ -132,12 +132,12 @@ class RecentTransaction:
 
 @dataclass(frozen=True)
 class BuyerProfile:
-    """The profile of a buyer (section 5.1). `asOfBlock` is ours.
+    """A buyer's profile (section 5.1). `asOfBlock` is our extension.
 
     Attributes:
         buyerId: Its global id.
         buyerAddress: Its address.
-        asOfBlock: The last block whose payments are included; null if the index reads no payments of the chain.
+        asOfBlock: The last block whose payments are included; null if the index reads no payments on the chain.
     """
 
     buyerId: str
@@ -154,8 +154,8 @@ class Standing:
     Attributes:
         chain_id: The chain, or `ALL_CHAINS`.
         buyer: The address.
-        weighed: The dealings as weighed by the policy.
-        block: The last block whose payments are included; None if the index reads no payments of the chain.
+        weighed: The buyer's dealings as weighed by the policy.
+        block: The last block whose payments are included; None if the index reads no payments on the chain.
     """
 
     chain_id: int
@@ -276,7 +276,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
 
 
 def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
-    """Return the last payments of a buyer. They link it to its sellers: see docs/buyers.md on privacy."""
+    """Return a buyer's latest payments. They link it to its sellers: see docs/buyers.md on privacy."""
     query = (
         select(payment, agent_review.c.score, TERMS)
         .outerjoin(agent_review, of_payment(agent_review))
@@ -323,5 +323,5 @@ def _optional(value: Fraction | None) -> Decimal | None:
 
 
 def iso(seconds: int) -> str:
-    """Return a time in ISO 8601, in the specification's format."""
+    """Return a time in the specification's ISO 8601 format."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

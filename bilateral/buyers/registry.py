@@ -1,7 +1,7 @@
-"""Records of the registries of buyers, from their events in the index: settled and attested ones, never mixed.
+"""The buyer registries' records, from their events in the index: settled and attested ones, never mixed.
 
-Settled payments are among the payments that the service counts, because the token also logs them. Statements of the
-attestor are shown separately and never counted: they may repeat what the service already has.
+Settled payments are among those that the service counts, because the token also logs them. The attestor's statements
+are shown separately and never counted: they may repeat what the service already has.
 """
 
 # ruff: noqa: N815  # the names of the service
@@ -20,20 +20,20 @@ from bilateral.index.log import tables as schema
 from bilateral.index.reading.prepared import Prepared, at_most
 
 MOST_EVENTS: Final = 10_000
-"""The maximum number of payments read per kind and buyer: the newest."""
+"""The maximum number of payments read per kind and buyer, newest first."""
 
 
 @dataclass(frozen=True)
 class SettledRecord:
-    """Payments of a buyer that a registry settled itself.
+    """A buyer's payments that a registry itself settled.
 
     Attributes:
-        paymentCount: The payments.
-        totalVolumeUsdc: Their sum in dollars.
+        paymentCount: The number of payments.
+        totalVolumeUsdc: The sum of the payments in dollars.
         totalVolumeAtomic: The sum in millionths of a dollar.
-        distinctSellers: The agents that were paid.
+        distinctSellers: The number of agents paid.
         firstPaymentAt: The time of the first payment; null without one.
-        lastPaymentAt: The time of the last one.
+        lastPaymentAt: The time of the last payment.
     """
 
     paymentCount: int
@@ -46,19 +46,19 @@ class SettledRecord:
 
 @dataclass(frozen=True)
 class AttestedRecord:
-    """Statements of a registry's attestor about a buyer.
+    """Statements about a buyer by a registry's attestor.
 
     Attributes:
-        paymentCount: The payments.
-        totalVolumeUsdc: Their sum in dollars.
+        paymentCount: The number of payments.
+        totalVolumeUsdc: The sum of the payments in dollars.
         totalVolumeAtomic: The sum in millionths of a dollar.
         firstPaymentAt: The time of the first payment; null without one.
-        lastPaymentAt: The time of the last one.
-        reviewsGiven: The reviews that the buyer gave.
-        avgReviewScore: Their average; null without reviews.
-        sellerFeedbackCount: The sellers that gave feedback on the buyer.
+        lastPaymentAt: The time of the last payment.
+        reviewsGiven: The number of reviews that the buyer gave.
+        avgReviewScore: The average score of those reviews; null without reviews.
+        sellerFeedbackCount: The number of sellers that gave feedback on the buyer.
         avgSellerFeedback: The mean of their votes; null without any.
-        disputeCount: The disputes.
+        disputeCount: The number of disputes.
     """
 
     paymentCount: int
@@ -75,12 +75,12 @@ class AttestedRecord:
 
 @dataclass(frozen=True)
 class RegistryRecords:
-    """The records of a buyer in one registry of buyers.
+    """A buyer's records in one buyer registry.
 
     Attributes:
         registry: The registry, as `eip155:8453:0x…`.
-        settled: The payments that it settled itself.
-        attested: Statements of its attestor.
+        settled: The payments that the registry itself settled.
+        attested: Its attestor's statements.
     """
 
     registry: str
@@ -115,7 +115,7 @@ _ATTESTORS: Final = _newest(_ROLE, (_ROLE.c.role == int(BuyerRole.ATTESTOR),), _
 def read_registry_records(
     connection: Connection, buyer: str, registries: Sequence[tuple[int, str]]
 ) -> tuple[RegistryRecords, ...]:
-    """Read the records of a buyer in the registries of buyers."""
+    """Read a buyer's records in the buyer registries."""
     records = []
     for chain_id, registry in registries:
         key = {"chain_id": chain_id, "registry": registry, "buyer": buyer}
@@ -142,7 +142,7 @@ def _totals(amounts: Sequence[int], times: Sequence[int]) -> dict[str, Any]:
 
 
 def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
-    """Read the statements of the attestor. The last vote of each seller and the last reviews count."""
+    """Read the attestor's statements. Each seller's last vote and the last reviews count."""
     low = int(key["buyer"], 16) << 96
     words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
     payments = [AttestedPayment.from_word(word) for (word,) in words]
@@ -159,18 +159,18 @@ def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
 
 
 def read_attestor(connection: Connection, chain_id: int, registry: str) -> str | None:
-    """Return the attestor of a registry of buyers, as of the last indexed block; None for an unknown registry."""
+    """Return a buyer registry's attestor as of the last indexed block, or None for an unknown registry."""
     row = _ATTESTORS.first(connection, {"chain_id": chain_id, "registry": registry})
     return None if row is None else row[0]
 
 
 @dataclass(frozen=True)
 class PostedAnchor:
-    """A root of this service that is on chain.
+    """One of this service's roots that is on chain.
 
     Attributes:
-        made_at: The time of the states, in Unix seconds.
-        block: The block of the root.
+        made_at: The time as of which the states were computed, in Unix seconds.
+        block: The block that contains the root.
         transaction: The hash of its transaction.
     """
 
@@ -182,7 +182,7 @@ class PostedAnchor:
 
 
 def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
-    """Return the last root of this service that the index has seen on chain; None without one."""
+    """Return this service's last root that the index has seen on chain, or None."""
     posted, stored = schema.EVENT_TABLES[events.Anchored], buyer_anchor
     columns = posted.c.epoch, posted.c.root, stored.c.made_at, posted.c.block_number, posted.c.transaction_hash
     query = (

@@ -1,4 +1,4 @@
-"""Query a service about buyers over HTTP, and send it signed messages about payments and sellers' services."""
+"""Query a buyer service over HTTP, and send it signed messages about payments and sellers' services."""
 
 import re
 import time
@@ -26,16 +26,16 @@ from bilateral.core.text.encoding import decode_object
 from bilateral.core.values.arguments import is_whole
 
 _TIMEOUT: Final = 30.0
-"""The timeout for a service of buyers: a payment waits for it."""
+"""The timeout for a buyer service: a payment waits for it."""
 
 _MESSAGE_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SECONDS: Final = 300
-"""The seconds for which a buyer's request is valid. The service accepts up to 600, and clocks may differ."""
+"""How long a buyer's request is valid, in seconds. The service accepts up to 600, and clocks may differ."""
 
 _MAX_ANSWER: Final = 1 << 20  # bytes; fewer could cut a page of the service, more only fill memory
 _MAX_SCORE: Final = 100  # the Buyer Reputation Protocol scores from 0 to 100
 PROVIDER: Final = "/api/buyer"
-"""The path of buyers."""
+"""The path for buyers."""
 _WORD: Final = 32  # bytes of a hash, and of a word of the contract ABI
 
 
@@ -47,8 +47,8 @@ class PaymentProof:
         buyer: The account that paid.
         seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
         payee: The account that was paid: the agent's wallet at that time.
-        transaction_hash: The hash of the payment's transaction, 32 bytes.
-        log_index: The number of the payment's log in its block. Needed if several logs of the transaction match.
+        transaction_hash: The 32-byte hash of the payment's transaction.
+        log_index: The index of the payment's log in its block. Required if several logs in the transaction match.
     """
 
     buyer: str
@@ -71,7 +71,7 @@ class PaymentProof:
         fields: Mapping[str, Any],
         signer: TransactionSigner,
     ) -> dict[str, Any]:
-        """Return the body of a message about the payment, with its signature."""
+        """Return the body of a signed message about the payment."""
         domain, agent_id = domain_of_agent(self.seller), int(GlobalAgentId.parse(self.seller).agent)
         sides = self.buyer, domain.verifying_contract, agent_id
         message = kind(*sides, *content, self.transaction_hash, domain.chain_id)
@@ -82,7 +82,7 @@ class PaymentProof:
 
 
 def domain_of_agent(seller: str) -> Domain:
-    """Return the EIP-712 domain of messages about an agent."""
+    """Return the EIP-712 domain for messages about an agent."""
     registry = GlobalAgentId.parse(seller).registry
     if not registry.chain.is_evm:
         raise InvalidArgumentError(f"{quoted(seller)} is not an agent of an EVM chain")
@@ -97,7 +97,7 @@ def signature_of(message: TypedMessage, domain: Domain, signer: TransactionSigne
 
 @dataclass(frozen=True)
 class ScoredPayment:
-    """A score from 0 to 100 about one payment."""
+    """A score from 0 to 100 for one payment."""
 
     payment: PaymentProof
     score: int
@@ -109,11 +109,11 @@ class ScoredPayment:
 
 @dataclass(frozen=True)
 class PaidFeedback(ScoredPayment):
-    """A seller's feedback on the buyer of one payment.
+    """A seller's feedback on the buyer in one payment.
 
     Attributes:
         tags: Up to ten words.
-        note: A remark. The service may publish it.
+        note: A comment, which the service may publish.
     """
 
     tags: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class PaidFeedback(ScoredPayment):
     path: ClassVar[str] = f"{PROVIDER}/feedback"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the wallet that was paid or the owner at that time."""
+        """Return the request body, signed by the wallet that was paid or the owner at that time."""
         content = self.score, content_hash(list(self.tags)), text_hash(self.note)
         sides = {"buyerAddress": self.payment.buyer, "sellerGlobalId": self.payment.seller}
         fields = {**sides, "score": self.score, "tags": list(self.tags), "note": self.note}
@@ -130,12 +130,12 @@ class PaidFeedback(ScoredPayment):
 
 @dataclass(frozen=True)
 class PaidReview(ScoredPayment):
-    """A buyer's review of the seller of one payment.
+    """A buyer's review of the seller in one payment.
 
     Attributes:
         tag1: The main tag.
         tag2: The second tag.
-        note: A remark. The service may publish it.
+        note: A comment, which the service may publish.
     """
 
     tag1: str = ""
@@ -144,7 +144,7 @@ class PaidReview(ScoredPayment):
     path: ClassVar[str] = "/api/review"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the buyer."""
+        """Return the request body, signed by the buyer."""
         tags = {"tag1": self.tag1, "tag2": self.tag2}
         content = self.score, content_hash([self.tag1, self.tag2]), text_hash(self.note)
         fields = {"agentId": self.payment.seller, "score": self.score, **tags, "feedbackNote": self.note}
@@ -165,11 +165,11 @@ class PaidDispute:
 
     @property
     def path(self) -> str:
-        """The path of disputes about the buyer."""
+        """The path for disputes about the buyer."""
         return f"{PROVIDER}/{self.payment.buyer}/disputes"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the wallet that was paid or the owner at that time."""
+        """Return the request body, signed by the wallet that was paid or the owner at that time."""
         state = "withdrawn" if self.is_withdrawn else "filed"
         fields = {"sellerGlobalId": self.payment.seller, "state": state, "reason": self.reason}
         return self.payment.signed(messages.BuyerDispute, (state, text_hash(self.reason)), fields, signer)
@@ -177,15 +177,15 @@ class PaidDispute:
 
 @dataclass(frozen=True)
 class ServiceOffer:
-    """A service of a seller, with its price and its policy for buyers. It replaces the one with the same name.
+    """A seller's service, with its price and buyer policy. It replaces any service with the same name.
 
     Attributes:
-        seller: The global id of the seller, such as `eip155:8453:0x8004…#247`.
-        name: The name of the service.
-        price: The price of a call in dollars; None to publish none.
+        seller: The seller's global id, such as `eip155:8453:0x8004…#247`.
+        name: The service's name.
+        price: The price per call in dollars; None to publish no price.
         incentives: The policy for buyers, the JSON object `buyerIncentives`; None for a service without one.
         details: Additional fields of the body, such as `serviceCategory` or `apiEndpoint`.
-        issued_at: The time of the message, in Unix seconds; now if left out. A later message replaces it.
+        issued_at: The message's time, in Unix seconds; now by default. A later message replaces it.
     """
 
     seller: str
@@ -197,7 +197,7 @@ class ServiceOffer:
     path: ClassVar[str] = "/api/agent/enrichment"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the agent's owner, wallet or operator."""
+        """Return the request body, signed by the agent's owner, wallet or operator."""
         domain = domain_of_agent(self.seller)
         issued_at = int(time.time()) if self.issued_at is None else self.issued_at
         names = {"globalId": self.seller, "serviceName": self.name}
@@ -215,11 +215,11 @@ class ServiceOffer:
 
 @dataclass(frozen=True)
 class MessageReply:
-    """A buyer's reply to feedback or a dispute about it, one for each.
+    """A buyer's reply to feedback or a dispute about it; one reply for each.
 
     Attributes:
-        message_id: The id of the message, 64 hexadecimal digits, see `ask_messages`.
-        seller: The global id of the seller who sent the message.
+        message_id: The message's id, 64 hexadecimal digits; see `ask_messages`.
+        seller: The global id of the seller that sent the message.
         text: The reply.
     """
 
@@ -229,7 +229,7 @@ class MessageReply:
     path: ClassVar[str] = f"{PROVIDER}/replies"
 
     def signed(self, signer: TransactionSigner) -> dict[str, Any]:
-        """Return the body of the request, signed by the buyer."""
+        """Return the request body, signed by the buyer."""
         domain = domain_of_agent(self.seller)
         if not _MESSAGE_ID.fullmatch(self.message_id):
             raise InvalidArgumentError(f"{quoted(self.message_id)} is not a message id of 64 hexadecimal digits")
@@ -258,7 +258,7 @@ def ask_buyer(
     policy: str | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Fetch the profile of a buyer from a service."""
+    """Fetch a buyer's profile from a service."""
     query = {"chainId": chain_id, "policy": policy}
     return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}", query, http)
 
@@ -266,7 +266,7 @@ def ask_buyer(
 def ask_discount(
     service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
-    """Fetch from a service the discount that a seller gives a buyer."""
+    """Fetch from a service the discount that a seller offers a buyer."""
     query = {"sellerGlobalId": seller, "policy": policy}
     return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount", query, http)
 
@@ -278,7 +278,7 @@ def _ask(url: str, query: Mapping[str, object], http: httpx.Client | None) -> Ma
 def ask_messages(
     service: str, chain_id: int, signer: TransactionSigner, *, http: httpx.Client | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """Fetch the messages about the signer, which only the buyer itself may see."""
+    """Fetch the messages about the signer, which only the buyer may see."""
     buyer, until = checksummed(signer.address), int(time.time()) + _SECONDS
     text = f"Show the payments of eip155:{chain_id}:{buyer} until {until}"
     with signer_errors():
@@ -291,10 +291,10 @@ def ask_messages(
 
 @dataclass(frozen=True)
 class SignedCredential:
-    """A credential with the signature of the registry's attestor.
+    """A credential signed by the registry's attestor.
 
     Attributes:
-        signature: The signature, 65 bytes.
+        signature: The 65-byte signature.
     """
 
     credential: TierCredential
@@ -311,7 +311,7 @@ def request_credential(  # noqa: PLR0913  # the fields of the wish
     policy: str = "brp-1.0",
     http: httpx.Client | None = None,
 ) -> SignedCredential:
-    """Request a credential of the signer's tier for another address, as the buyer."""
+    """As the buyer, request a credential for the signer's tier for another address."""
     if len(scope) != _WORD:
         raise InvalidArgumentError(f"a scope has {_WORD} bytes, not {len(scope)}")
     accounts: tuple[Any, Any] = checksummed(signer.address), checksummed(holder)
@@ -348,7 +348,7 @@ def _read_credential(answer: Mapping[str, Any]) -> SignedCredential:
 
 
 def base_of(service: str) -> str:
-    """Return the URL of a service without the path of buyers."""
+    """Return a service's URL without the path for buyers."""
     parts = urlsplit(service)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise InvalidArgumentError(f"{quoted(service)} is not an http or https URL of a service")
@@ -365,7 +365,7 @@ def answer_of(method: str, url: str, http: httpx.Client | None, **options: Any) 
 
 
 def read_limited(response: httpx.Response, most: int, problem: str) -> bytes:
-    """Read the body of a response, and refuse one that is too large."""
+    """Read a response's body, and reject one that is too large."""
     content = bytearray()
     for chunk in response.iter_bytes():
         content += chunk

@@ -1,4 +1,4 @@
-"""The bodies of messages, in the shapes of the Buyer Reputation Protocol, and what their authors sign."""
+"""Message bodies, in the Buyer Reputation Protocol's formats, and the data that their authors sign."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -41,7 +41,7 @@ Category = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9-]+$")]
 
 
 class ProofOfPayment(BaseModel):
-    """The payment that a message is about (section 5.3). `logIndex` is ours."""
+    """The payment that a message is about (section 5.3). `logIndex` is our extension."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -53,14 +53,14 @@ class ProofOfPayment(BaseModel):
 
     @property
     def claim(self) -> PaymentClaim:
-        """The payment in the form for searching the index."""
+        """The payment in the form used to search the index."""
         transaction = bytes.fromhex(self.txHash[2:])
         payer, payee = address_of(self.fromAddress, "fromAddress"), address_of(self.toAddress, "toAddress")
         return PaymentClaim(self.chainId, transaction, payer, payee, self.logIndex)
 
 
 class FeedbackBody(BaseModel):
-    """A seller's feedback on a buyer (section 5.3). `signature` is ours."""
+    """A seller's feedback on a buyer (section 5.3). `signature` is our extension."""
 
     buyerAddress: _Address
     sellerGlobalId: _Agent
@@ -71,13 +71,13 @@ class FeedbackBody(BaseModel):
     signature: _Signature | None = None
 
     def message(self, seller: AgentKey) -> messages.BuyerFeedback:
-        """Return what the seller signs."""
+        """Return the message that the seller signs."""
         content = self.score, messages.content_hash(self.tags), messages.text_hash(self.note)
         return _about(messages.BuyerFeedback, self.proofOfPayment, seller, *content)
 
 
 class ReviewBody(BaseModel):
-    """A buyer's review of a seller. `signature` is ours."""
+    """A buyer's review of a seller. `signature` is our extension."""
 
     agentId: _Agent
     score: _Score
@@ -88,7 +88,7 @@ class ReviewBody(BaseModel):
     signature: _Signature | None = None
 
     def message(self, seller: AgentKey) -> messages.AgentReview:
-        """Return what the buyer signs."""
+        """Return the message that the buyer signs."""
         content = self.score, messages.content_hash([self.tag1, self.tag2]), messages.text_hash(self.feedbackNote)
         return _about(messages.AgentReview, self.proofOfPayment, seller, *content)
 
@@ -109,7 +109,7 @@ class DisputeBody(BaseModel):
     signature: _Signature
 
     def message(self, seller: AgentKey) -> messages.BuyerDispute:
-        """Return what the seller signs."""
+        """Return the message that the seller signs."""
         content = self.state, messages.text_hash(self.reason)
         return _about(messages.BuyerDispute, self.proofOfPayment, seller, *content)
 
@@ -122,13 +122,13 @@ class ReplyBody(BaseModel):
     signature: _Signature
 
     def message(self, buyer: str, chain_id: int) -> messages.BuyerReply:
-        """Return what the buyer signs."""
+        """Return the message that the buyer signs."""
         account: Any = buyer
         return messages.BuyerReply(account, bytes.fromhex(self.messageId), messages.text_hash(self.text), chain_id)
 
 
 class CredentialBody(BaseModel):
-    """A buyer's request for a credential of its tier for another address. Not part of the specification."""
+    """A buyer's request for a credential for its tier for another address. Not part of the specification."""
 
     holder: _Address
     chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
@@ -138,14 +138,14 @@ class CredentialBody(BaseModel):
     signature: _Signature
 
     def message(self, buyer: str, holder: str, policy: str) -> messages.CredentialRequest:
-        """Return what the buyer signs."""
+        """Return the message that the buyer signs."""
         accounts: tuple[Any, Any] = buyer, holder
         scope = bytes.fromhex(self.scope[2:])
         return messages.CredentialRequest(*accounts, policy, scope, self.chainId, self.expiresAt)
 
 
 class EnrichmentBody(BaseModel):
-    """A service of a seller with its policy for buyers (section 6.1). `issuedAt` and `signature` are ours."""
+    """A seller's service with its policy for buyers (section 6.1). `issuedAt` and `signature` are our extensions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -168,7 +168,7 @@ class EnrichmentBody(BaseModel):
     signature: _Signature
 
     def message(self, seller: AgentKey, content: bytes) -> messages.AgentEnrichment:
-        """Return what the seller signs."""
+        """Return the message that the seller signs."""
         registry: Any = seller.identity_registry
         return messages.AgentEnrichment(registry, seller.agent_id, content, self.issuedAt, seller.chain_id)
 
@@ -191,12 +191,12 @@ def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
 
 
 def invalid(detail: str, **members: Any) -> BuyerRefusalError:
-    """Return the refusal of an invalid body."""
+    """Return the error for an invalid body."""
     return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, **members)
 
 
 def address_of(text: str, name: str) -> str:
-    """Return an address of a body in checksum form."""
+    """Return an address from a body in checksum form."""
     try:
         return parse_buyer(text)[1]
     except MalformedIdentifierError as problem:

@@ -1,4 +1,4 @@
-"""Score, tier and fairness of a buyer: the formulas of the Buyer Reputation Protocol, in exact arithmetic.
+"""A buyer's score, tier and fairness: the Buyer Reputation Protocol's formulas, in exact arithmetic.
 
 The contract library `BuyerScore` computes the same. One file of test vectors covers both.
 """
@@ -13,7 +13,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.core.values.arguments import is_whole
 
 DOLLAR: Final = 1_000_000
-"""The units per dollar: payment tokens have six decimals."""
+"""Units per dollar: payment tokens have six decimals."""
 
 _MAX_WEIGHT: Final = 20
 """The number of reviews and sellers' votes that enter the effective fairness."""
@@ -28,11 +28,12 @@ class BuyerMetrics:
     Attributes:
         payments: The number of payments.
         volume: The sum of their amounts, in millionths of a dollar.
-        age_days: The full days since the first payment.
+        age_days: The number of full days since the first payment.
         reviews: The number of reviews that the buyer gave.
-        review_sum: The sum of their scores, each 0 to 100.
+        review_sum: The sum of the reviews' scores, each from 0 to 100.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes, each 0 to 100. A seller's vote is the exact mean of its scores.
+        feedback_sum: The sum of the sellers' votes, each from 0 to 100. A seller's vote is the exact mean of its
+            scores.
         disputes: The number of disputes.
     """
 
@@ -56,14 +57,14 @@ class BuyerMetrics:
 
     @property
     def fairness(self) -> Fraction | None:
-        """The fairness of section 2.3, 0 to 100; None without reviews."""
+        """The fairness from section 2.3, 0 to 100; None without reviews."""
         if not self.reviews:
             return None
         return max(Fraction(0), 100 - 2 * abs(Fraction(self.review_sum, self.reviews) - _IDEAL_REVIEW))
 
     @property
     def effective_fairness(self) -> Fraction | None:
-        """The fairness with the votes of sellers, which never weigh more than the reviews; None without reviews."""
+        """The fairness including sellers' votes, which never outweigh the reviews; None without reviews."""
         own = self.fairness
         if own is None or not self.feedback_sellers:
             return own
@@ -73,7 +74,7 @@ class BuyerMetrics:
 
     @property
     def dispute_rate(self) -> Fraction:
-        """The disputes in percent of the payments, at most 100; 0 without payments."""
+        """Disputes as a percentage of payments, at most 100; 0 without payments."""
         if not self.payments:
             return Fraction(0)
         return min(Fraction(100), Fraction(100 * self.disputes, self.payments))
@@ -81,7 +82,7 @@ class BuyerMetrics:
 
 @dataclass(frozen=True)
 class ScoreBreakdown:
-    """The points of each component of a score (section 2.2).
+    """The points for each component of a score (section 2.2).
 
     Attributes:
         payment_count: Up to 30.
@@ -110,7 +111,7 @@ class ScoreBreakdown:
 
 @dataclass(frozen=True)
 class _Conditions:
-    """The conditions of a tier (section 3): dollars of volume, fairness and disputes in percent."""
+    """A tier's conditions (section 3): volume in dollars, fairness, and disputes in percent."""
 
     payments: int
     volume: int
@@ -132,19 +133,19 @@ _CONDITIONS: Final = {
     BuyerTier.TRUSTED: _Conditions(10, 50, fairness=60),
     BuyerTier.PREMIUM: _Conditions(50, 500, fairness=70, disputes_below=5),
 }
-"""The tiers that have conditions, lowest first. Each tier's conditions include those below it."""
+"""The tiers that have conditions, lowest first. Each tier's conditions include those of the tiers below."""
 
 
 def half_up(numerator: int, denominator: int) -> int:
-    """Return a non-negative quotient as an integer, rounded half up, with the arithmetic of `BuyerScore.sol`.
+    """Return a non-negative quotient as an integer, rounded half up, using the arithmetic of `BuyerScore.sol`.
 
-    Reviews are integers, on chain and here. One with decimals is rounded once, when it is read.
+    Reviews are integers, on chain and here. A review with decimals is rounded once, when it is read.
     """
     return (2 * numerator + denominator) // (2 * denominator)
 
 
 def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
-    """Compute the points of each component.
+    """Compute the points for each component.
 
     Returns:
         The points. A buyer without payments has none.
@@ -161,7 +162,7 @@ def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
 
 
 def score_of(metrics: BuyerMetrics) -> int:
-    """Return the score of a buyer, as `getBuyerScore` does.
+    """Return a buyer's score, as `getBuyerScore` does.
 
     Returns:
         The score, 0 to 100.

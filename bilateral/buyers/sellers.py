@@ -26,11 +26,11 @@ _AGENT_KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
 @dataclass(frozen=True)
 class SellerService:
-    """A service of a seller.
+    """A seller's service.
 
     Attributes:
-        price: The price of a call in dollars; None if there is none.
-        incentives: The policy for buyers that was published with it; None without one. It applies to no other service.
+        price: The price per call in dollars; None if there is none.
+        incentives: The policy for buyers published with it, or None. It applies to no other service.
     """
 
     name: str
@@ -40,22 +40,22 @@ class SellerService:
 
 @dataclass(frozen=True)
 class Offer:
-    """The services of a seller, ordered by name."""
+    """A seller's services, ordered by name."""
 
     services: tuple[SellerService, ...] = ()
 
     @property
     def prices(self) -> dict[str, Decimal]:
-        """The price of a call in dollars, by service."""
+        """The price per call in dollars, by service."""
         return {service.name: service.price for service in self.services if service.price is not None}
 
     def of_service(self, name: str) -> Offer | None:
-        """Return the offer of a single service."""
+        """Return the offer for a single service."""
         services = tuple(service for service in self.services if service.name == name)
         return Offer(services) if services else None
 
     def discounts_for(self, standing: Standing, *, is_withheld: bool = False) -> dict[str, Discount]:
-        """Compute the discount of a buyer for each service, under the policy of that service."""
+        """Compute a buyer's discount for each service, under that service's policy."""
         return {
             service.name: discount_for(service.incentives, standing, is_withheld=is_withheld)
             for service in self.services
@@ -63,7 +63,7 @@ class Offer:
 
 
 def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[str, ...]]:
-    """Return the largest discount of a buyer, and the services that offer it."""
+    """Return a buyer's largest discount, and the services that offer it."""
     best = max(discounts.values(), key=_worth, default=NOT_OFFERED)
     return best, tuple(sorted(name for name, discount in discounts.items() if _worth(discount) == _worth(best)))
 
@@ -73,9 +73,9 @@ def _worth(discount: Discount) -> tuple[Decimal, bool]:
 
 
 def is_withheld(connection: Connection, chain_id: int, buyer: str) -> bool:
-    """Return whether a trust analysis holds back, as a client, an agent whose wallet is the buyer.
+    """Return whether a trust analysis withholds, as a client, an agent whose wallet is the buyer.
 
-    The owner does not count, because anyone may give such an agent away. A wallet has consented.
+    The owner does not count, because anyone can transfer such an agent to it. A wallet has consented.
     """
     agent, columns = agent_tables.agent.c, standings.standing.c
     query = (
@@ -92,7 +92,7 @@ def _is_agent(columns: Any) -> ColumnElement[bool]:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read the services and policies of sellers. Only those whose author still acts for the seller count."""
+    """Read sellers' services and policies. Only those whose author still acts for the seller count."""
     table, agent = agent_enrichment.c, agent_tables.agent.c
     keys = [(seller.chain_id, seller.identity_registry, seller.agent_id) for seller in sellers]
     if not keys:
@@ -112,7 +112,7 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
 
 
 def _service(values: Mapping[str, Any]) -> SellerService | None:
-    """Return a stored service; None for one that only older versions accepted."""
+    """Return a stored service, or None for one that only older versions accepted."""
     price, policy = values.get("pricePerCallUsdc"), values.get("buyerIncentives")
     if isinstance(price, str):
         return None

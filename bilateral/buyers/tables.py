@@ -1,6 +1,6 @@
 """The tables of messages between sellers and buyers, and of tiers. `docs/index.md` documents them.
 
-Messages are sent only to this service: no rebuild of the index can restore them.
+Messages are sent only to this service, so rebuilding the index cannot restore them.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ metadata: Final = sa.MetaData()
 
 
 _PAYMENT: Final = ("chain_id", "transaction_hash", "payment_position")
-"""The columns that identify a payment. A reorganisation may move its log in the block, not in the transaction."""
+"""The columns that identify a payment. A reorganisation may move its log in the block, but not in the transaction."""
 
 
 def _signed() -> list[sa.Column[object]]:
@@ -26,7 +26,7 @@ def _signed() -> list[sa.Column[object]]:
 
 
 def _messages(name: str, *columns: sa.Column[object], unique: tuple[str, ...] = _PAYMENT) -> sa.Table:
-    """Declare a table of messages about one payment each."""
+    """Declare a table of messages, each about one payment."""
     table = sa.Table(
         name,
         metadata,

@@ -22,7 +22,7 @@ class Snapshot(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one if left out.")] = None
+    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one by default.")] = None
     history: Annotated[
         str | None,
         Field(pattern="^0x[0-9a-fA-F]{64}$", description="The `history` of an earlier answer: refuse another fork."),
@@ -46,7 +46,7 @@ class OfServer(BaseModel):
     agent_id: Annotated[Text, Field(alias="agent", description="The server, such as 8453:247.")]
     pay_to: Annotated[Text | None, Field(description="The account that would receive the payment.")] = None
     amount: Annotated[Decimal | None, Field(ge=0, description="The requested amount, in units of the token.")] = None
-    payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
+    payment_chain: Annotated[_Block | None, Field(description="The payment's chain.")] = None
     for_client: Annotated[
         Text | None, Field(alias="client", description="The client that asks: an account or an agent.")
     ] = None

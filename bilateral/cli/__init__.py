@@ -8,7 +8,7 @@ _NEEDED_BY_COMMANDS = ("typer", "rich")
 
 
 def main() -> None:
-    """Run the command line and end the process with an exit code, see docs/cli.md."""
+    """Run the command line, and exit with the exit codes of docs/cli.md."""
     try:
         from bilateral.cli.app import app  # noqa: PLC0415  # so that an import of the package loads no command
         from bilateral.cli.errors import stop_by_signal  # noqa: PLC0415

@@ -25,28 +25,28 @@ WALLET_KEY_VARIABLE: Final = "BILATERAL_WALLET_PRIVATE_KEY"
 
 Uri = Annotated[str, argument("[URI]", "The URI of the registration file.")]
 File = Annotated[
-    Path | None, option("FILE", "A registration file to store, instead of a URI; - is the standard input.", "--file")
+    Path | None, option("FILE", "A registration file to store, instead of a URI; - for standard input.", "--file")
 ]
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """The options that create or change a registration file."""
+    """Options that create or change a registration file."""
 
     name: str | None = optional("NAME", "The name in the registration file.")
-    description: str | None = optional("TEXT", "Its description.")
-    image: str | None = optional("URI", "The URI of its picture.")
+    description: str | None = optional("TEXT", "The agent's description.")
+    image: str | None = optional("URI", "The URI of the agent's picture.")
     services: list[str] | None = optional(
-        "NAME=ENDPOINT", "A service of it, such as MCP; may be repeated.", "--service"
+        "NAME=ENDPOINT", "One of the agent's services, such as MCP; may be repeated.", "--service"
     )
 
     @property
     def words(self) -> dict[str, Any]:
-        """The name, the description and the picture."""
+        """The agent's name, description and image."""
         return {"name": self.name, "description": self.description, "image": self.image}
 
     def file(self) -> RegistrationFile | None:
-        """Return a new registration file; None if no option is set."""
+        """Return a new registration file, or None if no option is set."""
         from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
 
         if not (any(self.words.values()) or self.services):
@@ -89,7 +89,7 @@ def show(
     agent: Agent,
     load_file: bool = flag("--load/--no-load", "Load the registration file.", default=True),
 ) -> None:
-    """Show an agent, with its registration file."""
+    """Show an agent and its registration file."""
     with invocation.reading("Loading the agent") as client:
         loaded = client.load_agent(agent, load_file=load_file)
     invocation.output.result(loaded, title=f"Agent {loaded.id}")
@@ -118,7 +118,7 @@ def edit(
     description: FileOptions,
     removed: list[str] | None = optional("NAME", "Remove a service; may be repeated.", "--remove-service"),
 ) -> None:
-    """Change fields of an agent's registration file. A service replaces the one of the same name."""
+    """Change fields of an agent's registration file. A service replaces any service with the same name."""
     added = services_of(description.services or ())
     invocation.write(
         "Registration file changed",
@@ -136,7 +136,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     wallet_account: str | None = optional(
         "ALIAS", f"The wallet's keystore, if it is not the signer; else the key in {WALLET_KEY_VARIABLE}."
     ),
-    wallet_passphrase_file: Path | None = optional("FILE", "A file with that keystore's passphrase."),
+    wallet_passphrase_file: Path | None = optional("FILE", "A file containing that keystore's passphrase."),
     signature: str | None = optional("HEX", "The wallet's signature, if it was made in advance."),
     deadline: int | None = optional("UNIX", "The last second at which that signature is valid."),
 ) -> None:
@@ -166,7 +166,7 @@ def unset_wallet(invocation: Invocation, agent: Agent) -> None:
 
 @command(app)
 def metadata(invocation: Invocation, agent: Agent, key: Annotated[str, argument("KEY", "The metadata's key.")]) -> None:
-    """Show a metadata value of an agent."""
+    """Show one of an agent's metadata values."""
     with invocation.reading() as client:
         value = client.get_metadata(agent, key)
     invocation.output.result({"key": key, "value": value, "text": _text(value)})
@@ -178,9 +178,9 @@ def set_metadata(
     agent: Agent,
     key: Annotated[str, argument("KEY", "The metadata's key.")],
     value: Annotated[str, argument("VALUE", "The value, as text.")],
-    is_hex: bool = flag("--hex", "Take the value as hexadecimal digits."),
+    is_hex: bool = flag("--hex", "Interpret the value as hexadecimal digits."),
 ) -> None:
-    """Set a metadata value of an agent."""
+    """Set one of an agent's metadata values."""
     content = hexadecimal(value) if is_hex else value
     invocation.write("Metadata set", lambda client: client.set_metadata(agent, key, content))
 
@@ -197,7 +197,7 @@ def transfer(
 def resolve(
     invocation: Invocation,
     name: Annotated[str, argument("DOMAIN|ADDRESS", "The domain or address to look up.")],
-    entry: bool = flag("--entry", "Show only the directory's entry (August 2025), even for an address."),
+    entry: bool = flag("--entry", "Show only the directory entry (August 2025), even for an address."),
 ) -> None:
     """Find the agent that holds a domain, or the primary agent of an address."""
     with invocation.reading() as client:
@@ -225,7 +225,7 @@ def update(
 
 @command(app, writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
-    """Release an agent's domain, which others can then register (August 2025)."""
+    """Release an agent's domain, so that others can register it (August 2025)."""
     invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
@@ -243,7 +243,7 @@ def prove(invocation: Invocation, agent: Agent) -> None:
 
 @command(app)
 def can_act(invocation: Invocation, account: Annotated[str, argument("ADDRESS", "The account.")], agent: Agent) -> None:
-    """Show whether an account may act for an agent. Such accounts cannot rate it."""
+    """Show whether an account may act for an agent. Accounts that may cannot rate it."""
     with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)
     invocation.output.result({"agent": agent, "account": account, "may_act": answer})
@@ -277,7 +277,7 @@ def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile
 
 
 def _text(value: bytes) -> str | None:
-    """Return bytes as text; None if they are not UTF-8."""
+    """Return bytes as text, or None if they are not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -285,7 +285,7 @@ def _text(value: bytes) -> str | None:
 
 
 def services_of(services: Sequence[str]) -> list[dict[str, str]]:
-    """Return services as objects of a registration file."""
+    """Return services as objects for a registration file."""
     pairs = [service.partition("=") for service in services]
     if not all(kind and endpoint for kind, _, endpoint in pairs):
         raise InvalidArgumentError("a service must have the form NAME=ENDPOINT, such as MCP=https://agent.example/mcp")

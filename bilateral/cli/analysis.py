@@ -38,7 +38,7 @@ def analyse(
     rpc_urls: Sequence[str],
     judged: ReviewOptions,
 ) -> None:
-    """Find the sources of funds if nodes are configured, analyse each identity registry, and show the figures."""
+    """Trace funding sources if nodes are configured, analyse each identity registry, and show the figures."""
     cases, accounts = judged.cases(), [checksummed(address) for address in judged.trusted or ()]
     keys = _keys(engines, chain_id)
     if rpc_urls and len({key.chain_id for _, key in keys}) > 1:
@@ -61,7 +61,7 @@ def analyse(
 
 
 def results_of_index(engine: Engine, chain_id: int | None) -> Results:
-    """Return the stored results of the index's only analysed registry, or of a chain's."""
+    """Return the stored results for a chain's analysed registry, or for the only one in the index."""
     keys = _keys([engine], chain_id)
     if len(keys) > 1:
         raise UsageProblemError(f"the index has agents of {len(keys)} registries: give --chain-id")
@@ -70,7 +70,7 @@ def results_of_index(engine: Engine, chain_id: int | None) -> Results:
 
 
 def tables_of_index(engine: Engine) -> dict[int, Tables]:
-    """Return the tables of each chain's agents in the registry that ids without one refer to."""
+    """Return the tables for each chain's default registry, to which ids without a registry refer."""
     with snapshot(engine) as connection:
         registries = read_registries(connection)
         tables = {

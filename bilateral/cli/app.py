@@ -1,4 +1,4 @@
-"""The root of the command line: its groups, and the errors of its commands."""
+"""The root of the command line: its groups, and the handling of its commands' errors."""
 
 import sys
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from bilateral.core.errors import BilateralError
 class CommandLine(ExampleGroup):
     """Runs a command, and turns an error into a message and an exit code.
 
-    A command is imported when it runs, a group when one of its commands runs. The help of the root needs none of them.
+    A command is imported when it runs, and a group when one of its commands runs. The root help imports none of them.
     """
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
-        """Run the command in the arguments, and end the process."""
+        """Run the command in the arguments, and exit."""
         arguments = sys.argv[1:] if args is None else list(args)
         output = Output(as_json="--json" in arguments)
         settings["standalone_mode"] = False

@@ -25,9 +25,7 @@ from bilateral.core.errors import InvalidArgumentError, MissingRegistryError, No
 app = make_group("auth")
 
 Client = Annotated[str, argument("CLIENT", "The client's address.")]
-Authorization = Annotated[
-    str, argument("AUTH", "The output of create, in hexadecimal digits; - is the standard input.")
-]
+Authorization = Annotated[str, argument("AUTH", "The output of create, in hexadecimal; - for standard input.")]
 
 
 @command(app, signs=True)
@@ -45,9 +43,9 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     index_limit: int | None = optional(
         "N", "Allow feedback while the client's index is below this, instead of --count and --last-index."
     ),
-    expiry: int | None = optional("UNIX", "The last second at which it is valid; a day from now if left out."),
+    expiry: int | None = optional("UNIX", "The last second at which it is valid; a day from now by default."),
 ) -> None:
-    """Authorise a client to rate an agent, as the agent's owner. Nothing is sent: the authorisation is printed."""
+    """As an agent's owner, authorise a client to rate it. Prints the authorisation and sends no transaction."""
     with invocation.signing() as signing:
         authorization = signing.authorize_feedback(
             agent, client, count=count, last_index=last_index, index_limit=index_limit, expiry=parse_time(expiry)
@@ -60,9 +58,9 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(app)
 def show(invocation: Invocation, authorization: Authorization) -> None:
-    """Show the fields of an authorisation. With a node, also check that the agent's owner signed it.
+    """Show an authorisation's fields. With a node, also check that the agent's owner signed it.
 
-    An owner that is a contract checks the signature itself.
+    If the owner is a contract, it checks the signature itself.
     """
     encoded = _encoded(invocation, authorization)
     value = _shape(encoded)
@@ -82,7 +80,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     file_hash: FileHash = None,
     text: str | None = optional("TEXT", "Your comment; it goes into a feedback file."),
 ) -> None:
-    """Rate an agent as its client, with the authorisation of its owner."""
+    """As a client, rate an agent with its owner's authorisation."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415
     from bilateral.documents import prepare_feedback_file  # noqa: PLC0415  # slow to import
 
@@ -101,9 +99,9 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
 def list_feedback(
     invocation: Invocation,
     agent: Agent,
-    client: str | None = optional("ADDRESS", "The client that gave the feedback; all clients if left out."),
+    client: str | None = optional("ADDRESS", "The client that gave the feedback; all clients by default."),
     offset: int = option("N", "The number of entries to skip.", default=0, min=0),
-    limit: int | None = optional("N", "The largest number of entries to read.", min=1),
+    limit: int | None = optional("N", "The maximum number of entries to read.", min=1),
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""
     with invocation.reading("Reading feedback") as reading:
@@ -117,14 +115,14 @@ def list_feedback(
 
 @command(app)
 def summary(invocation: Invocation, agent: Agent) -> None:
-    """Average all authorised feedback of an agent."""
+    """Average all authorised feedback for an agent."""
     with invocation.reading() as client:
         summary = client.get_authorized_summary(agent)
     invocation.output.result(summary, title=f"Authorised feedback of agent {summary.agent}")
 
 
 def _encoded(invocation: Invocation, text: str) -> bytes:
-    """Return the authorisation that a user passes, decoding it once."""
+    """Return the authorisation passed by the user; it is decoded only once."""
     from bilateral.core.signatures import decode_feedback_auth  # noqa: PLC0415  # slow to import
 
     is_text = text != "-"

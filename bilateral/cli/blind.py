@@ -1,4 +1,4 @@
-"""`bilateral blind …`: ratings that stay sealed until both sides have rated."""
+"""`bilateral blind …`: ratings that remain sealed until both sides have rated each other."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Vault = Annotated[
     Path | None,
     option(
         "FILE",
-        "The file of your sealed ratings and their salts; ~/.bilateral/blind.sqlite if left out.",
+        "The file for your sealed ratings and their salts; ~/.bilateral/blind.sqlite by default.",
         "--vault",
         envvar="BILATERAL_VAULT",
     ),
 ]
-EnvelopeFile = Annotated[Path, argument("ENVELOPE", "The envelope of one side; - is the standard input.")]
+EnvelopeFile = Annotated[Path, argument("ENVELOPE", "One side's envelope; - for standard input.")]
 
 
 @dataclass(frozen=True)
 class PairOptions:
-    """The envelopes of both sides."""
+    """Both sides' envelopes."""
 
     envelope: EnvelopeFile
-    other: Annotated[Path, argument("OTHER", "The envelope of the other side.")]
+    other: Annotated[Path, argument("OTHER", "The other side's envelope.")]
 
     def read(self, invocation: Invocation) -> list[SignedEnvelope]:
         """Read both files."""
@@ -46,14 +46,14 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class OpenedOptions(PairOptions):
-    """The envelopes of both sides, and their openings."""
+    """Both sides' envelopes and their openings."""
 
     openings: list[Path] | None = optional("FILE", "An opening that is not in the vault; may be repeated.", "--opening")
 
 
 @dataclass(frozen=True)
 class OfferOptions:
-    """The server's envelope, for which feedback is sealed instead of given."""
+    """The server's envelope: feedback is sealed in response to it instead of being given openly."""
 
     blind: Path | None = optional("FILE", "Seal the feedback in reply to the server's envelope in this file.")
     vault: Vault = None
@@ -78,7 +78,7 @@ def list_(invocation: Invocation, vault: Vault = None) -> None:
 
 @command(app)
 def verify(invocation: Invocation, envelope: EnvelopeFile) -> None:
-    """Check an envelope: its deadline, its signature, and the agents of both accounts."""
+    """Check an envelope's deadline, its signature, and both accounts' agents."""
     (signed,) = read_envelopes(invocation, [envelope])
     with invocation.reading() as client:
         client.verify_envelope(signed)
@@ -99,7 +99,7 @@ def open_(
     confirmations: int = option("N", "Wait until the pair has been sealed for N blocks.", default=1, min=1),
     vault: Vault = None,
 ) -> None:
-    """Open a sealed pair: your side from the vault, and the sides of --opening."""
+    """Open a sealed pair: your side from the vault, and the sides passed with --opening."""
     from bilateral.client.operations.blind import pair_of  # noqa: PLC0415  # slow to import
 
     envelopes = sealed.read(invocation)
@@ -130,7 +130,7 @@ def exchange(
 
 @command(app)
 def opening(invocation: Invocation, envelope: EnvelopeFile, vault: Vault = None) -> None:
-    """Print the opening of your envelope as JSON. Share it only with a receiver you trust, or after the seal."""
+    """Print your envelope's opening as JSON. Until both are sealed, share it only with someone you trust."""
     (signed,) = read_envelopes(invocation, [envelope])
     invocation.output.raw(_own(signed, vault).to_json())
 
@@ -142,7 +142,7 @@ def relay(
     url: Annotated[str, option("URL", "The relay. It learns the rating, so choose one you trust.", "--relay")],
     vault: Vault = None,
 ) -> None:
-    """Hand your envelope and its opening to a relay, which pays the gas. Run again to see the state of the pair."""
+    """Send your envelope and its opening to a relay, which pays the gas. Run it again to see the pair's state."""
     import httpx  # noqa: PLC0415  # slow to import
 
     from bilateral.core.identifiers import ChainId  # noqa: PLC0415
@@ -228,7 +228,7 @@ _STATES = {
     "SEALED": ("sealed, not opened", None),
     "BLIND": ("opened", None),
 }
-"""The text for each state on chain, and what is missing."""
+"""The text for each on-chain state, and what is missing."""
 
 
 _THIS_MACHINE = {"127.0.0.1", "::1", "localhost"}

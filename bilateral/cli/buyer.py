@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 app = make_group("buyer")
 
 Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
-PaymentTransaction = Annotated[str, argument("TRANSACTION", "The hash of the payment's transaction.")]
-Terms = Annotated[Path, argument("FILE", "A JSON file (docs/buyers.md); - is the standard input.")]
+PaymentTransaction = Annotated[str, argument("TRANSACTION", "The payment's transaction hash.")]
+Terms = Annotated[Path, argument("FILE", "A JSON file (docs/buyers.md); - for standard input.")]
 Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 
 
@@ -32,13 +32,13 @@ Role = Annotated[str, argument("ROLE", "attestor or anchorer.")]
 def show(
     invocation: Invocation,
     buyer: Buyer,
-    seller: str | None = optional("ADDRESS", "Show the vote of this seller, too."),
+    seller: str | None = optional("ADDRESS", "Also show this seller's vote."),
     service: buyer_service.OptionalService = None,
     policy: buyer_service.ScoringPolicy = None,
 ) -> None:
-    """Show a buyer's score and tier, from the given service or else from both records on chain.
+    """Show a buyer's score and tier, from the specified service or else from both on-chain records.
 
-    The output lists its sources. A service counts all payments it has seen; the registry on chain counts those it
+    The output lists its sources. A service counts all payments it has seen; the on-chain registry counts those it
     settled and those its attestor vouches for.
     """
     fields: dict[str, Any] = {}
@@ -77,13 +77,13 @@ def record(
     amount: Annotated[int, argument("AMOUNT", "The amount, in millionths of a dollar.")],
     transaction_hash: PaymentTransaction,
 ) -> None:
-    """Record the only payment of a transaction, as the attestor."""
+    """As the attestor, record a payment that is the only one in its transaction."""
     invocation.write("Payment recorded", lambda client: client.record_payment(buyer, amount, transaction_hash))
 
 
 @command(app, writes=True)
 def record_many(invocation: Invocation, payments: Terms) -> None:
-    """Record payments of one chain, all or none, as the attestor."""
+    """As the attestor, record payments made on one chain: either all or none."""
     from bilateral.core.contracts.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
 
     content = object_of(invocation.read_file(payments), "chain_id", "payments")
@@ -95,8 +95,8 @@ def record_many(invocation: Invocation, payments: Terms) -> None:
 def paid(
     invocation: Invocation,
     transaction_hash: PaymentTransaction,
-    position: int | None = optional(None, "The position of the payment's log; any if left out.", min=0, max=254),
-    chain_id: int | None = optional(None, "The chain of the payment; the registry's if left out."),
+    position: int | None = optional(None, "The position of the payment's log; any by default.", min=0, max=254),
+    chain_id: int | None = optional(None, "The payment's chain; the registry's by default."),
 ) -> None:
     """Show whether the attestor recorded a payment."""
     from bilateral.core.contracts.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
@@ -112,7 +112,7 @@ def vote(
     invocation: Invocation,
     votes: Annotated[list[str], argument("BUYER:SELLER=SCORE...", "Votes of sellers on buyers.")],
 ) -> None:
-    """Record votes of sellers on buyers, 0 to 100, as the attestor. A vote replaces an earlier one."""
+    """As the attestor, record sellers' votes on buyers, 0 to 100. A vote replaces an earlier one."""
     feedback = [_vote(vote) for vote in votes]
     if len(feedback) == 1:
         invocation.write("Vote recorded", lambda client: client.record_buyer_feedback(feedback[0]))
@@ -122,7 +122,7 @@ def vote(
 
 @command(app, writes=True)
 def review(invocation: Invocation, reviews: Terms) -> None:
-    """Set the reviews and disputes of buyers, all or none, as the attestor."""
+    """As the attestor, set buyers' reviews and disputes: either all or none."""
     from bilateral.core.contracts.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
 
     parsed = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
@@ -135,15 +135,15 @@ def anchor(
     epoch: Annotated[int, argument("EPOCH", "The next epoch (see root).")],
     root: Annotated[str, argument("ROOT", "The Merkle root, 32 bytes.")],
 ) -> None:
-    """Post the Merkle root of the next epoch, as the anchorer."""
+    """As the anchorer, post the next epoch's Merkle root."""
     invocation.write("Root anchored", lambda client: client.anchor_root(epoch, root))
 
 
 @command(app, "root")
 def show_root(
-    invocation: Invocation, epoch: int | None = argument("[EPOCH]", "The epoch; the latest if left out.", default=None)
+    invocation: Invocation, epoch: int | None = argument("[EPOCH]", "The epoch; the latest by default.", default=None)
 ) -> None:
-    """Show the Merkle root of an epoch, and the epoch that comes next."""
+    """Show an epoch's Merkle root, and the next epoch."""
     with invocation.reading() as client:
         following = client.get_next_epoch()
         requested = following - 1 if epoch is None else epoch
@@ -153,7 +153,7 @@ def show_root(
 
 @command(app)
 def verify(invocation: Invocation, state: Terms) -> None:
-    """Check the state of a buyer against the root of its epoch."""
+    """Check a buyer's state against its epoch's root."""
     from bilateral.core.contracts.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
 
     proven = object_of(invocation.read_file(state), "state", "epoch", "proof")
@@ -178,9 +178,9 @@ def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     ],
     place: PlaceOptions,
     policy: str = option("NAME", "The policy that determined the tier.", default="brp-1.0"),
-    lifetime: int = option("SECONDS", "How many seconds it is valid, at most a day.", default=3600),
+    lifetime: int = option("SECONDS", "How many seconds it is valid; at most one day.", default=3600),
 ) -> None:
-    """Sign and print a tier credential, as the attestor. It expires at the end of the UTC day."""
+    """As the attestor, sign and print a tier credential. It expires at the end of the UTC day."""
     from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.contracts import Registry  # noqa: PLC0415
@@ -205,9 +205,9 @@ def credential(
     invocation: Invocation,
     signed: Terms,
     gate: Gate = None,
-    policy: str = option("NAME", "The policy of the gate, compared with --gate.", default="brp-1.0"),
+    policy: str = option("NAME", "The gate's policy, compared with --gate.", default="brp-1.0"),
 ) -> None:
-    """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
+    """Check that a tier credential is signed by the attestor, valid now and, with --gate, for that gate today."""
     from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.core.contracts.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
@@ -229,7 +229,7 @@ def credential(
 
 @command(app)
 def roles(invocation: Invocation) -> None:
-    """Show the holders of the roles, and the tokens that payments are settled in."""
+    """Show the role holders, and the tokens in which payments are settled."""
     from bilateral.core.contracts.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
 
     with invocation.reading() as client:
@@ -250,7 +250,7 @@ def nominate(
     role: Role,
     nominee: str | None = argument("[NOMINEE]", "The successor; without one, a nomination is withdrawn.", default=None),
 ) -> None:
-    """Nominate a successor for a role of the signer."""
+    """Nominate a successor for one of the signer's roles."""
     requested = _role(role)
     invocation.write("Successor nominated", lambda client: client.set_nominee(requested, nominee))
 
@@ -291,11 +291,11 @@ Message = Annotated[str, argument("MESSAGE", "The id of the message.")]
 def anchor_stored(
     invocation: Invocation,
     policies: list[str] | None = optional(
-        "NAME", "A scoring policy; may be repeated. brp-1.0 if left out.", "--policy"
+        "NAME", "A scoring policy; may be repeated. Defaults to brp-1.0.", "--policy"
     ),
     database: Database = None,
 ) -> None:
-    """Store the states of all buyers in the index and post their root, as the anchorer. Safe to repeat."""
+    """As the anchorer, store the states of all buyers in the index and post their root. Safe to repeat."""
     from bilateral.buyers.anchoring import anchor_states  # noqa: PLC0415  # slow to import
     from bilateral.buyers.policies import BRP  # noqa: PLC0415
 
@@ -312,7 +312,7 @@ def decide(
     decision: Annotated[str, option("DECISION", "upheld or rejected.", "--as")],
     database: Database = None,
 ) -> None:
-    """Decide a dispute of a seller about a buyer, as the operator of the service."""
+    """As the service's operator, decide a seller's dispute about a buyer."""
     from bilateral.buyers.acceptance import decide_dispute  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:
@@ -324,10 +324,10 @@ def decide(
 def remove(
     invocation: Invocation,
     message: Message,
-    whole: bool = flag("--whole", "Also remove the message itself: its score no longer counts."),
+    whole: bool = flag("--whole", "Also remove the message itself, so its score no longer counts."),
     database: Database = None,
 ) -> None:
-    """Remove the texts of a message about a buyer or a seller, and the reply to it."""
+    """Remove the text of a message about a buyer or a seller, and of the reply to it."""
     from bilateral.buyers.acceptance import remove_message  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from bilateral.client import Client
 
 
-Service = Annotated[str, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")]
+Service = Annotated[
+    str, option("URL", "The URL of the service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")
+]
 Agent = Annotated[str, option("AGENT", "The agent, as eip155:8453:0x…#247.", "--seller")]
 Note = Annotated[str, option("TEXT", "A remark, which may be published.", "--note")]
 Gate = Annotated[
@@ -34,7 +36,7 @@ Gate = Annotated[
 
 
 def buyers_module(name: str) -> ModuleType:
-    """Return a module of `bilateral.buyers` that hashes messages."""
+    """Return the `bilateral.buyers` module that hashes messages."""
     try:
         return import_module(f"bilateral.buyers.{name}")
     except ModuleNotFoundError as missing:
@@ -45,11 +47,11 @@ def buyers_module(name: str) -> ModuleType:
 class PaymentOptions:
     """The payment that a message is about, and the service that receives the message."""
 
-    transaction: Annotated[str, option("HASH", "The transaction of the payment.")]
+    transaction: Annotated[str, option("HASH", "The payment's transaction hash.")]
     seller: Agent
     service: Service
-    payee: str | None = optional("ADDRESS", "The wallet that was paid; the signer if left out.")
-    log_index: int | None = optional(None, "The payment's log, if several logs of the transaction match.", min=0)
+    payee: str | None = optional("ADDRESS", "The wallet that was paid; the signer by default.")
+    log_index: int | None = optional(None, "The payment's log, if several logs in the transaction match.", min=0)
 
     def payment(self, buyer: str, signer: str) -> PaymentProof:
         """Return the payment."""
@@ -82,10 +84,10 @@ _URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
 Buyer = Annotated[str, argument("BUYER", "The account that pays.")]
 OptionalService = Annotated[
-    str | None, option("URL", "The service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")
+    str | None, option("URL", "The URL of the service for buyers.", "--service", envvar="BILATERAL_BUYER_SERVICE")
 ]
 ScoringPolicy = Annotated[
-    str | None, option("NAME", "The scoring policy of the service; its default if left out.", "--policy")
+    str | None, option("NAME", "The service's scoring policy; its default if not specified.", "--policy")
 ]
 Seller = Annotated[str | None, option("AGENT", "The paid agent, as eip155:8453:0x…#247.", "--seller")]
 
@@ -107,10 +109,10 @@ def discount(  # noqa: PLR0913, PLR0917  # one an option
     ),
     policy: ScoringPolicy = None,
 ) -> None:
-    """Show the discount that a seller gives a buyer.
+    """Show the discount that a seller offers a buyer.
 
-    The score is that of `show`: from the service if one is given, else from both records on chain. The output lists its
-        sources.
+    The score is the one that `show` reports: from the service if one is given, else from both on-chain records. The
+        output lists its sources.
     """
     if incentives is not None:
         if seller is not None:
@@ -132,7 +134,7 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     tags: list[str] | None = optional("TAG", "A word that describes the buyer; may be repeated.", "--tag"),
     note: Note = "",
 ) -> None:
-    """Give feedback on the buyer of one payment, as the agent's owner or wallet. Sends no transaction."""
+    """As the agent's owner or wallet, give feedback on the buyer in one payment. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
     paid_feedback = remote.PaidFeedback(paid.payment(buyer, str(signer.address)), score, tuple(tags or ()), note)
     accepted = remote.send(paid.service, paid_feedback, signer)
@@ -155,7 +157,7 @@ def answer_about(invocation: Invocation, service: str, buyer: str, policy: str |
 
 
 def source_on_chain(client: Client) -> dict[str, Any]:
-    """Return the registry of buyers as a source of the output."""
+    """Return the registry of buyers as a source for the output."""
     from bilateral.core.contracts import Registry  # noqa: PLC0415  # slow to import
 
     deployment = client.get_deployment()
@@ -216,11 +218,11 @@ def publish(  # noqa: PLR0913, PLR0917  # one a field of the message
     name: Annotated[str, argument("NAME", "The name of the service.")],
     seller: Agent,
     service: Service,
-    price: str | None = optional("DOLLARS", "The price of a call in dollars."),
+    price: str | None = optional("DOLLARS", "The price per call, in dollars."),
     incentives: Path | None = optional("FILE", "The policy for buyers: a JSON file with buyerIncentives."),
-    details: Path | None = optional("FILE", "A JSON file with further fields (docs/buyers.md)."),
+    details: Path | None = optional("FILE", "A JSON file with additional fields (docs/buyers.md)."),
 ) -> None:
-    """Publish a service of your agent with its price and its policy for buyers. It replaces the one with its name."""
+    """Publish one of your agent's services with its price and buyer policy. It replaces any of the same name."""
     policy = None if incentives is None else json_of(invocation.read_file(incentives))
     if isinstance(policy, dict):
         policy = policy.get("buyerIncentives", policy)
@@ -241,7 +243,7 @@ def send_review(  # noqa: PLR0913, PLR0917  # one a field of the message
     tag2: str = option("TAG", "The second tag.", default=""),
     note: Note = "",
 ) -> None:
-    """Review a seller that you paid, as the buyer. Sends no transaction."""
+    """As the buyer, review a seller that you paid. Sends no transaction."""
     remote, signer = buyers_module("remote"), invocation.signer
     payment = paid.payment(str(signer.address), str(signer.address))
     accepted = remote.send(paid.service, remote.PaidReview(payment, score, tag1, tag2, note), signer)
@@ -265,9 +267,9 @@ def dispute(
 def messages(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
 ) -> None:
-    """Show the feedback and the disputes about you, with the ids to reply to. Only the buyer itself sees them."""
+    """Show the feedback and disputes about you, with the ids to reply to. Only the buyer itself can see them."""
     published = buyers_module("remote").ask_messages(service, chain_id, invocation.signer)
     invocation.output.result([dict(message) for message in published], title="Messages")
 
@@ -279,7 +281,7 @@ def reply(  # one a field of the message
     seller: Agent,
     service: Service,
 ) -> None:
-    """Reply to feedback or a dispute about you, as the buyer, once each. Sends no transaction."""
+    """As the buyer, reply once to each feedback entry or dispute about you. Sends no transaction."""
     remote = buyers_module("remote")
     accepted = remote.send(service, remote.MessageReply(message, seller, text), invocation.signer)
     invocation.output.result(dict(accepted), title="Reply given")
@@ -289,11 +291,11 @@ def request_credential(  # noqa: PLR0913, PLR0917  # one a field of the wish
     invocation: Invocation,
     holder: Annotated[str, argument("HOLDER", "The address that may use it, preferably a fresh one.")],
     service: Service,
-    chain_id: Annotated[int, typer.Option(min=1, help="The chain of the payments.")],
+    chain_id: Annotated[int, typer.Option(min=1, help="The chain on which the payments were made.")],
     place: PlaceOptions,
     policy: str = option("NAME", "The scoring policy that the place requires.", default="brp-1.0"),
 ) -> None:
-    """Request a credential of your tier for another address, and write it in the form that `credential` reads."""
+    """Request a credential for your tier for use by another address, in the format that `credential` reads."""
     place.require()
     request, scope = buyers_module("remote").request_credential, place.on(chain_id)
     issued = request(service, holder, invocation.signer, chain_id=chain_id, scope=scope, policy=policy)

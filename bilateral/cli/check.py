@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class CheckGroup(ExampleGroup):
-    """The group of checks. A URL instead of a command's name is checked."""
+    """The group of checks. A URL in place of a command name is checked directly."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command in the arguments."""
@@ -39,26 +39,26 @@ class CheckGroup(ExampleGroup):
 app = make_group("check", cls=CheckGroup)
 
 _TERMS: Final = ("scheme", "network", "asset")
-"""The terms of a price beside its text, because a token can give itself any name."""
+"""The terms shown next to a price's text, because a token can claim any name."""
 
 _SECONDS: Final = 30.0
-"""The time limit of a check in seconds: fifteen times that of a service, because nobody else waits."""
+"""The time limit for a check in seconds: fifteen times a service's limit, because nobody else is waiting."""
 
 _SOURCES: Final = {"server": ("files", "measurements"), "client": ("payments",)}
-"""The fields of a question that refer to the data behind an earlier answer about a side."""
+"""Question fields that refer to the data behind an earlier answer about either side."""
 
 
 @dataclass(frozen=True)
 class LiveOptions:
-    """The options of a check that queries nodes."""
+    """Options for a check that queries nodes."""
 
-    live: bool = flag("--live", "Ask a node instead of an index: --rpc-url, for Solana --solana-node.")
-    solana_node: str | None = optional("URL", "The node of Solana that --live asks.", envvar=SOLANA_NODE_VARIABLE)
+    live: bool = flag("--live", "Query a node instead of an index: --rpc-url, or --solana-node for Solana.")
+    solana_node: str | None = optional("URL", "The Solana node that --live queries.", envvar=SOLANA_NODE_VARIABLE)
 
 
 @dataclass(frozen=True)
 class PolicyOptions:
-    """The options of a policy: its name or file, and its fields."""
+    """Policy options: its name or file, and its fields."""
 
     policy: str | None = optional("NAME|FILE", "balanced, strict, own-list, or a TOML file (docs/checks.md).")
     minimum_rating: str | None = optional("RATING", "The lowest acceptable rating, 0 to 100.")
@@ -66,7 +66,7 @@ class PolicyOptions:
     trust_agent: list[str] | None = optional("AGENT", "Count the ratings of this agent; may be repeated.")
 
     def chosen(self) -> Policy:
-        """Return the policy with a name or in a file, overridden by the options."""
+        """Return the policy with the given name or from a file, overridden by the options."""
         from bilateral.checks.policy import PRESETS, PolicyName, policy_of, read_fields, with_reviewers  # noqa: PLC0415  # slow to import
 
         name = self.policy or PolicyName.BALANCED
@@ -89,7 +89,7 @@ class ServerOptions(OfServer):
 
 
 class ClientOptions(OfClient):
-    """The question about a client, whose chain is not the node's."""
+    """The question about a client, whose chain may differ from the node's."""
 
     chain: Annotated[
         int | None, typer.Option("--chain-id", min=1, help="The chain of an account, if the index has several.")
@@ -97,18 +97,19 @@ class ClientOptions(OfClient):
 
 
 class SnapshotOptions(Snapshot):
-    """The block of a check, with a flag for findings."""
+    """The block to check at, with a flag for findings."""
 
     findings: Annotated[
         bool,
         typer.Option(
-            "--findings/--no-findings", help=("Take findings of the trust analysis into account, or ignore them.")
+            "--findings/--no-findings", help=("Take findings from the trust analysis into account, or ignore them.")
         ),
     ] = True
 
 
 Repeat = Annotated[
-    Path | None, option("FILE", "An earlier answer as JSON: repeat the check with the data of that time.", "--repeat")
+    Path | None,
+    option("FILE", "An earlier answer as JSON, to rerun the check with the data from that time.", "--repeat"),
 ]
 
 
@@ -156,10 +157,10 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # models, and the index
 def check_url_command(
     invocation: Invocation,
     url: Annotated[str, argument("URL", "The URL of a paid route.")],
-    method: str = option("NAME", "The method of the request.", default="GET"),
-    body_file: Path | None = optional("FILE", "A file with the body of the request."),
+    method: str = option("NAME", "The request's HTTP method.", default="GET"),
+    body_file: Path | None = optional("FILE", "A file containing the request body."),
 ) -> None:
-    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes as in `check server`."""
+    """Check a paid service by its URL: price, declaration, agent, file, ratings. Exit codes: see `check server`."""
     from bilateral.x402.clients.preflight import ask_price  # noqa: PLC0415  # slow, and an extra
     from bilateral.x402.clients.service_check import check_service  # noqa: PLC0415
 
@@ -239,7 +240,7 @@ _LIVE: Final = columns(
     requests_to_the_node="figures.requests",
     not_known_without_an_index=lambda answer: list(answer.unknown),
 )
-"""The fields of live answers that tables show, by label. Those of other answers are above."""
+"""The fields of live answers shown in tables, by label. For other answers, see above."""
 
 
 def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
@@ -247,7 +248,7 @@ def _view(answer: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
 
 
 _EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
-"""The exit code of each verdict."""
+"""The exit code for each verdict."""
 
 
 def _conclude(invocation: Invocation, answer: Any, title: str, view: Mapping[str, Any]) -> None:
@@ -273,7 +274,7 @@ def _ask_nodes(invocation: Invocation, agent: str, nodes: LiveOptions, **terms: 
 
 
 def _ask_solana(invocation: Invocation, agent: str, node: str | None, **terms: Any) -> LiveCheck:
-    """Query the Solana node, and the node of an EVM chain if there is one, to prove a registration there."""
+    """Query the Solana node and, to prove a registration there, the EVM chain's node if there is one."""
     from bilateral.checks import check_solana_server  # noqa: PLC0415  # slow to import
 
     if node is None:

@@ -1,4 +1,4 @@
-"""Columns of tables, and marks on tags that imitate other tags."""
+"""Table columns, and marks for tags that imitate other tags."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,13 +11,13 @@ Reader = Callable[[Any], Any]
 
 
 def columns(*names: str, **fields: str | Reader) -> dict[str, Reader]:
-    """Return a reader per column, by label: fields by their own names, then paths of fields, or readers."""
+    """Return a reader for each column, by label: first fields under their own names, then field paths or readers."""
     paths: dict[str, str | Reader] = {**{name: name for name in names}, **fields}
     return {label.replace("_", " "): field_at(path) if isinstance(path, str) else path for label, path in paths.items()}
 
 
 def field_at(path: str) -> Reader:
-    """Return a reader of a field, or of a dotted path into inner objects; it returns None if that is missing."""
+    """Return a reader for a field or a dotted path into nested objects; it returns None for a missing value."""
 
     def read(value: Any) -> Any:
         for name in path.split("."):
@@ -29,12 +29,12 @@ def field_at(path: str) -> Reader:
 
 
 def tag_at(name: str) -> Reader:
-    """Return a reader of a tag that marks it if it may be mistaken for another tag."""
+    """Return a reader that marks a tag if it may be mistaken for another one."""
     return lambda entry: marked_tag(getattr(entry, name))
 
 
 def marked_tag(tag: str) -> str:
-    """Return a tag for tables, in quotation marks after a mark if it may be mistaken for another tag.
+    """Return a tag for tables; if it may be mistaken for another tag, it is quoted and follows a mark.
 
     The mark comes first, because tables truncate long texts.
     """
@@ -43,13 +43,13 @@ def marked_tag(tag: str) -> str:
 
 
 def quoted_tag(tag: str) -> str:
-    """Return a tag for a message, in quotation marks, after a mark if it may be mistaken for another tag."""
+    """Return a tag for a message, in quotation marks; a mark precedes it if it may be mistaken for another tag."""
     mark = _mark(tag)
     return f"({mark}) {quoted(tag)}" if mark else quoted(tag)
 
 
 def _mark(tag: str) -> str:
-    """Return why a tag may be mistaken for another; an empty string if it may not."""
+    """Return why a tag may be mistaken for another one, or an empty string if it cannot be."""
     if not tag.isascii():
         return "not ASCII"
     standard = resembled_tag(tag)

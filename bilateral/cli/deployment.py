@@ -1,4 +1,4 @@
-"""`bilateral deployment …`: the registries in use, as found on chain, and the address book."""
+"""`bilateral deployment …`: the registries in use, as found on chain, and the packaged address book."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def show(invocation: Invocation) -> None:
 
 @command(app, "list", is_local=True)
 def list_deployments(invocation: Invocation) -> None:
-    """List the chains of the packaged address book: the registries of the authors of ERC-8004, and those of Solana."""
+    """List the chains in the packaged address book: registries by the authors of ERC-8004, and those on Solana."""
     from bilateral.core.contracts.records import address_book, foreign_book  # noqa: PLC0415  # slow to import
 
     fields = columns(

@@ -36,17 +36,17 @@ class ExitCode(IntEnum):
 
 
 class Stopped(KeyboardInterrupt):  # a request, not an error
-    """A signal told the process to end, for example from a supervisor or a closed terminal.
+    """A signal told the process to exit, for example from a supervisor or a closed terminal.
 
     Attributes:
-        was_raised: True once it was raised. Typer would turn it into the exit code of a user interrupt.
+        was_raised: True once it was raised. Typer would turn it into the exit code for a user interrupt.
     """
 
     was_raised = False
 
 
 def stop_by_signal(*_: object) -> NoReturn:
-    """Stop the command, so that it still reports the transactions it sent."""
+    """Stop the command in a way that still reports the transactions it sent."""
     Stopped.was_raised = True
     raise Stopped
 
@@ -69,12 +69,12 @@ class UsageProblemError(BilateralError):
 
 
 def option_with_variable(option: str, variable: str) -> str:
-    """Return an option, with its environment variable if set, as the user may not have typed the option."""
+    """Return an option's name, with its environment variable if that is set: the user may not have typed the option."""
     return f"{option} (the environment variable {variable} is set)" if os.environ.get(variable) else option
 
 
 class MistakeError(BilateralError):
-    """A bug in this program, for machines. People see the traceback."""
+    """A bug in this program, as reported to machines. People see the traceback."""
 
     reason = "internal_error"
 
@@ -99,7 +99,7 @@ class InterruptionError(BilateralError):
 
 
 class TerminationError(InterruptionError):
-    """A signal ended a command."""
+    """A signal terminated a command."""
 
     reason = "terminated"
 
@@ -113,7 +113,7 @@ class UnwrittenError(FormattedError):
 
 
 class ReaderLeftError(UnwrittenError):
-    """The program that reads the output has ended."""
+    """The program that was reading the output has exited."""
 
     reason = "reader_left"
 
@@ -141,7 +141,7 @@ _REASONS: Final = {
     ExitCode.UNSETTLED: "agent_unsettled batch_interrupted seal_unsettled transaction",
 }
 _CODES: Final = {reason: code for code, reasons in _REASONS.items() for reason in reasons.split()}
-"""The exit code by class of error, including subclasses."""
+"""The exit code for each error class, including its subclasses."""
 
 _NOT_ARGUMENTS: Final = frozenset(
     {"advice", "arguments", "content", "data", "error", "is_final", "raw", "reason", "transaction"}
@@ -158,7 +158,7 @@ _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
 
 
 def message_of(error: BilateralError) -> str:
-    """Return the message of an error for users of commands."""
+    """Return an error's message, worded for command-line users."""
     message = _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
     if isinstance(error, errors.FeeLimitError):
         message = message.replace("max_fee_per_gas", "--max-fee-per-gas").replace("max_cost", "--max-cost")
@@ -176,7 +176,7 @@ def exit_code(error: BilateralError) -> ExitCode:
 
 
 def arguments_of(error: BilateralError) -> Mapping[str, Any]:
-    """Return the values that an error is about, by name, such as the arguments of a revert."""
+    """Return the values that an error refers to, by name, such as a revert's arguments."""
     arguments = getattr(error, "arguments", None)
     if arguments is not None:
         return dict(arguments)
@@ -184,7 +184,7 @@ def arguments_of(error: BilateralError) -> Mapping[str, Any]:
 
 
 def transaction_of(error: BaseException | None) -> str | None:
-    """Return the hash of the transaction that an error, or else its cause, is about."""
+    """Return the hash of the transaction that an error, or else its cause, refers to."""
     if not isinstance(error, BilateralError):
         return None
     transaction = getattr(error, "transaction", None) or getattr(error, "hash", None)
@@ -192,5 +192,5 @@ def transaction_of(error: BaseException | None) -> str | None:
 
 
 def unknown_chain(chain_id: int) -> UsageProblemError:
-    """Return the error for a database without rows of a chain."""
+    """Return the error for a database that contains no rows for a chain."""
     return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")

@@ -63,19 +63,19 @@ BINARY: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class FeedbackOptions:
-    """A client's feedback from the options of `give` and `sign`."""
+    """A client's feedback, as specified by the options of `give` and `sign`."""
 
     value: Annotated[str, argument("VALUE", "A number, stored exactly as written, or true or false.")]
-    stars: bool = flag("--stars", "Read the value as 1 to 5 stars, under the tag starred.")
+    stars: bool = flag("--stars", "Interpret the value as 1 to 5 stars, for the tag starred.")
     tag1: Tag1 = ""
     tag2: Tag2 = ""
     endpoint: str = option("URI", "The URI of the endpoint that was used.", default="")
     text: str | None = optional("TEXT", "Your comment; it goes into a feedback file.")
     capability: str | None = optional("KIND", "The MCP capability used: tools, prompts or resources.")
-    name: str | None = optional("NAME", "The name of that capability.")
+    name: str | None = optional("NAME", "The name of the MCP capability.")
     skill: Skills = None
     task: str | None = optional("TASK", "The A2A task.")
-    file: Path | None = optional("FILE", "A feedback file to complete and store; - is the standard input.")
+    file: Path | None = optional("FILE", "A feedback file to complete and store; - for standard input.")
     uri: FileUri = ""
     file_hash: FileHash = None
 
@@ -85,7 +85,7 @@ class FeedbackOptions:
         return {"feedback_uri": self.uri, "feedback_hash": self.file_hash}
 
     def content(self, invocation: Invocation) -> tuple[str | bool | FeedbackValue, str, str, str, FeedbackFile | None]:
-        """Return the value, both tags, the endpoint and the file."""
+        """Return the value, both tags, the endpoint and the feedback file."""
         from bilateral.core.values import resembled_tag, stars_to_value  # noqa: PLC0415  # slow to import
 
         file = self._file(invocation)
@@ -121,14 +121,16 @@ class FeedbackOptions:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The filters of a feedback search, named as in the client."""
+    """Filters for a feedback search, named as in the client."""
 
     reviewers: Reviewers = None
     tags: list[str] | None = optional("TAG", "A tag that the feedback must have; may be repeated.", "--tag")
     capabilities: list[str] | None = optional(
         "KIND", "An MCP capability that the file must mention; may be repeated.", "--capability"
     )
-    names: list[str] | None = optional("NAME", "A name of such a capability; may be repeated.", "--name")
+    names: list[str] | None = optional(
+        "NAME", "The name of a capability that the file must mention; may be repeated.", "--name"
+    )
     skills: Skills = None
     tasks: list[str] | None = optional("TASK", "An A2A task; may be repeated.", "--task")
     min_value: str | None = optional("VALUE", "The minimum value.", "--min")
@@ -184,7 +186,7 @@ def sign(
     invocation: Invocation,
     agent: Agent,
     feedback: FeedbackOptions,
-    deadline: int | None = optional("UNIX", "The last second at which it can be sent; a day from now if left out."),
+    deadline: int | None = optional("UNIX", "The last second at which it can be sent; a day from now by default."),
 ) -> None:
     """Sign feedback that another account sends and pays for, and print it as JSON."""
     content = feedback.content(invocation)
@@ -195,7 +197,7 @@ def sign(
 
 @command(app, writes=True)
 def submit(
-    invocation: Invocation, signed: Annotated[Path, argument("FILE", "The output of sign; - is the standard input.")]
+    invocation: Invocation, signed: Annotated[Path, argument("FILE", "The output of sign; - for standard input.")]
 ) -> None:
     """Send feedback that a client signed, and pay for it."""
     from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
@@ -217,7 +219,7 @@ def void(
 
 @command(app)
 def voided(invocation: Invocation, client: Annotated[str, argument("CLIENT", "The client's address.")]) -> None:
-    """Show the latest deadline up to which a client invalidated its signed feedback."""
+    """Show the latest deadline up to which a client has invalidated its signed feedback."""
     with invocation.reading() as reading:
         invocation.output.result({"client": client, "voided_through": reading.get_voided_deadline(client)})
 
@@ -310,7 +312,7 @@ def clients(invocation: Invocation, agent: Agent) -> None:
 def respond(
     invocation: Invocation,
     feedback: FeedbackText,
-    text: str | None = optional("TEXT", "The answer, to be stored."),
+    text: str | None = optional("TEXT", "The text of the response, which is stored."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`bilateral index …`: events of all registries in SQL, on one server or on several."""
+"""`bilateral index …`: events from all registries in SQL, on one server or several."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _REMOVED: Final = {
     "backfill": "bilateral index backfill is gone: one worker per chain fills its past, bilateral index run",
     "plan": "bilateral index plan is gone: docs/scale.md has the figures to compute a size with",
 }
-"""The message per command that was removed from this group, which shows the replacement."""
+"""The message for each command removed from this group, with its replacement."""
 
 
 class IndexGroup(ExampleGroup):
-    """The commands of an index. Removed commands are refused with a pointer to the replacement."""
+    """The index commands. A removed command raises an error that points to its replacement."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command in the arguments."""
@@ -77,7 +77,7 @@ def run(
 def status(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
-    """Show the progress of the index for each chain. With shards in the settings, query each shard."""
+    """Show the index's progress on each chain. If the settings list shards, query each of them."""
     settings = index_options.settings_of(settings_file)
     if settings.shards:
         show_shards(invocation, settings)
@@ -91,19 +91,20 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     chains: index_options.ChainOptions,
     database: index_options.Database = None,
-    samples: int | None = optional(None, "Compare this many ranges, chosen at random; all if left out.", min=1),
-    seed: int = option(None, "The seed of the random choice.", default=0),
+    samples: int | None = optional(None, "Compare this many randomly chosen ranges; all by default.", min=1),
+    seed: int = option(None, "The seed for the random choice.", default=0),
     owners: int = option(
         None,
-        "Compare the owners of this many agents, chosen at random, with ownerOf; the node must have that state.",
+        "Compare this many randomly chosen agents' owners with ownerOf; the node must still have that state.",
         default=0,
         min=0,
     ),
     derived: bool = flag(
-        "--derived", "Recompute the derived tables and compare them, without changing anything. Workers wait meanwhile."
+        "--derived",
+        "Recompute the derived tables and compare them, without changing anything. Workers wait until it is done.",
     ),
 ) -> None:
-    """Read blocks again from each node and compare them with the stored rows."""
+    """Read blocks from each node again, and compare them with the stored rows."""
     from bilateral.cli.index_verification import Choice, verify_index  # noqa: PLC0415  # slow to import
     from bilateral.index.shards.process import chain_of  # noqa: PLC0415
 
@@ -128,7 +129,7 @@ def rebuild(
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Recompute the derived tables of a chain from its events."""
+    """Recompute a chain's derived tables from its events."""
     from bilateral.index.log.store import ChainStore  # noqa: PLC0415
     from bilateral.index.operating.status import chain_statuses  # noqa: PLC0415  # slow to import
     from bilateral.index.projections import PROJECTIONS  # noqa: PLC0415
@@ -147,10 +148,10 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
     judged: ReviewOptions,
     database: index_options.Database = None,
-    chain_id: int | None = optional(None, "The chain; all chains if left out."),
+    chain_id: int | None = optional(None, "The chain; all chains by default."),
     rpc_urls: list[str] | None = optional(
         "URL",
-        "An archive node, used to find the sources of accounts' first funds; may be repeated.",
+        "An archive node, used to find where accounts' first funds came from; may be repeated.",
         "--rpc-url",
     ),
     settings_file: index_options.SettingsFile = None,
@@ -172,7 +173,7 @@ def prove(
     database: index_options.Database = None,
     settings_file: index_options.SettingsFile = None,
 ) -> None:
-    """Query Solana nodes whether agents there confirm the agents here that claim to be them, once a day per claim."""
+    """Check on Solana nodes, once per claim and day, whether agents there confirm agents here that claim to be them."""
     from bilateral.checks.solana_claims import prove_claims  # noqa: PLC0415  # slow to import
     from bilateral.documents import Loader  # noqa: PLC0415
 
@@ -187,7 +188,7 @@ def prove(
 def migrate(
     invocation: Invocation, database: index_options.Database = None, settings_file: index_options.SettingsFile = None
 ) -> None:
-    """Migrate the tables to the version of this package. Workers never migrate by themselves."""
+    """Migrate the tables to this package's version. Workers never migrate on their own."""
     from bilateral.index.log.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -199,7 +200,7 @@ def migrate(
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
-_Settings = Annotated[Path, option("FILE", "The TOML file with the table database.shards.", "--settings")]
+_Settings = Annotated[Path, option("FILE", "The TOML file that contains the table database.shards.", "--settings")]
 
 
 @command(app, is_local=True, needs=index_options.require_extra)
@@ -208,7 +209,7 @@ def shards(
     settings_file: _Settings,
     adopt: bool = flag("--adopt", "Take over the shards of a coordinator that no longer exists."),
 ) -> None:
-    """Let the coordinator read the chains on the shards given in the settings, and show where each chain is."""
+    """Let the coordinator read the chains on the shards listed in the settings, and show where each chain is."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.coordinator import update_shards  # noqa: PLC0415  # slow to import
 
@@ -222,7 +223,7 @@ def shards(
 def move(
     invocation: Invocation, settings_file: _Settings, chain_id: Annotated[int, typer.Option(help="The chain.")]
 ) -> None:
-    """Move a chain to the shard given in the settings. Readers continue; the chain's worker waits meanwhile."""
+    """Move a chain to the shard listed in the settings. Readers continue; the chain's worker waits until done."""
     from bilateral.index.log.database import named_database_errors  # noqa: PLC0415
     from bilateral.index.shards.moving import move_chain  # noqa: PLC0415  # slow to import
 
@@ -233,7 +234,7 @@ def move(
 
 
 def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
-    """Bring the tables of all servers to the version of this package, and show the versions."""
+    """Migrate the tables on all servers to this package's version, and show the versions."""
     from bilateral.index.shards.moving import upgrade_shards  # noqa: PLC0415  # slow to import
 
     migrated = upgrade_shards(settings.database, settings.shards)
@@ -241,7 +242,7 @@ def migrate_all(invocation: Invocation, settings: IndexSettings) -> None:
 
 
 def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
-    """Return the URL of a chain's database: that of its shard, if shards are configured."""
+    """Return the URL of a chain's database: its shard's URL if shards are configured."""
     if not settings.shards:
         return settings.database
     from bilateral.index.shards.process import shard_of  # noqa: PLC0415  # slow to import
@@ -253,7 +254,7 @@ def url_of_chain(settings: IndexSettings, chain_id: int) -> str | None:
 def indexes_with_rows(
     database: str | None, settings_file: Path | None, chain_id: int | None = None
 ) -> Iterator[list[Engine]]:
-    """Open the databases with the rows of chains: the shards, if any are configured."""
+    """Open the databases that contain the chains' rows: the shards, if any are configured."""
     from bilateral.index.shards.process import require_rows  # noqa: PLC0415  # slow to import
 
     settings = index_options.settings_of(settings_file)
@@ -284,7 +285,7 @@ def show_shards(invocation: Invocation, settings: IndexSettings, *, is_strict: b
 
 
 def sharded_settings(settings_file: Path) -> IndexSettings:
-    """Return the settings of a file with shards."""
+    """Return the settings from a file that lists shards."""
     from bilateral.index.operating.settings import read_settings  # noqa: PLC0415  # slow to import
 
     settings = read_settings(settings_file)

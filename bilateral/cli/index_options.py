@@ -29,7 +29,7 @@ Database = Annotated[
     str | None,
     option(
         "URL",
-        "sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
+        "sqlite:///FILE or postgresql://…; by default, an SQLite file in the user's data folder.",
         "--database",
         envvar="BILATERAL_DATABASE",
     ),
@@ -38,7 +38,7 @@ RpcUrls = Annotated[
     list[str] | None,
     option(
         "URL",
-        "The URL of a node's JSON-RPC; may be repeated: a run fails over, a verification queries each.",
+        "A node's JSON-RPC URL; may be repeated: a run fails over to the next, a verification queries each.",
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
     ),
@@ -47,7 +47,7 @@ Deployments = Annotated[
     list[Path] | None,
     option(
         "FILE",
-        "A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
+        "A deployment record or address book; may be repeated. By default, the chain's packaged registries.",
         "--deployment",
     ),
 ]
@@ -58,7 +58,7 @@ SettingsFile = Annotated[
 
 @dataclass(frozen=True)
 class MonitorOptions:
-    """The address at which a process answers monitors."""
+    """The address at which a process responds to monitors."""
 
     metrics_port: int | None = optional(
         None, "Serve /healthz, /readyz and /metrics for monitoring on this port.", min=0, max=65535
@@ -69,7 +69,7 @@ class MonitorOptions:
     def answering(
         self, engine: Engine, look: Callable[[], IndexStatus] | None = None, *, needs_analysis: bool = True
     ) -> Iterator[None]:
-        """Answer monitors within the context, if there is a port."""
+        """Respond to monitors while the context is open, if a port is set."""
         if self.metrics_port is None:
             yield
             return
@@ -83,7 +83,7 @@ class MonitorOptions:
 
 @dataclass(frozen=True)
 class ChainOptions:
-    """The chains of a process."""
+    """The chains that a process follows."""
 
     rpc_urls: RpcUrls = None
     deployments: Deployments = None
@@ -111,7 +111,7 @@ class ChainOptions:
 
 
 def settings_of(settings_file: Path | None) -> IndexSettings:
-    """Return the settings of a file; without a file, settings without chains."""
+    """Return the settings from a file, or settings without chains if there is no file."""
     from bilateral.index.operating.settings import IndexSettings, read_settings  # noqa: PLC0415  # slow to import
 
     return IndexSettings(()) if settings_file is None else read_settings(settings_file)
@@ -122,13 +122,13 @@ class RunOptions:
     """Where a worker starts and stops, its files, and its time limits."""
 
     from_block: int | None = optional(
-        None, "The first block; that of the record or of the registries' code if left out.", min=0
+        None, "The first block; by default, that of the record or of the registries' deployment.", min=0
     )
-    until_head: bool = flag("--until-head", "Stop at the head of the chain, once every file has been tried.")
+    until_head: bool = flag("--until-head", "Stop at the head of the chain once every file has been tried.")
     no_files: bool = flag("--no-files", "Do not fetch registration and feedback files.")
-    file_workers: int | None = optional(None, "How many files to fetch at once; 4 if left out.", min=1, max=64)
+    file_workers: int | None = optional(None, "The number of files to fetch at once; 4 by default.", min=1, max=64)
     max_wait: float | None = optional(
-        "SECONDS", "With --until-head: the longest wait for a failing node or database; 120 if left out.", min=0
+        "SECONDS", "With --until-head: the longest wait for a failing node or database; 120 by default.", min=0
     )
     trust_reorganisation: bool = flag(
         "--trust-reorganisation", "Remove finalized blocks even if only one node lacks them. Inspect the chain first."
@@ -159,15 +159,15 @@ class RunOptions:
 
 
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
-"""The packages of the extra, by the names under which they are imported."""
+"""The extra's packages, by import name."""
 
 SIGNAL_EXIT: Final = 128
-"""The exit code of a command that a signal ended, less the signal's number."""
+"""The exit code of a command terminated by a signal, minus the signal's number."""
 
 
 @contextmanager
 def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
-    """Open the database of an index, and explain its errors."""
+    """Open an index database, and explain its errors."""
     from bilateral.index.log.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
@@ -200,7 +200,7 @@ def _standings(status: ChainStatus) -> str:
 
 
 def ended_by_signals() -> tuple[threading.Event, list[int]]:
-    """Return an event that SIGINT and SIGTERM set from now on, and the list of received signals."""
+    """Return an event that SIGINT and SIGTERM set from now on, and the list of signals received."""
     stop, signals = threading.Event(), list[int]()
 
     def end(number: int, _: object) -> None:
@@ -221,5 +221,5 @@ def log_steps() -> None:
 
 
 def require_extra() -> None:
-    """Check that the packages of the extra are installed."""
+    """Check that the extra's packages are installed."""
     require_modules("index", *_PACKAGES)

@@ -1,4 +1,4 @@
-"""The steps of `bilateral index verify`: rows against logs, owners against registries, derived tables against rows.
+"""The steps of `bilateral index verify`: compare rows with logs, owners with registries, derived tables with rows.
 
 Its modules need the extra `index`.
 """
@@ -30,8 +30,8 @@ class Choice:
     """The parts of a verification to run.
 
     Attributes:
-        samples: The number of ranges of blocks; None for all.
-        seed: The seed of random choices.
+        samples: The number of block ranges; None for all.
+        seed: The seed for random choices.
         owners: The number of agents whose owners are compared.
         derived: True to compare the derived tables.
     """

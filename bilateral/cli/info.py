@@ -22,7 +22,7 @@ app = typer.Typer()
 
 @command(app, signs=True)
 def info(invocation: Invocation) -> None:
-    """Show the chain, its last block, the registries, and the signer with its balance."""
+    """Show the chain, its latest block, the registries, and the signer with its balance."""
     from bilateral.core.contracts import REGISTRY_ATTRIBUTES  # noqa: PLC0415  # slow to import
     from bilateral.node import answers  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""One run of a command: its settings, the clients that it opens, and the display of its result."""
+"""One run of a command: its settings, the clients it opens, and how its result is displayed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CHOICES: Final = {
     "canonical": "canonical: the authors of ERC-8004 deployed them, by the packaged address book",
     "bilateral": "bilateral: this project's, by the packaged deployment record",
 }
-"""The packaged deployments that --deployment accepts, and who wrote their records."""
+"""The packaged deployments that --deployment accepts, and the authors of their records."""
 
 _POLL_SECONDS: Final = 0.25
 """Seconds between two polls for a receipt. The chains in use have block times of at most two seconds."""
@@ -80,7 +80,7 @@ class Invocation:
 
     @contextmanager
     def reading(self, progress: str = "Asking the node") -> Iterator[Client]:
-        """Open a client that only reads, and show progress."""
+        """Open a read-only client, and show progress."""
         with self._connected(None) as client, self.output.waiting(progress):
             yield client
 
@@ -92,7 +92,7 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs, and report at the end which registries it used unless the user chose them."""
+        """Open a client that signs, and finally report which registries it used unless the user chose them."""
         with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
@@ -100,7 +100,7 @@ class Invocation:
                     self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
 
     def write(self, title: str, send: Callable[[Client], Handle[Any]]) -> None:
-        """Send a transaction, wait for it unless told not to, and show the result."""
+        """Send a transaction, wait for it unless waiting is disabled, and show the result."""
         with self.client() as client:
             handle = self.send(lambda: send(client))
             self.show_write(title, handle, handle.wait)
@@ -117,7 +117,7 @@ class Invocation:
             return send()
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
-        """Wait for a transaction, unless told not to, and show the result."""
+        """Wait for a transaction unless waiting is disabled, and show the result."""
         from bilateral.cli.shapes import plain, view_of  # noqa: PLC0415  # slow to import
 
         self.output.sent = [handle.hash] if handle.hash else []
@@ -136,7 +136,7 @@ class Invocation:
         self.output.result(value, title=title, view=fields | sent)
 
     def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
-        """Return the transaction of a dry run, which is not signed."""
+        """Return a dry run's transaction, which is not signed."""
         return {"from": self.signer.address, **handle.transaction}
 
     def wait_for(self, wait: Callable[[float], T]) -> T:
@@ -145,7 +145,7 @@ class Invocation:
             return wait(self.settings.timeout)
 
     def read_file(self, path: Path) -> bytes:
-        """Read a file specified by the user; `-` is the standard input."""
+        """Read a file specified by the user; `-` means standard input."""
         from bilateral.documents import Limits, Loader  # noqa: PLC0415  # slow to import
 
         if str(path) != "-":
@@ -157,7 +157,7 @@ class Invocation:
         return content
 
     def loader(self) -> Loader:
-        """Return the loader of untrusted documents."""
+        """Return the loader for untrusted documents."""
         from bilateral.documents import Loader  # noqa: PLC0415  # slow to import
 
         gateways = self.settings.ipfs_gateways
@@ -259,7 +259,7 @@ def _token(variable: str) -> str:
 
 
 def _host_of(url: str) -> str:
-    """Return the host and port of a node's URL, without its user, password and path, which may contain keys."""
+    """Return the host and port from a node's URL, without user, password and path, which may contain keys."""
     try:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError:
@@ -276,7 +276,7 @@ def _is_web_folder(url: str) -> bool:
 
 
 def _wei(amount: str | None, unit: int, option: str) -> int | None:
-    """Return the exact amount of an option in wei; None if it is left out."""
+    """Return an option's exact amount in wei, or None if the option is omitted."""
     if amount is None:
         return None
     if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
@@ -290,14 +290,14 @@ def _wei(amount: str | None, unit: int, option: str) -> int | None:
 
 
 def cost_of(transaction: Mapping[str, Any], gas: int) -> str:
-    """Write the highest cost of a transaction: its gas limit at its highest fee, and its value."""
+    """Write a transaction's maximum cost: its gas limit at its maximum fee, plus its value."""
     from bilateral.client.operations.fees import most  # noqa: PLC0415  # slow to import
 
     return f"{ether(most(transaction))} {symbol_of(int(transaction['chainId']))} ({gas} gas estimated)"
 
 
 class _Notes(logging.Handler):
-    """Logging handler that shows log lines as notes beside the result."""
+    """Logging handler that shows log lines as notes alongside the result."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()
@@ -310,7 +310,7 @@ class _Notes(logging.Handler):
 
 @contextmanager
 def client_notes(output: Output) -> Iterator[None]:
-    """Show the notes of clients within a context."""
+    """Show clients' notes while the context is open."""
     logger, handler = logging.getLogger("bilateral.client"), _Notes(output)
     logger.addHandler(handler)
     try:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
 Ask: TypeAlias = Callable[[str], str]
-"""Shows a prompt at the terminal and returns what is typed, without echo."""
+"""Shows a prompt at the terminal, and returns the text typed without echoing it."""
 
 
 class KeystoreSigner:
     """Signs with the key in a keystore.
 
-    It unlocks the keystore for the first signature, after all other checks. A dry run needs no passphrase unless the
+    The keystore is unlocked for the first signature, after all other checks. A dry run needs no passphrase unless the
     keystore lacks its address.
     """
 
@@ -40,7 +40,7 @@ class KeystoreSigner:
 
     @property
     def address(self) -> str:
-        """The account's address; a keystore that lacks it is unlocked first."""
+        """The account's address. A keystore without an address is unlocked first."""
         return self._address or self._unlocked().address
 
     def sign_transaction(self, transaction: Any, /) -> Any:
@@ -86,7 +86,7 @@ def find_signer(
 
 
 def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> KeystoreSigner:
-    """Read the keystore of one of Ape's accounts."""
+    """Read the keystore of an Ape account."""
     if KEY.fullmatch(alias):
         raise KeyUnavailableError(
             "key_as_argument",
@@ -104,7 +104,7 @@ def open_keystore(alias: str, passphrase_file: Path | None, ask: Ask) -> Keystor
 
 
 def key_of_variable(variable: str, option: str) -> LocalAccount:
-    """Return the key in an environment variable."""
+    """Return the key from an environment variable."""
     value = os.environ.get(variable, "").strip()
     if not value:
         raise KeyUnavailableError("no_key", f"no signing key: choose a keystore with {option}, or set {variable}")
@@ -112,7 +112,7 @@ def key_of_variable(variable: str, option: str) -> LocalAccount:
 
 
 def key_of(text: str, refusal: str) -> LocalAccount:
-    """Parse a private key. The error for any other text starts with the given words."""
+    """Parse a private key. For any other text, the error message starts with the given words."""
     from eth_account import Account  # noqa: PLC0415  # slow to import
 
     problem = KeyUnavailableError("malformed_key", f"{refusal} private key (64 hexadecimal digits)")
@@ -126,7 +126,7 @@ def key_of(text: str, refusal: str) -> LocalAccount:
 
 
 def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = False) -> str:
-    """Return a passphrase: from a file, a variable (Ape's or ours), or from the terminal."""
+    """Return a passphrase from a file, a variable (Ape's or ours) or the terminal."""
     if file is not None:
         try:
             return file.read_text().rstrip("\r\n")
@@ -152,7 +152,7 @@ def find_passphrase(alias: str, file: Path | None, ask: Ask, *, is_new: bool = F
 
 _MAX_BYTES: Final = 64 * 1024  # a keystore (Web3 Secret Storage) has less than a kilobyte
 _MAX_SCRYPT_MEMORY: Final = 1 << 30
-"""The memory limit of scrypt in bytes: 128 * n * r. Keystores in use need at most 2^28."""
+"""The memory limit for scrypt in bytes: 128 * n * r. Keystores in use need at most 2^28."""
 _MAX_SCRYPT_WORK: Final = 1 << 25
 """The limit on blocks that scrypt mixes: n * r * p. Keystores in use mix 2^21."""
 _MAX_ITERATIONS: Final = 10_000_000
@@ -215,7 +215,7 @@ class _Keystore(_Part):
 
 
 def keystore_folder() -> Path:
-    """Return the folder of Ape's accounts."""
+    """Return Ape's accounts folder."""
     return Path(os.environ.get("APE_DATA_FOLDER") or Path.home() / ".ape") / "accounts"
 
 
@@ -225,7 +225,7 @@ def aliases() -> list[str]:
 
 
 def keystore_path(alias: str) -> Path:
-    """Return the file of an account, which need not exist."""
+    """Return an account's file, which need not exist."""
     if not re.fullmatch(r"[\w.-]+", alias) or alias.startswith("."):
         raise KeyUnavailableError("unknown_account", f"{quoted(alias)} is not the alias of an account")
     return keystore_folder() / f"{alias}.json"
@@ -234,7 +234,7 @@ def keystore_path(alias: str) -> Path:
 def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
     """Read a keystore (Web3 Secret Storage, version 3), without its passphrase.
 
-    The parameters of the key derivation are limited, so that a hostile keystore cannot exhaust memory or time.
+    The key derivation parameters are limited, so that a hostile keystore cannot exhaust memory or time.
     """
     from bilateral.core.identifiers import checksummed  # noqa: PLC0415
     from bilateral.core.text.encoding import decode_object  # noqa: PLC0415  # so that lists of aliases start quickly
@@ -258,7 +258,7 @@ def read_keystore(path: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def create_keystore(alias: str, passphrase: str, key: bytes | None = None) -> tuple[LocalAccount, Path]:
-    """Write a new keystore that Ape can open too, readable only by its owner."""
+    """Write a new keystore that is readable only by its owner and that Ape can also open."""
     from eth_account import Account  # noqa: PLC0415  # slow to import, and for few commands
 
     path = keystore_path(alias)

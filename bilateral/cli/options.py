@@ -1,4 +1,4 @@
-"""A decorator that makes commands, the options that they share, and help that ends with examples to paste."""
+"""A decorator that creates commands, the options they share, and help that ends with examples to paste."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES: Final = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
-"""The examples of all commands, in the order of the help."""
+"""All commands' examples, in the order of the help."""
 
 
 def option(metavar: str | None, about: str, *flags: str, default: Any = ..., **settings: Any) -> Any:
-    """Return an option of a command, with the name of its value and its help.
+    """Return a command option with the name of its value and its help.
 
-    Use it as the default of a parameter or field, or in its type, leaving out `default`.
+    Use it as the default of a parameter or field, or in its type annotation without `default`.
     """
     return typer.Option(default, *flags, metavar=metavar, help=about, **settings)
 
 
 optional: Final = partial(option, default=None)
-"""The same for an option that may be left out."""
+"""The same, for an option that may be omitted."""
 
 
 def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> Any:
@@ -56,17 +56,17 @@ def flag(name: str, about: str, *, default: bool = False, **settings: Any) -> An
 
 
 def argument(metavar: str | None, about: str, *, default: Any = ..., **settings: Any) -> Any:
-    """Return an argument of a command, with its name and its help. See `option`."""
+    """Return a command argument with its name and help. See `option`."""
     return typer.Argument(default, metavar=metavar, help=about, **settings)
 
 
 class _Examples:
-    """Help that ends with examples, and shows no type for flags and texts."""
+    """Help that ends with examples and omits the type of flags and texts."""
 
     epilog: str | None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, and below it the examples."""
+        """Write the help, followed by the examples."""
         with _unbroken(self, formatter):
             super().format_help(ctx, formatter)  # type: ignore[misc]  # of Typer's class, which follows this one
 
@@ -88,7 +88,7 @@ class ExampleGroup(_Examples, TyperGroup):
 
 
 def examples_of(group: str, name: str) -> str:
-    """Return the examples of a command formatted for its help."""
+    """Return a command's examples, formatted for its help."""
     use = re.compile(rf"(\w+ )?{group} {name}( |$)" if group else rf"{name}( |$)")
     return example_text(line for line in _EXAMPLES if use.match(line.rpartition("| ")[2].partition("bilateral ")[2]))
 
@@ -99,12 +99,12 @@ def example_text(examples: Iterable[str]) -> str:
 
 
 def _no_type(*_: Any, **__: Any) -> None:
-    """Return no type to show."""
+    """Return an empty type."""
 
 
 @contextmanager
 def _unbroken(command: _Examples, formatter: Any) -> Iterator[None]:
-    """Write the examples after the help, because Typer would break their lines at the terminal's width."""
+    """Write the examples after the help, because Typer would wrap them at the terminal's width."""
     examples, command.epilog = command.epilog, None
     try:
         with writing():
@@ -121,16 +121,16 @@ GROUPS: Final = {
     "account": "Create, import and list the keystores that commands sign with.",
     "agent": "Register, show, change and transfer agents.",
     "feedback": "Give, read, average, answer and revoke feedback.",
-    "rate": "Rate clients and validators as a server, and read such ratings. Ratings are final.",
+    "rate": "As a server, rate clients and validators, and read such ratings. Ratings are final.",
     "blind": "Seal and open ratings that neither side can see before both have rated.",
-    "validation": "Request validations of an agent's work, respond to them and read the responses.",
+    "validation": "Request validations of an agent's work, respond to requests, and read the responses.",
     "auth": "Authorise feedback as an agent's owner, give it as a client, and read it.",
     "signals": "Publish what a watchtower measures.",
     "watchtower": "Measure which agents are alive, without acting or paying, and publish the results.",
     "transaction": "Speed up or cancel a pending transaction.",
     "deployment": "Show the registries in use and who can change their code; list the address book.",
     "check": "Ask before money moves: should I pay this server, should I serve this client?",
-    "watch": "Print the changes of agents and accounts as the index records them.",
+    "watch": "Print changes to agents and accounts as the index records them.",
     "webhooks": "Send signed changes to subscribers' URLs; add, list and remove subscriptions.",
     "trust": "Find coordinated and false ratings, and score agents without counting them.",
     "buyer": "Read and write buyers' records, which are backed by payments.",
@@ -138,19 +138,19 @@ GROUPS: Final = {
     "solana": "Show a SATI agent on Solana, and change it with its owner's key.",
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
 }
-"""The help of each group, in the order of the help. The module of a group has the same name."""
+"""The help for each group, in display order. A group's module has the same name."""
 
 COMMANDS: Final = {
-    "info": ("info", "Show the chain, its last block, the registries, and the signer with its balance."),
+    "info": ("info", "Show the chain, its latest block, the registries, and the signer with its balance."),
     "search": ("search", "Find agents in the index by text, capability and rating."),
     "serve": ("service", "Serve agents, ratings and searches over HTTP while following the chains."),
-    "mcp": ("service", "Serve tools for models on the standard input and output (Model Context Protocol)."),
+    "mcp": ("service", "Serve tools to models over standard input and output (Model Context Protocol)."),
     "dev": (
         "dev",
         "Start a local chain with registries, token, facilitator, two agents and the service. Ctrl-C stops everything.",
     ),
 }
-"""The module and the help of each command of the root that is imported when it runs."""
+"""The module and the help of each root command that is imported when it runs."""
 
 
 _AGENT_FORMS: Final = "write 42, 84532:42 or eip155:84532:0x…#42"
@@ -160,7 +160,7 @@ FeedbackText = Annotated[
     str,
     argument(
         "FEEDBACK",
-        "A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
+        "A feedback id: agent:client:index, with indexes from 0. The client is an address or account alias.",
     ),
 ]
 Tag1 = Annotated[str, option("TAG", "The main tag, such as starred or uptime.", "--tag1")]
@@ -168,7 +168,7 @@ Tag2 = Annotated[str, option("TAG", "The second tag, which qualifies the main on
 Reviewers = Annotated[
     list[str] | None,
     option(
-        "ADDRESS", "Count only feedback of this client; may be repeated. All clients count if left out.", "--reviewer"
+        "ADDRESS", "Count only feedback from this client; may be repeated. All clients count by default.", "--reviewer"
     ),
 ]
 FileUri = Annotated[str, option("URI", "The URI of a file that is already stored.", "--uri")]
@@ -226,7 +226,7 @@ def command(  # noqa: PLR0913  # what commands differ in
     takes_negative_numbers: bool = False,
     needs: Callable[[], None] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Turn a function into a command. Its first parameter is an `Invocation`; it may need an extra's packages."""
+    """Turn a function into a command. Its first parameter is an `Invocation`; it may require an extra's packages."""
     kinds = {
         settings.NodeOptions: not (creates or is_local),
         settings.KeyOptions: signs or writes,
@@ -277,13 +277,13 @@ def command(  # noqa: PLR0913  # what commands differ in
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewOptions:
-    """The cases that people reviewed and the accounts they trust."""
+    """Cases that people have reviewed, and the accounts they trust."""
 
     reviews: Path | None = optional("FILE", "A JSON list of cases: account, verdict, reason.")
     trusted: list[str] | None = optional("ADDRESS", "An account that you trust; may be repeated.", "--trust")
 
     def cases(self) -> Reviews | None:
-        """Return the reviewed cases; None without a file."""
+        """Return the reviewed cases, or None if there is no file."""
         from bilateral.trust.features.reviews import Reviews  # noqa: PLC0415  # pyarrow is heavy, and an extra
 
         return None if self.reviews is None else Reviews.read(self.reviews)
@@ -299,7 +299,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def gathered(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function, built from those of its command."""
+    """Return a function's arguments, built from those of its command."""
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: _value(parameter, arguments) for parameter in own}
 
@@ -327,7 +327,7 @@ def _value(parameter: inspect.Parameter, arguments: dict[str, Any]) -> Any:
 
 
 def fields_of(kind: Any) -> list[inspect.Parameter]:
-    """Return the fields of a model as parameters; none for another type."""
+    """Return a model's fields as parameters, or none for any other type."""
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         options = {
@@ -344,7 +344,7 @@ def fields_of(kind: Any) -> list[inspect.Parameter]:
 
 
 def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
-    """Return the type and the default of a field of a question: an argument if it is required, else an option."""
+    """Return the type and default of a question's field: an argument if it is required, else an option."""
     public, about = field.alias or name, (field.description or "").replace("`", "")
     if field.is_required():
         return Annotated[str, argument(public.upper(), about, show_default=False)], _REQUIRED
@@ -367,12 +367,12 @@ def _option(model: Any, name: str, field: FieldInfo) -> tuple[Any, Any]:
 
 
 def _is_of_words(model: Any, name: str) -> bool:
-    """Return True if a field is an argument of several words."""
+    """Return True if a field is an argument that takes several words."""
     return not getattr(model, "flags", {}).get(name, "-").startswith("-")
 
 
 def _metavar(name: str, parts: list[Any]) -> str:
-    """Return the placeholder of a text in the help: the values to choose from, or a noun."""
+    """Return a text's placeholder in the help: the possible values, or a noun."""
     choices = next((part for part in parts if isinstance(part, EnumType)), None)
     if choices is not None:
         return "|".join(choices)
@@ -384,4 +384,4 @@ def _parts(kind: Any) -> list[Any]:
 
 
 _LEFT_OUT: Final = {field.name: field.default.default for field in fields_of(settings.Settings)}
-"""The values of the shared options that a command does not have."""
+"""The values for shared options that a command lacks."""

@@ -1,7 +1,7 @@
 """Output of commands: tables for people, JSON for machines, and progress.
 
-Data on chain is untrusted. Tables show it through `printable`, as text in which Rich interprets no markup. JSON is
-written in ASCII, with everything else escaped.
+On-chain data is untrusted. Tables show it through `printable`, as text in which Rich interprets no markup. JSON is
+written in ASCII, with all other characters escaped.
 """
 
 import errno
@@ -26,25 +26,25 @@ from bilateral.core.errors import BilateralError
 from bilateral.core.text import printable
 
 _MAX_TEXT: Final = 300
-"""Maximum characters of a text in tables; JSON has all of it."""
+"""Maximum length of a text in tables, in characters; JSON contains all of it."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
 """Bytes that tables show in full: up to 1,000 characters, twice the length of an authorisation by a key."""
 
 _ZERO = re.compile(r"0x(0{40}|0{64})")
-"""The address and the hash that mean "none"."""
+"""The address and hash that mean "none"."""
 
 _DATA_URI: Final = 60
-"""Characters of a data URI in tables: its type and the beginning of its content."""
+"""Characters of a data URI shown in tables: its type and the start of its content."""
 
 _IDENTIFIER = re.compile(r"0x[0-9a-fA-F]{40,64}")
 """An address or a hash, which is never wrapped."""
 
 _NARROW_CELL: Final = 16
-"""Characters of a tag or other text in a row that would otherwise not fit."""
+"""Characters shown of a tag or other text in a row that would otherwise not fit."""
 
 _LABEL: Final = 40
-"""Characters of a field's name, which is untrusted in documents."""
+"""Characters shown of a field's name, which is untrusted in documents."""
 
 _ROWS: Final = 200
 """Maximum rows in a table for one field, such as a document."""
@@ -53,18 +53,18 @@ _INDENT: Final = 12
 """Maximum indentation of nested fields, in columns."""
 
 _WIDTH: Final = 10_000
-"""Columns of output to a file or another program, so that nothing is wrapped."""
+"""Width of output to a file or another program, in columns, so that nothing is wrapped."""
 
 _OF_ARGUMENTS: Final = (errors.ExitCode.USAGE, errors.ExitCode.INPUT, errors.ExitCode.KEY)
 """Errors that repeat arguments, which may contain a misplaced key."""
 
 
 class Output:
-    """Writes results to the standard output, and everything else to the standard error output.
+    """Writes results to standard output, and everything else to standard error.
 
     Attributes:
         as_json: True to write results and errors as JSON, and nothing else.
-        sent: The hashes of the transactions that were sent. They are reported whatever goes wrong afterwards.
+        sent: The hashes of the transactions that were sent. They are reported even if something goes wrong afterwards.
     """
 
     def __init__(self, *, as_json: bool) -> None:
@@ -125,7 +125,7 @@ class Output:
             self.result({name: column(value) for name, column in columns.items()}, title=" ")
 
     def note(self, text: str) -> None:
-        """Show a note to people beside the result. JSON has no notes."""
+        """Show people a note alongside the result. JSON output has no notes."""
         if not self.as_json:
             self._write_error(Text(_unescaped(text)))
 
@@ -134,7 +134,7 @@ class Output:
         _write(text)
 
     def error(self, error: BilateralError) -> None:
-        """Write an error, with the transactions that were sent before it."""
+        """Write an error, and the transactions that were sent before it."""
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
         cause = errors.transaction_of(error)
@@ -155,7 +155,7 @@ class Output:
         self._write_error(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
 
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
-        """Write an error, and end the process with its exit code."""
+        """Write an error, and exit with its exit code."""
         if isinstance(error, KeyboardInterrupt):
             kind = errors.TerminationError if isinstance(error, errors.Stopped) else errors.InterruptionError
             error = kind(self.sent, getattr(error, "__notes__", ()))
@@ -192,7 +192,7 @@ class Output:
             self._print(Text(_unescaped(title), style="bold"))
 
     def _print(self, renderable: RenderableType) -> None:
-        """Print for people, without trailing spaces if the output is a file or another program."""
+        """Print for people, without trailing spaces if the output goes to a file or another program."""
         if self._console.is_terminal:
             with writing():
                 self._console.print(renderable)
@@ -209,7 +209,7 @@ class Output:
         _write(json.dumps(shape, indent=2))
 
     def _write_error(self, message: str | Text) -> None:
-        """Write to the standard error output, and continue if that fails."""
+        """Write to standard error, and continue if that fails."""
         try:
             if isinstance(message, Text):
                 self._errors.print(message)
@@ -222,7 +222,7 @@ class Output:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write to the standard output, and flush it."""
+    """Write to standard output, and flush it."""
     if sys.stdout is None:  # it was closed when the process began
         raise errors.UnwrittenError(os.strerror(errno.EBADF))
     try:
@@ -256,7 +256,7 @@ def cell_text(value: Any) -> Text:
 
 
 def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple[Text, Text]]:
-    """Yield the rows of a field in a table: one row, or one per non-empty part below its name."""
+    """Yield a field's rows in a table: one row, or one per non-empty part below its name."""
     title = Text(indent + printable(label))
     if not (isinstance(value, dict) or _is_list_of_objects(value)):
         yield title, _on_one_line(cell_text(value), room)
@@ -273,7 +273,7 @@ def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple
 
 
 def _label(name: str) -> str:
-    """Return the label of a field: lower case, with spaces."""
+    """Return a field's label: lower case, with spaces."""
     return name.replace("_", " ")[:_LABEL]
 
 
@@ -317,7 +317,7 @@ def _discard(stream: TextIO | None) -> None:
 
 
 class _Console(Console):
-    """A console that raises an error when its reader is gone, where Rich would end the process."""
+    """A console that raises an error when its reader has exited, where Rich would end the process."""
 
     def on_broken_pipe(self) -> None:
         """Pass the error on."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Policy = Annotated[str, option("NAME", "The scoring policy.", "--policy")]
-Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today if left out.", "--epoch")]
+Day = Annotated[int | None, option("DAY", "The UTC day, in days since 1970-01-01; today by default.", "--epoch")]
 Gate = Annotated[str, option("ADDRESS", "The contract where it is used, which inherits PrivateTierGated.", "--gate")]
 RequestHash = Annotated[str, option("HASH", "The hash of the request, if the gate requires one.", "--request")]
 Holder = Annotated[str, argument("HOLDER", "The account that uses the proof, preferably a fresh one.")]
@@ -41,7 +41,7 @@ def install(
     invocation: Invocation,
     folder: Path | None = optional("FOLDER", "The folder; the default can be set in BILATERAL_PROVER."),
 ) -> None:
-    """Install the prover of private tiers with npm, every file pinned by its hash. Needs Node 20 or newer."""
+    """Install the prover for private tiers with npm, with every file pinned by hash. Requires Node 20 or newer."""
     from bilateral.buyers.private.prover import default_folder, install_prover  # noqa: PLC0415  # slow to import
 
     install_prover(folder, progress=invocation.output.note)
@@ -51,11 +51,11 @@ def install(
 def join(
     invocation: Invocation,
     service: Service,
-    chain_id: Annotated[int, option("ID", "The chain of the payments.")],
+    chain_id: Annotated[int, option("ID", "The chain on which the payments were made.")],
     policy: Policy = "brp-1.0",
     epoch: Day = None,
 ) -> None:
-    """Join the groups for private proofs, as the buyer. The service only learns a commitment."""
+    """As the buyer, join the groups for private proofs. The service only learns a commitment."""
     from bilateral.buyers.private.proving import identity_secret, join_tiers  # noqa: PLC0415  # slow to import
 
     signer = invocation.signer
@@ -65,7 +65,7 @@ def join(
 
 
 def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database = None) -> None:
-    """Build today's groups, publish their list, and post their roots, as the attestor. Safe to repeat.
+    """As the attestor, build today's groups, publish their list, and post their roots. Safe to repeat.
 
     Run `bilateral buyer anchor-states` first, on the same day.
     """
@@ -84,10 +84,12 @@ def post(invocation: Invocation, policy: Policy = "brp-1.0", database: Database 
 def post_roots(
     invocation: Invocation,
     epoch: Annotated[int, argument("EPOCH", "The UTC day, in days since 1970-01-01.")],
-    roots: Annotated[list[str], option("NUMBER", "The root for verified, trusted, premium.", "--root")],
+    roots: Annotated[
+        list[str], option("NUMBER", "The roots for verified, trusted and premium, in this order.", "--root")
+    ],
     policy: Policy = "brp-1.0",
 ) -> None:
-    """Post three roots that another program computed, as the attestor. Nobody can replace them."""
+    """As the attestor, post three roots that another program computed. Nobody can replace them."""
     from bilateral.core.contracts.buyer_terms import policy_hash  # noqa: PLC0415  # slow to import
 
     if not all(root.isascii() and root.isdecimal() for root in roots):
@@ -97,7 +99,7 @@ def post_roots(
 
 
 def audit(invocation: Invocation, service: Service, policy: Policy = "brp-1.0", epoch: Day = None) -> None:
-    """Check a day's list of members against the chain: trees, anchored states, and the members' signatures."""
+    """Check a day's member list against the chain: trees, anchored states, and the members' signatures."""
     from bilateral.buyers.private.lists import audit_list  # noqa: PLC0415  # slow to import
     from bilateral.buyers.private.prover import Prover  # noqa: PLC0415
     from bilateral.buyers.private.proving import fetch_list  # noqa: PLC0415
@@ -130,7 +132,7 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
     policy: Policy = "brp-1.0",
     epoch: Day = None,
     request: RequestHash = "0x" + "00" * 32,
-    least: int = option(None, "The smallest group in which to prove.", "--least-members", default=20, min=1),
+    least: int = option(None, "The smallest group in which to prove membership.", "--least-members", default=20, min=1),
 ) -> None:
     """Prove a tier privately for one contract, day and holder. Writes the proof and sends nothing."""
     from bilateral.buyers.private.proving import fetch_list, identity_secret, prove_tier  # noqa: PLC0415
@@ -157,12 +159,12 @@ def prove(  # noqa: PLR0913, PLR0917  # one an option
 
 def verify(
     invocation: Invocation,
-    proof: Annotated[Path, argument("FILE", "A proof that prove-tier wrote; - is the standard input.")],
+    proof: Annotated[Path, argument("FILE", "A proof written by prove-tier; - for standard input.")],
     holder: Annotated[str, option("ADDRESS", "The account that uses the proof.")],
     gate: Gate,
     request: RequestHash = "0x" + "00" * 32,
 ) -> None:
-    """Check a private proof of a tier with a call to the contract. It does not count as used: the gate does that."""
+    """Check a private tier proof by calling the contract. This does not mark it as used: the gate does that."""
     from bilateral.buyers.private.tiers import TierProof, private_gate_scope, use_message  # noqa: PLC0415
 
     fields = object_of(invocation.read_file(proof), "policy", "tier", "epoch", "merkleTreeDepth", "nullifier", "points")

@@ -20,7 +20,7 @@ Server = Annotated[
     str | None,
     option(
         "AGENT",
-        "The agent that rates; the signer's primary agent if left out. The registry refuses any other.",
+        "The rating agent; the signer's primary agent by default. The registry rejects any other.",
         "--by",
     ),
 ]
@@ -37,20 +37,20 @@ Confirmations = Annotated[
 
 @dataclass(frozen=True)
 class RatingOptions:
-    """The rating of one agent, and the facts that it depends on."""
+    """The rating of one agent, and the facts on which it depends."""
 
     subject: Annotated[str, argument("SUBJECT", "The agent that is rated: 42 or 84532:42.")]
     rating: Annotated[int, argument("RATING", "0 to 100.")]
     server_id: Server = None
     owner: str | None = optional(
-        "ADDRESS", "The owner of the rated agent; its current owner if left out. The registry refuses any other."
+        "ADDRESS", "The rated agent's owner; its current owner by default. The registry rejects any other."
     )
     confirmations: Confirmations = 1
 
 
 @dataclass(frozen=True)
 class RatingsOptions:
-    """The ratings of many agents, and the facts that they depend on."""
+    """The ratings of many agents, and the facts on which they depend."""
 
     ratings: Annotated[list[str], argument("AGENT=RATING...", "Agents with their ratings.")]
     server_id: Server = None
@@ -73,7 +73,7 @@ class RatingsOptions:
 class SealingOptions:
     """The interaction whose rating is sealed, if any."""
 
-    blind: str | None = optional("INTERACTION", "Seal the rating for this interaction: 0x and 64 digits.")
+    blind: str | None = optional("INTERACTION", "The id of the interaction whose rating to seal: 0x and 64 digits.")
     client_account: str | None = optional("ADDRESS", "With --blind: the account that gives the feedback.")
     vault: Vault = None
 
@@ -113,7 +113,7 @@ def validators(invocation: Invocation, many: RatingsOptions) -> None:
 def show(
     invocation: Invocation,
     subjects: Annotated[list[str], argument("SUBJECT...", "The rated agents.")],
-    server: Annotated[str, option("AGENT", "The server that rated.", "--by")],
+    server: Annotated[str, option("AGENT", "The server that gave the ratings.", "--by")],
     as_validator: bool = flag("--validator", "Show ratings as validators, not as clients."),
 ) -> None:
     """Show the ratings that a server gave."""

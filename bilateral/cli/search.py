@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _SECONDS: Final = 30.0
-"""The time limit of a search in seconds: fifteen times that of a service, because nobody else waits."""
+"""The time limit for a search in seconds: fifteen times a service's limit, because nobody else is waiting."""
 
 _PAGE: Final = "Order and pages"
 
@@ -50,9 +50,11 @@ class SearchOptions(AgentQuestion):
 def search(
     invocation: Invocation,
     question: SearchOptions,
-    limit: int = option(None, "The most agents to list.", default=20, min=1, max=1000, rich_help_panel=_PAGE),
+    limit: int = option(
+        None, "The maximum number of agents to list.", default=20, min=1, max=1000, rich_help_panel=_PAGE
+    ),
     cursor: str | None = optional(
-        "CURSOR", "The cursor of the next page, printed at the end of the previous one.", rich_help_panel=_PAGE
+        "CURSOR", "The cursor for the next page, printed at the end of the previous one.", rich_help_panel=_PAGE
     ),
     database: Database = None,
 ) -> None:
@@ -82,7 +84,7 @@ def _of_rating(name: str) -> Callable[[FoundAgent], Any]:
 
 
 def _standing(agent: FoundAgent) -> str | None:
-    """Return the column of the standing: its rating and lower bound, or its status and the reason."""
+    """Return the standing's column: its rating and lower bound, or its status and the reason."""
     if agent.status is None:
         return None
     status = agent.status.replace("_", " ")

@@ -1,7 +1,7 @@
-"""Refuses keys in arguments, and removes keys from messages.
+"""Rejects keys in arguments, and removes keys from messages.
 
 Every process on the machine can see arguments, and the shell's history stores them. A command line that contains a key
-is refused before anything else, and no message repeats it.
+is rejected before anything else, and no message repeats it.
 """
 
 import re
@@ -26,11 +26,11 @@ _FORBIDDEN_OPTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
-"""More digits than an address has: a key, possibly after other digits, or the part of one shown in a message."""
+"""More digits than in an address: a key, possibly after other digits, or the part of a key shown in a message."""
 
 
 def refuse_keys(arguments: Sequence[str]) -> None:
-    """Refuse a command line that contains a key or a passphrase."""
+    """Reject a command line that contains a key or a passphrase."""
     for argument in arguments:
         if _FORBIDDEN_OPTION.fullmatch(argument):
             raise KeyUnavailableError(
@@ -41,7 +41,7 @@ def refuse_keys(arguments: Sequence[str]) -> None:
 
 
 def without_keys(value: Any, hashes: Collection[str]) -> Any:
-    """Replace every text that may be a key by `…`."""
+    """Replace every text that may be a key with `…`."""
     match value:
         case str():
             return _KEY_INSIDE.sub(lambda match: match[0] if match[0] in hashes else "…", value)

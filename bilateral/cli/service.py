@@ -30,11 +30,11 @@ def require_api() -> None:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """The options of a service that override its settings."""
+    """Options that override a service's settings."""
 
-    host: str | None = optional(None, "The address to listen at; 127.0.0.1 if left out.", envvar="BILATERAL_HOST")
+    host: str | None = optional(None, "The address to listen on; 127.0.0.1 by default.", envvar="BILATERAL_HOST")
     port: int | None = optional(
-        None, "The port; 8004 if left out, 0 for any.", envvar="BILATERAL_PORT", min=0, max=65535
+        None, "The port; 8004 by default, 0 for any.", envvar="BILATERAL_PORT", min=0, max=65535
     )
     workers: int | None = optional(
         None, "The number of processes that answer requests.", envvar="BILATERAL_WORKERS", min=1, max=256
@@ -89,7 +89,7 @@ def mcp(
     settings_file: SettingsFile = None,
     database: Database = None,
 ) -> None:
-    """Serve tools for models over standard input and output (Model Context Protocol)."""
+    """Serve tools to models over standard input and output (Model Context Protocol)."""
     import anyio  # noqa: PLC0415  # slow to import
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
@@ -108,7 +108,7 @@ def mcp(
 
 
 def _check_aggregator(path: str) -> None:
-    """Read the settings of the aggregator, so that mistakes end the command before anything is served."""
+    """Read the aggregator's settings, so that mistakes stop the command before anything is served."""
     require_modules("x402", *_PACKAGES_OF_X402)
     from bilateral.x402.aggregator.settings import read_aggregator_settings  # noqa: PLC0415  # slow to import
 

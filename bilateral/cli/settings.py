@@ -1,4 +1,4 @@
-"""The options that commands share: the node, the key, the sending of transactions, and the store of documents."""
+"""The options that commands share: the node, the key, how transactions are sent, and where documents are stored."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +25,9 @@ _node, _key, _sending, _documents = (partial(_option, panel) for panel in ("Node
 
 @dataclass(frozen=True)
 class NodeOptions:
-    """The node, its chain and registries, and the gateways to IPFS."""
+    """The node, its chain and registries, and the IPFS gateways."""
 
-    rpc_url: str | None = _node("URL", "The URL of the node's JSON-RPC.", envvar="BILATERAL_RPC_URL")
+    rpc_url: str | None = _node("URL", "The node's JSON-RPC URL.", envvar="BILATERAL_RPC_URL")
     deployment: Path | None = _node(
         "FILE",
         "The deployment record with the registries' addresses, or a packaged one: canonical (the default) or "
@@ -36,7 +36,7 @@ class NodeOptions:
     )
     chain: int | None = _node(
         "ID",
-        "Refuse a node that serves another chain. Without it and a record, the node determines the chain.",
+        "Reject a node that serves a different chain. Without this and a record, the node determines the chain.",
         envvar="BILATERAL_CHAIN",
         min=1,
     )
@@ -74,12 +74,12 @@ class PassphraseOptions:
 
 @dataclass(frozen=True)
 class SendingOptions:
-    """The limits of a transaction, and the wait for it."""
+    """A transaction's limits, and how long to wait for it."""
 
     dry_run: bool = _sending(None, "Check and simulate without signing or sending.", "--dry-run", default=False)
     max_fee_per_gas: str | None = _sending(
         "GWEI",
-        "The highest fee per gas to sign; 500 by default, with a lower limit for the tip.",
+        "The highest fee per gas to sign; 500 gwei by default, with a lower limit for the tip.",
         envvar="BILATERAL_MAX_FEE_PER_GAS",
     )
     max_cost: str | None = _sending(
@@ -93,11 +93,11 @@ class SendingOptions:
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """The store of documents."""
+    """The document store."""
 
     store_folder: Path | None = _documents(
         "FOLDER",
-        "Store documents in this folder, published at --store-url. Without a store, they go on chain as data: URIs.",
+        "Store documents in this folder, published at --store-url. By default, they are put on chain as data: URIs.",
         envvar="BILATERAL_STORE_FOLDER",
     )
     store_url: str | None = _documents(
@@ -106,7 +106,7 @@ class StoreOptions:
         envvar="BILATERAL_STORE_URL",
     )
     ipfs_api: str | None = _documents(
-        "URL", "Store documents in IPFS through a node with Kubo's API.", envvar="BILATERAL_IPFS_API"
+        "URL", "Store documents on IPFS through a node with the Kubo API.", envvar="BILATERAL_IPFS_API"
     )
     pinning_api: str | None = _documents(
         "URL",
@@ -124,11 +124,11 @@ class StoreOptions:
     )
     public_url: str | None = _documents(
         "URL",
-        "The public URL of that document; --put-url without its query if left out.",
+        "That document's public URL; --put-url without its query by default.",
         envvar="BILATERAL_PUBLIC_URL",
     )
 
 
 @dataclass(frozen=True)
 class Settings(StoreOptions, SendingOptions, PassphraseOptions, KeyOptions, NodeOptions):
-    """The options that commands share. Options that a command lacks count as left out."""
+    """The options that commands share. Options that a command lacks count as omitted."""

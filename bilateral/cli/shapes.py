@@ -1,4 +1,4 @@
-"""Results of the SDK as JSON (see docs/cli.md), and the fields that tables show.
+"""SDK results as JSON (see docs/cli.md), and the fields that tables show.
 
 An object has the fields and public properties of the SDK's class, under the same names. Identifiers and addresses are
 text, bytes are 0x and hexadecimal digits, decimal numbers are text (to be exact), times are ISO 8601 in UTC.
@@ -25,7 +25,7 @@ _EXACT: Final = 2**53 - 1
 
 
 def plain(value: Any) -> Any:
-    """Return a result of the SDK as JSON values."""
+    """Return an SDK result as JSON values."""
     if value is None:
         return None
     for kinds, shape in _SHAPES:
@@ -69,11 +69,11 @@ _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]]
     (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
     ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
 )
-"""The JSON form by type of value; the first match counts. Everything else is a dataclass of the SDK."""
+"""The JSON form by value type; the first match counts. Everything else is an SDK dataclass."""
 
 
 def view_of(value: Any) -> Any:
-    """Return the fields of a result that tables show."""
+    """Return the result's fields that tables show."""
     if (view := _VIEWS.get(type(value))) is not None:
         return {label: view_of(read(value)) for label, read in view.items()}
     if isinstance(value, results.Rater):

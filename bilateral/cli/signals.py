@@ -1,4 +1,4 @@
-"""`bilateral signals …`: measurements of watchtowers."""
+"""`bilateral signals …`: watchtower measurements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def publish(
             " - is the standard input.",
         ),
     ],
-    period: str | None = optional("PERIOD", "The name of the period; this ISO week if left out."),
+    period: str | None = optional("PERIOD", "The name of the period; this ISO week by default."),
 ) -> None:
     """Publish the measurements of a period that are not yet on chain."""
     from bilateral.client import week_of  # noqa: PLC0415  # slow to import

@@ -28,10 +28,10 @@ _KEY_BYTES: Final = 64  # the secret and the public half, as `solana-keygen` wri
 
 Mint = Annotated[str, argument("MINT", "The agent's mint.")]
 Uri = Annotated[str, argument("URI", "The URI of the registration file.")]
-Key = Annotated[str, argument("KEY", "The name of the text.")]
-Value = Annotated[str, argument("VALUE", "The text.")]
+Key = Annotated[str, argument("KEY", "The name of the metadata value.")]
+Value = Annotated[str, argument("VALUE", "The value, as text.")]
 Address = Annotated[str, argument("ADDRESS", "An address on this chain, 32 bytes in base 58.")]
-Node = Annotated[str, option("URL", "The URL of a node of Solana.", "--node", envvar=SOLANA_NODE_VARIABLE)]
+Node = Annotated[str, option("URL", "The URL of a Solana node.", "--node", envvar=SOLANA_NODE_VARIABLE)]
 Chain = Annotated[
     str, option("CHAIN", "mainnet, devnet, testnet, or a CAIP-2 id. The node must serve that cluster.", "--cluster")
 ]
@@ -45,7 +45,7 @@ KeyFile = Annotated[
 
 @command(app, is_local=True)
 def show(invocation: Invocation, mint: Mint, node: Node, chain: Chain = "mainnet") -> None:
-    """Show a SATI agent: holder, wallet, URI and metadata. An agent that fails verification is an error."""
+    """Show a SATI agent: holder, wallet, URI and metadata. Fails if the agent does not pass verification."""
     from bilateral.node.running import StepRunner  # noqa: PLC0415  # slow
     from bilateral.node.transport import Transport  # noqa: PLC0415
     from bilateral.solana.nodes import SolanaNode  # noqa: PLC0415
@@ -100,7 +100,7 @@ def remove(invocation: Invocation, mint: Mint, key: Key, owner: OwnerOptions) ->
 
 @command(app, is_local=True)
 def transfer(invocation: Invocation, mint: Mint, to: Address, owner: OwnerOptions) -> None:
-    """Transfer an agent with the authority over its metadata, and clear its wallet."""
+    """Transfer an agent together with the authority over its metadata, and clear its wallet."""
     owner.write(invocation, lambda identity: identity.transfer(mint, to))
 
 
@@ -114,7 +114,7 @@ def _chain(text: str) -> Any:
 
 
 def _secret(content: bytes, path: Path) -> bytes:
-    """Read the key file of Solana's tools: a JSON list of 64 bytes."""
+    """Read a key file from Solana's tools: a JSON list of 64 bytes."""
     try:
         secret = bytes(json.loads(content))
     except (ValueError, TypeError, RecursionError):

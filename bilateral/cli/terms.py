@@ -1,4 +1,4 @@
-"""Terms of the registry of buyers as JSON files that commands read.
+"""The buyer registry's terms, as JSON files that commands read.
 
 The fields are named as in the output of `--json`.
 """
@@ -18,7 +18,7 @@ _HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def object_of(content: bytes, *names: str) -> Mapping[str, Any]:
-    """Read a JSON object that must have exactly some fields."""
+    """Read a JSON object that must have exactly the given fields."""
     return _fields(json_of(content), "the file", names)
 
 
@@ -31,28 +31,28 @@ def json_of(content: bytes) -> Any:
 
 
 def list_of(value: Any, kind: type[T], place: str = "the file") -> list[T]:
-    """Return the terms in a JSON list."""
+    """Return the terms from a JSON list."""
     if not isinstance(value, list):
         raise InvalidArgumentError(f"{place} must be a list")
     return [term_of(entry, kind, f"{place}[{number}]") for number, entry in enumerate(value)]
 
 
 def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
-    """Return the term in a JSON object."""
+    """Return the term from a JSON object."""
     names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # it is a dataclass
     parts, kinds = _fields(value, place, names), get_type_hints(kind)
     return kind(**{name: _value(parts[name], kinds[name], f"{place}.{name}") for name in names})
 
 
 def fields_of(term: Any) -> dict[str, Any]:
-    """Return the JSON object of a term, as `term_of` reads it."""
+    """Return a term's JSON object, as `term_of` reads it."""
     from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
 
     return {field.name: plain(getattr(term, field.name)) for field in dataclasses.fields(term)}
 
 
 def bytes_of(value: Any, place: str) -> bytes:
-    """Return the bytes of a hexadecimal text."""
+    """Return the bytes encoded by a hexadecimal text."""
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise InvalidArgumentError(f"{place} must be hexadecimal, such as 0x5c1f")
     return bytes.fromhex(value[2:])

@@ -12,11 +12,11 @@ Hash = Annotated[str, argument("HASH", "The pending transaction's hash.")]
 
 @command(app, writes=True)
 def speed_up(invocation: Invocation, transaction_hash: Hash) -> None:
-    """Send a pending transaction of the signer again, with higher fees."""
+    """Resend one of the signer's pending transactions with higher fees."""
     invocation.write("Transaction done", lambda client: client.find_transaction(transaction_hash).speed_up())
 
 
 @command(app, writes=True)
 def cancel(invocation: Invocation, transaction_hash: Hash) -> None:
-    """Replace a pending transaction of the signer with an empty one, at higher fees."""
+    """Replace one of the signer's pending transactions with an empty one at higher fees."""
     invocation.write("Transaction cancelled", lambda client: client.find_transaction(transaction_hash).cancel())

@@ -1,4 +1,4 @@
-"""`bilateral trust …`: who gives false ratings, and which scores remain without them."""
+"""`bilateral trust …`: who gives false ratings, and what scores are without them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.trust.tables.schema import Tables
 
     _Source = tuple[Callable[[], Tables], Callable[[Results], Results]]
-    """How to read an analysis's tables, and the format of its results."""
+    """How to read the tables to analyse, and the format of the results."""
 
 app = make_group("trust")
 
@@ -29,7 +29,7 @@ _DATABASE: Final = re.compile("([0-9]+=)?(duckdb|postgres|postgresql|sc)://")
 
 
 def _refuse_databases(tables: Any) -> Any:
-    """Refuse database URLs: an analysis only reads Parquet."""
+    """Reject database URLs: an analysis only reads Parquet."""
     if any(_DATABASE.match(place) for place in ([tables] if isinstance(tables, str) else tables or ())):
         raise UsageProblemError(
             "--tables takes Parquet files, not a database: export the tables to a "
@@ -47,9 +47,9 @@ def _removed(option: str, instead: str) -> Any:
 
 
 _Tables = Annotated[
-    str, option("DIR|URL", "The folder of the tables, as Parquet, or its URL.", "--tables", callback=_refuse_databases)
+    str, option("DIR|URL", "The folder with the Parquet tables, or its URL.", "--tables", callback=_refuse_databases)
 ]
-_Out = Annotated[Path, option("DIR", "The folder of the results.", "--out", show_default=False)]
+_Out = Annotated[Path, option("DIR", "The folder to write the results to.", "--out", show_default=False)]
 
 
 @command(app, is_local=True)
@@ -59,13 +59,13 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     judged: ReviewOptions,
     tables: list[str] | None = optional(
         "[CHAIN=]DIR|URL",
-        "The folder of the tables, as Parquet, or its URL. "
+        "The folder with the Parquet tables, or its URL. "
         "Repeat it with the id of each chain to analyse several together.",
         "--tables",
         callback=_refuse_databases,
     ),
     database: str | None = optional(
-        "URL", "The database of an index instead of --tables: analyse all its chains together.", "--database"
+        "URL", "An index's database instead of --tables, to analyse all its chains together.", "--database"
     ),
     checkpoints: str | None = _removed("--checkpoints", "run the whole analysis again"),  # noqa: ARG001
     memory: str | None = _removed(  # noqa: ARG001
@@ -113,7 +113,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 
 
 class _Pace:
-    """Reports the progress of a run, at most every few seconds."""
+    """Reports a run's progress, at most every few seconds."""
 
     _PAUSE: Final = 5.0
     """The seconds between two lines: a short analysis prints nothing, a long one a screen or two."""
@@ -122,7 +122,7 @@ class _Pace:
         self._report, self._reported_at = report, 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Report the state of a run."""
+        """Report a run's state."""
         if progress.spent - self._reported_at >= self._PAUSE:
             self._report(str(progress))
             self._reported_at = progress.spent
@@ -137,7 +137,7 @@ def _folders(tables: list[str]) -> _Source:
 
 
 def _chains(tables: list[str]) -> dict[int, str] | None:
-    """Return the folder of each chain; None for tables of one chain."""
+    """Return each chain's folder, or None if the tables cover one chain."""
     matches = [re.fullmatch("([0-9]+)=(.+)", text) for text in tables]
     chains = {int(match[1]): match[2] for match in matches if match is not None}
     if len(tables) == 1 and not chains:
@@ -171,15 +171,15 @@ def decide(
     invocation: Invocation,
     tables: _Tables,
     asks: Annotated[Path, option("FILE", "A Parquet file of asks: ask_id, asker, agent_id, ts, amount.")],
-    out: Annotated[Path, option("FILE", "The Parquet file of the answers.")],
+    out: Annotated[Path, option("FILE", "The Parquet file to write the decisions to.")],
     analyses: int = option(
         None,
-        "The largest number of analyses. With more, each answer rests on later rows, up to the time of its ask.",
+        "The maximum number of analyses. With more, each decision uses later rows, up to the time of its ask.",
         default=4,
         min=1,
     ),
 ) -> None:
-    """Decide for each ask whether to pay, by the agent's standing and the amount, from rows up to its time."""
+    """For each ask, decide whether to pay, from the agent's standing and the amount, using rows up to its time."""
     import pyarrow.parquet as pq  # noqa: PLC0415  # heavy, and an extra
 
     from bilateral.trust.decisions import decide as decided  # noqa: PLC0415
@@ -198,7 +198,7 @@ def decide(
 def propose_seeds(
     invocation: Invocation,
     tables: _Tables,
-    count: int = option(None, "How many to propose.", default=20, min=1),
+    count: int = option(None, "The number of accounts to propose.", default=20, min=1),
 ) -> None:
     """Propose accounts to trust, with supporting figures. Pass those you know to --trust."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # pyarrow is heavy, and an extra
@@ -214,9 +214,9 @@ def propose_seeds(
 @command(app, is_local=True)
 def explain(
     invocation: Invocation,
-    identifier: Annotated[str, argument("ID", "A finding, an address or the number of an agent.")],
+    identifier: Annotated[str, argument("ID", "A finding, an address or an agent's number.")],
     out: _Out = Path("results"),
-    database: str | None = optional("URL", "The database of an index: explain what bilateral index analyse stored."),
+    database: str | None = optional("URL", "An index's database, to explain what bilateral index analyse stored."),
     chain_id: int | None = optional(None, "The chain, if there are several."),
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""

@@ -20,7 +20,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     agent: Agent,
     validator: Validator,
-    document: Path | None = optional("FILE", "A document for the validator, which is stored; - is the standard input."),
+    document: Path | None = optional("FILE", "A document to store for the validator; - for standard input."),
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
@@ -41,7 +41,7 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     file_hash: FileHash = None,
     tag: ValidationTag = "",
 ) -> None:
-    """Respond to a request as its validator. The last response counts."""
+    """As its validator, respond to a request. The last response counts."""
     invocation.write(
         "Validation answered", lambda client: client.respond_to_validation(request_hash, response, uri, file_hash, tag)
     )
@@ -60,11 +60,11 @@ def summary(
     invocation: Invocation,
     agent: Agent,
     validators: list[str] | None = optional(
-        "ADDRESS", "Count only answers of this validator; may be repeated. All if left out.", "--validator"
+        "ADDRESS", "Count only responses from this validator; may be repeated. All by default.", "--validator"
     ),
     tag: ValidationTag = "",
 ) -> None:
-    """Average an agent's latest responses."""
+    """Average the latest validation responses for an agent."""
     with invocation.reading() as client:
         summary = client.get_validation_summary(agent, validators=validators or (), tag=tag)
     invocation.output.result(summary, title=f"Validations of agent {summary.agent}")

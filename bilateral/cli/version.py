@@ -1,4 +1,4 @@
-"""The version of the package, and the commit it was built from."""
+"""The package version, and the commit it was built from."""
 
 import subprocess
 from importlib.metadata import version
@@ -11,7 +11,7 @@ _SHORT: Final = 12
 
 
 def commit() -> str | None:
-    """Return the commit of the sources, marked `-dirty` if they differ from it; None if unknown.
+    """Return the sources' commit, marked `-dirty` if they differ from it, or None if it is unknown.
 
     Distributions contain it. In a checkout, git provides it.
     """

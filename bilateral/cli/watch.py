@@ -1,4 +1,4 @@
-"""`bilateral watch …`: changes of an agent or an account, as the index records them."""
+"""`bilateral watch …`: changes to agents and accounts, as the index records them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = make_group("watch")
 
 _SECONDS: Final = 30.0
-"""The time limit of a read in seconds: fifteen times that of a service, because nobody else waits."""
+"""The time limit for a read in seconds: fifteen times a service's limit, because nobody else is waiting."""
 
 _PAUSE: Final = 1.0
 """Seconds between two polls for changes."""
@@ -34,11 +34,11 @@ _PAUSE: Final = 1.0
 class ChangeOptions:
     """The changes to report."""
 
-    kinds: list[str] | None = optional("KIND", "Changes of this kind only. Can be repeated.", "--kind")
-    tags: list[str] | None = optional("TAG", "Changes with this tag only. Can be repeated.", "--tag")
+    kinds: list[str] | None = optional("KIND", "Only changes of this kind; may be repeated.", "--kind")
+    tags: list[str] | None = optional("TAG", "Only changes with this tag; may be repeated.", "--tag")
 
     def filter(self, connection: Connection, agents: Iterable[str], accounts: Iterable[str]) -> FeedFilter:
-        """Return the filter of the changes of some agents and accounts, or of all."""
+        """Return a filter for changes to the given agents and accounts, or to all."""
         from bilateral.index.changes.queries import parse_filter  # noqa: PLC0415  # slow to import
         from bilateral.index.reading.registries import read_registries  # noqa: PLC0415
 
@@ -50,7 +50,7 @@ class WatchOptions(ChangeOptions):
     """The changes to watch, and where to start."""
 
     since: str | None = optional(
-        "CURSOR", "Start after the change with this id; 0 for all changes. New changes only if left out."
+        "CURSOR", "Start after the change with this id; 0 for all changes. By default, new changes only."
     )
     once: bool = flag("--once", "Stop at the end of the feed instead of waiting for more.")
     database: Database = None
@@ -59,20 +59,20 @@ class WatchOptions(ChangeOptions):
 @command(app, "agent", is_local=True)
 def watch_agents(
     invocation: Invocation,
-    agents: Annotated[list[str], argument("AGENT...", "The ids of agents, with their chains.")],
+    agents: Annotated[list[str], argument("AGENT...", "Agent ids, including their chains.")],
     options: WatchOptions,
 ) -> None:
-    """Print the changes of agents, until you stop it."""
+    """Print changes to agents until you stop it."""
     _watch(invocation, options, agents=agents)
 
 
 @command(app, "account", is_local=True)
 def watch_accounts(
     invocation: Invocation,
-    accounts: Annotated[list[str], argument("ADDRESS...", "The addresses of accounts.")],
+    accounts: Annotated[list[str], argument("ADDRESS...", "Account addresses.")],
     options: WatchOptions,
 ) -> None:
-    """Print the changes that involve accounts, until you stop it."""
+    """Print changes that involve accounts until you stop it."""
     _watch(invocation, options, accounts=accounts)
 
 

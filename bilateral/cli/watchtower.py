@@ -50,7 +50,7 @@ _REPORT_SECONDS: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeOptions:
-    """Who probes whom."""
+    """Who probes which agents."""
 
     contact: str = option(
         "URL", "Your web page or mail address, shown to those who are probed.", envvar="BILATERAL_CONTACT"
@@ -58,7 +58,7 @@ class ProbeOptions:
     allow_private: bool = flag("--allow-private", "Permit private addresses; only within your own network.")
 
     def settings(self) -> ProbeSettings:
-        """Return the settings of probes."""
+        """Return the settings for probes."""
         from bilateral.documents import Network  # noqa: PLC0415  # slow to import
         from bilateral.watchtower.probes import ProbeSettings  # noqa: PLC0415
 
@@ -70,13 +70,13 @@ class WatchOptions:
     """How a watchtower runs."""
 
     chains: list[int] | None = optional(
-        None, "Measure agents of this chain; may be repeated. All chains if left out.", "--chain-id"
+        None, "Measure agents on this chain; may be repeated. All chains by default.", "--chain-id"
     )
     interval: int = option("MINUTES", "The time between two probes of an endpoint.", default=15, min=1, max=60)
     vantage: str = option("NAME", "The name of the place you probe from.", default="main")
     references: list[str] | None = optional(
         "URL",
-        "A host that is nearly always up; give five in three networks. The nodes of --settings if left out.",
+        "A host that is nearly always up; specify five on three networks. By default, the nodes in --settings.",
         "--reference",
         envvar="BILATERAL_REFERENCES",
     )
@@ -89,7 +89,7 @@ class WatchOptions:
     once: bool = flag("--once", "Stop once each endpoint has been probed, and show the table.")
 
     def watch_settings(self, settings: IndexSettings) -> WatchSettings:
-        """Return the settings of a run. The chains' nodes stand in for references."""
+        """Return a run's settings. By default, the references are the chains' nodes."""
         from bilateral.watchtower import politeness, run  # noqa: PLC0415  # slow to import
 
         references = self.references or [url for chain in settings.chains for url in chain.rpc_urls]
@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     database: Database = None,
     settings_file: SettingsFile = None,
 ) -> None:
-    """Probe the endpoints of all agents in the index, until you stop it. It refuses to start with a key."""
+    """Probe the endpoints of all agents in the index until you stop it. Fails to start if a key is set."""
     if keys := [name for name in _KEYS if os.environ.get(name)]:
         raise UsageProblemError(f"a watchtower that probes needs no key: unset {' and '.join(keys)}")
     stop, signals = ended_by_signals()
@@ -142,20 +142,20 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 
 @command(app, is_local=True, needs=require_extra)
 def status(invocation: Invocation, store_url: StoreUrl = None) -> None:
-    """Show which agents are alive, by the last measurements, and on how many hosts."""
+    """Show which agents were alive when last measured, and on how many hosts."""
     _show(invocation, opened(store_url))
 
 
 @command(app, is_local=True, needs=require_extra)
 def probe(  # noqa: PLR0913, PLR0917  # one a setting
     invocation: Invocation,
-    place: Annotated[str, argument("URL|AGENT", "An endpoint, or an agent of the index: 84532:42.")],
+    place: Annotated[str, argument("URL|AGENT", "An endpoint, or an agent in the index: 84532:42.")],
     probing: ProbeOptions,
-    protocol: str = option("PROTOCOL", "What the URL should speak: web, mcp, a2a, oasf or x402.", default="web"),
+    protocol: str = option("PROTOCOL", "The protocol expected at the URL: web, mcp, a2a, oasf or x402.", default="web"),
     is_paid: bool = flag("--sells", "The endpoint sells by x402, so POST {} may be sent to request its price."),
     database: Database = None,
 ) -> None:
-    """Probe an endpoint once, or those of an agent, and explain what was measured. Nothing is stored."""
+    """Probe an endpoint or an agent's endpoints once, and explain what was measured. Nothing is stored."""
     from bilateral.watchtower.probes import probe as probe_once  # noqa: PLC0415  # slow to import
 
     settings = probing.settings()
@@ -223,7 +223,7 @@ def _progress(tower: Watchtower) -> str:
 
 
 def _show(invocation: Invocation, store: Store) -> None:
-    """Show the state of each endpoint by agent, and the counts of agents and hosts."""
+    """Show each endpoint's state by agent, and the numbers of agents and hosts."""
     from bilateral.index.measurements.values import REACHABLE  # noqa: PLC0415  # slow to import
 
     rows = [

@@ -30,7 +30,7 @@ StoreUrl = Annotated[
     str | None,
     option(
         "URL",
-        "The watchtower's own database, sqlite:///FILE or postgresql://…; beside the index if left out.",
+        "The watchtower's own database, sqlite:///FILE or postgresql://…; by default, next to the index.",
         "--store",
         envvar="BILATERAL_WATCHTOWER",
     ),
@@ -70,7 +70,7 @@ def publish(  # noqa: PLR0913, PLR0917  # one a setting
     tower: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Publish a week: the root of all measurements in the metadata of your agent, and signals with evidence.
+    """Publish a week: the root of all measurements, in your agent's metadata, and signals with evidence.
 
     Run it again to complete an interrupted run. AGENT is your own.
     """
@@ -113,7 +113,7 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Write all measurements of a week, one per line, as stored by `publish`, so anyone can recompute its signals."""
+    """Write all measurements from a week, one per line, as stored by `publish`, so anyone can recompute its signals."""
     from bilateral.watchtower import indexed, periods, publishing  # noqa: PLC0415  # slow to import
 
     week, store = periods.Period.parse(period), opened(store_url)
@@ -138,12 +138,12 @@ def export(  # noqa: PLR0913, PLR0917  # one a setting
 
 def merge(
     invocation: Invocation,
-    file: Annotated[Path, argument("FILE", "The file of another vantage.")],
-    public_key: Annotated[Path, option("FILE", "The public key of that vantage, in PEM.", "--public-key")],
+    file: Annotated[Path, argument("FILE", "The file from another vantage.")],
+    public_key: Annotated[Path, option("FILE", "That vantage's public key, in PEM.", "--public-key")],
     vantage: Vantage,
     store_url: StoreUrl = None,
 ) -> None:
-    """Add the measurements of another vantage to those to publish. A file without its signature is refused."""
+    """Add measurements from another vantage to those to publish. A file without its signature is rejected."""
     from joserfc.errors import JoseError  # noqa: PLC0415  # slow to import
     from joserfc.jwk import OKPKey  # noqa: PLC0415
 
@@ -159,7 +159,7 @@ def merge(
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetOptions:
-    """The limits of paid probes."""
+    """Limits for paid probes."""
 
     tokens: list[str] = option(
         "TOKEN",
@@ -192,7 +192,7 @@ def buy(
     store_url: StoreUrl = None,
     database: Database = None,
 ) -> None:
-    """Buy once a week from each seller whose price fits the budget, and report who delivers. Payments are final."""
+    """Buy weekly from each seller whose price fits the budget, and report who delivers. Payments are final."""
     from bilateral.index.reading.readers import Reader  # noqa: PLC0415
     from bilateral.watchtower.buying import Buyer, Purchase  # noqa: PLC0415  # slow to import
 
@@ -210,7 +210,7 @@ def buy(
 
 
 def _declining(reader: Reader) -> Callable[[AgentId, Mapping[str, Any]], bool]:
-    """Return a check against an index that can decline to pay agents."""
+    """Return a check that uses an index to decide which agents not to pay."""
     from bilateral.checks.policy import PolicyName, policy_of  # noqa: PLC0415  # slow to import
     from bilateral.checks.questions import OfServer, Snapshot  # noqa: PLC0415
 

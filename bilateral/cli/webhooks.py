@@ -47,11 +47,13 @@ Private = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookOptions(ChangeOptions):
-    """The changes that a webhook receives, where they start, and for whom."""
+    """The changes that a webhook receives, where they start, and whom they concern."""
 
-    agents: list[str] | None = optional("AGENT", "Changes of this agent. Can be repeated.", "--agent")
-    accounts: list[str] | None = optional("ADDRESS", "Changes that name this account. Can be repeated.", "--account")
-    since: str | None = optional("CURSOR", "The cursor to start at; new changes only if left out.")
+    agents: list[str] | None = optional("AGENT", "Only changes to this agent; may be repeated.", "--agent")
+    accounts: list[str] | None = optional(
+        "ADDRESS", "Only changes that involve this account; may be repeated.", "--account"
+    )
+    since: str | None = optional("CURSOR", "The cursor to start at; by default, new changes only.")
     owner: Owner = "operator"
     allow_private: Private = False
 
@@ -79,7 +81,7 @@ def list_webhooks(
     owner: str | None = optional("NAME", "Only webhooks of this owner."),
     database: Database = None,
 ) -> None:
-    """List webhooks, with their state and last problem."""
+    """List webhooks with their state and most recent problem."""
     from bilateral.index.changes.webhooks import stored_webhooks  # noqa: PLC0415
     from bilateral.index.log.database import snapshot  # noqa: PLC0415  # slow to import
 
@@ -112,7 +114,7 @@ def remove_webhook(
 
 @command(app, is_local=True, needs=require_api)
 def new_key(invocation: Invocation, key_file: KeyFile) -> None:
-    """Create the key that signs deliveries, and print its public half for receivers."""
+    """Create the key that signs deliveries, and print its public key for receivers."""
     from bilateral.api.webhooks import write_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, write_key(key_file))
@@ -120,7 +122,7 @@ def new_key(invocation: Invocation, key_file: KeyFile) -> None:
 
 @command(app, "key", is_local=True, needs=require_api)
 def show_key(invocation: Invocation, key_file: KeyFile) -> None:
-    """Print the public half of the key, with which receivers check signatures."""
+    """Print the public half of the key, which receivers use to check signatures."""
     from bilateral.api.webhooks import read_key  # noqa: PLC0415  # slow to import
 
     _show_key(invocation, read_key(key_file))
@@ -138,7 +140,7 @@ def deliver(
     allow_private: Private = False,
     database: Database = None,
 ) -> None:
-    """Send changes to all webhooks, until you stop it. A second process waits until the first one stops."""
+    """Send changes to all webhooks until you stop it. A second process waits until the first one stops."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.keys import InteractionKey
 
 app = make_group("x402")
-signers = make_group("signers", "List the keys that sign an agent's paid answers; add one, retire one.")
+signers = make_group("signers", "List, add and retire the keys that sign an agent's paid answers.")
 app.add_typer(signers)
 
 SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"
@@ -38,11 +38,11 @@ _HOUR: Final = timedelta(hours=1)
 def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     url: Annotated[str, argument("URL", "The URL of a paid route.")],
-    method: str = option("NAME", "The method of the request.", default="GET"),
-    body_file: Path | None = optional("FILE", "A file with the body of the request."),
+    method: str = option("NAME", "The request's HTTP method.", default="GET"),
+    body_file: Path | None = optional("FILE", "A file containing the request body."),
     solana_node: str | None = optional(
         "URL",
-        "A Solana node, for servers paid on Solana; the EVM node may then be left out.",
+        "A Solana node, for servers paid on Solana; the EVM node is then optional.",
         envvar=SOLANA_NODE_VARIABLE,
     ),
     cluster: str = option("CHAIN", "The chain of that node: mainnet, devnet or testnet.", default="mainnet"),
@@ -75,7 +75,7 @@ def check(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(signers, "list")
 def list_command(invocation: Invocation, agent: Agent) -> None:
-    """List the keys in an agent's registration file, valid or not."""
+    """List all keys in an agent's registration file, whether valid or not."""
     from bilateral.x402.server.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
 
     with invocation.reading("Loading the agent") as client:
@@ -88,7 +88,7 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
 
 def _date(unix: object) -> object:
-    """Return a time of a registration file as a date; anything else unchanged, since these files are untrusted."""
+    """Return a time from a registration file as a date, or anything else unchanged: these files are untrusted."""
     try:
         return parse_time(unix) if isinstance(unix, int) else unix
     except InvalidArgumentError:
@@ -103,12 +103,12 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
         "FILE", f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}."
     ),
     public_key_file: Path | None = optional(
-        "FILE", "A file with the public key in hexadecimal digits, if another program holds the key."
+        "FILE", "A file containing the public key in hexadecimal, if another program holds the key."
     ),
     algorithm: str = option("NAME", "secp256k1 or ed25519.", default="secp256k1"),
     role: str = option("ROLE", "owner or delegate.", default="delegate"),
-    valid_from: int | None = optional("SECONDS", "When it becomes valid, in Unix time; a minute ago if left out."),
-    valid_until: int | None = optional("SECONDS", "When it expires, in Unix time; never if left out."),
+    valid_from: int | None = optional("SECONDS", "When it becomes valid, in Unix time; a minute ago by default."),
+    valid_until: int | None = optional("SECONDS", "When it expires, in Unix time; never by default."),
     comment: str | None = optional("TEXT", "A note for human readers."),
 ) -> None:
     """Add a key to an agent's registration file, store the file, and set the agent's URI."""
@@ -139,7 +139,7 @@ def retire(
         "HOURS", "How long the key remains valid; use 0 if it was stolen.", "--overlap-hours", default=24.0, min=0
     ),
 ) -> None:
-    """Let a key expire in an agent's registration file, store the file, and set the agent's URI."""
+    """Set a key in an agent's registration file to expire, store the file, and set the agent's URI."""
     from bilateral.x402.server.rotation import list_signers, retire_signer  # noqa: PLC0415  # slow, and an extra
 
     with invocation.reading("Loading the agent") as client:

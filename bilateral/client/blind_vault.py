@@ -1,7 +1,7 @@
 """The vault of salts and sealed ratings, stored before anything is signed.
 
-A lost salt is a lost rating, and two envelopes with different ratings for one interaction contradict each other. The
-vault therefore stores the first rating for each interaction on disk, and returns it on every later call.
+If a salt is lost, so is its rating, and two envelopes with different ratings for one interaction contradict each other.
+The vault therefore stores the first rating for each interaction on disk, and returns it on every later call.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -67,7 +67,7 @@ class Sealed:
     Attributes:
         chain_id: EIP-155 id of the chain.
         opening: The opening of the seal.
-        signed: The envelope that was signed last; None if the program stopped before signing.
+        signed: The envelope most recently signed; None if the program stopped before signing.
     """
 
     chain_id: int
@@ -78,7 +78,7 @@ class Sealed:
 
 @checked_class
 class BlindVault:
-    """A file of openings. Several programs may share it, and a crash loses no opening of a signed envelope."""
+    """A file of openings. Several programs may share it, and a crash never loses the opening of a signed envelope."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -94,7 +94,7 @@ class BlindVault:
             opening: The opening, with a new salt.
 
         Returns:
-            The stored opening: the first one for this interaction, of the same rating.
+            The stored opening: the first one for this interaction, with the same rating.
 
         Raises:
             InvalidArgumentError: The rating is out of range.
@@ -116,7 +116,7 @@ class BlindVault:
             database.execute(_SIGN, (signed.to_json(), *_key(domain, signed.envelope)))
 
     def count_interaction(self, registry: object, client: str, interaction: bytes) -> int:
-        """Count a paid interaction of a client. The same interaction counts once.
+        """Count a client's paid interaction. The same interaction counts only once.
 
         Args:
             registry: The identity registry of the server's agent.

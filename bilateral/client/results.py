@@ -1,7 +1,7 @@
-"""Results of the client: frozen, typed, and safe to create from any data that strangers put on chain.
+"""The client's results: frozen, typed, and safe to create from any untrusted on-chain data.
 
-Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. No third
-party's entry can prevent a result: a document that cannot be loaded is None, and its error is reported with it.
+Values are `Decimal`, times are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. No third
+party's entry can prevent a result: a document that cannot be loaded is None, and its error is included.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Agent:
         uri: The URI of its registration file; may be empty.
         domain: Its domain; empty if it has none.
         file: The registration file; None if it was not requested or cannot be loaded.
-        file_problem: The error that prevented loading the file; None without one.
+        file_problem: The error that prevented loading the file; None if there was none.
     """
 
     id: AgentId
@@ -43,7 +43,7 @@ class Agent:
 
     @property
     def global_id(self) -> GlobalAgentId:
-        """The agent's id, unique among all registries."""
+        """The agent's id, unique across all registries."""
         return GlobalAgentId(self.registry, str(self.id.token_id))
 
     @property
@@ -172,8 +172,8 @@ class FeedbackEntry:
         is_revoked: True if its client revoked it.
         event: The fields that only the event contains; None if they were not requested.
         file: The feedback file; None if it is missing, was not requested, or cannot be loaded.
-        file_problem: The error that kept the file from being loaded. If its hash on chain is that of another
-            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that names it.
+        file_problem: The error that kept the file from being loaded. If its on-chain hash matches a different
+            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that identifies it.
     """
 
     id: FeedbackId
@@ -187,7 +187,7 @@ class FeedbackEntry:
 
     @property
     def value(self) -> Decimal:
-        """The value, with all of its decimals."""
+        """The value, with all its decimals."""
         return self.stored.human
 
     @property
@@ -235,12 +235,12 @@ class ReputationSummary:
         decimals: The most frequent number of decimals, the fewest on a tie; the most decimals that fit if `value` would
             exceed 128 bits with these; 0 without feedback.
         tag1: The first tag that feedback must have; empty: any.
-        tag2: The second tag, with the same limit.
+        tag2: The second tag, to which the same applies.
         reviewers: The clients whose feedback counts.
         is_everybody: True if no reviewers were given, so every client counts. Since anyone can give any amount of
             feedback, such a summary says nothing about an agent that somebody wants to promote.
         first_tags: The first tags of the feedback that counts, the most frequent first; None if they were not read.
-        is_computed_here: True if the node refused the registry's computation as too large, so that the client read the
+        is_computed_here: True if the node rejected the registry's computation as too large, so that the client read the
             feedback and computed the same average.
     """
 
@@ -262,20 +262,20 @@ class ReputationSummary:
 
     @property
     def average(self) -> Decimal | None:
-        """The average, with all of its decimals; None if nothing counts."""
+        """The average, with all its decimals; None if nothing counts."""
         return Summary(self.count, self.value, self.decimals).average
 
 
 @dataclass(frozen=True)
 class SettledRecord:
-    """The payments of a buyer that the registry settled itself.
+    """A buyer's payments that the registry settled itself.
 
     Attributes:
-        payments: Their number.
+        payments: The number of payments.
         volume: The sum of their amounts, in millionths of a dollar.
         first_payment_at: The time of the first one; None without payments.
         last_payment_at: The time of the last one; None without payments.
-        minimum_sellers: The least number of different sellers that were paid, at most 96.
+        minimum_sellers: A lower bound for the number of different sellers that were paid, at most 96.
     """
 
     payments: int
@@ -329,7 +329,7 @@ class BuyerRecords:
 
 @dataclass(frozen=True)
 class BuyerStanding:
-    """The score and the tier of a buyer.
+    """A buyer's score and tier.
 
     Attributes:
         score: 0 to 100.
@@ -345,7 +345,7 @@ class SettledPayment:
 
     Attributes:
         buyer: The account that paid.
-        seller: The agent that was paid; None for an account that speaks as no agent.
+        seller: The agent that was paid; None for an account that has no primary agent.
         amount: The amount, in millionths of a dollar.
         nonce: The nonce of the authorisation.
         refusal: The reason why it does not count for the buyer; None if it counts.
@@ -381,7 +381,7 @@ class RoleHolder:
     """The holder of a role.
 
     Attributes:
-        nominee: The nominated successor; None without one.
+        nominee: The nominated successor; None if there is none.
     """
 
     role: BuyerRole

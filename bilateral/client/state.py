@@ -1,4 +1,4 @@
-"""Arguments of the client, such as agents in any form and signed messages; its state, and the transaction it sends."""
+"""The client's arguments, such as agents in any form and signed messages; its state, and the transactions it sends."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 
 
 class TransactionSigner(Protocol):
-    """Signs for an account: an eth-account `LocalAccount`, or anything else that does the same."""
+    """Signs for an account: an eth-account `LocalAccount`, or anything else with the same interface."""
 
     @property
     def address(self) -> str:
         """The account's address."""
 
     def sign_transaction(self, transaction: Any, /) -> Any:
-        """Sign a transaction in the form of web3.py. The result has `raw_transaction` and `hash`, both bytes."""
+        """Sign a transaction in web3.py's form. The result has `raw_transaction` and `hash`, both as bytes."""
 
     def sign_message(self, message: SignableMessage, /) -> Any:
         """Sign a message. The result has `signature`, 65 bytes."""
@@ -72,7 +72,7 @@ class SignedFeedback:
         """Parse the output of `to_json`.
 
         Raises:
-            InvalidArgumentError: It is not that.
+            InvalidArgumentError: The text is not a valid output of `to_json`.
         """
         try:
             value = decode_object(text if isinstance(text, bytes) else text.encode())
@@ -155,7 +155,7 @@ def week_of(time: datetime) -> str:
 def feedback_id(
     chain_id: int, feedback: FeedbackId | AgentId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """Return the feedback given as a `FeedbackId`, or as an agent, a client and an index from 0."""
+    """Return the feedback id, passed as a `FeedbackId`, or as an agent, a client and an index from 0."""
     if isinstance(feedback, FeedbackId):
         if client_address is not None or feedback_index is not None:
             raise InvalidArgumentError("pass either a feedback id or agent, client and index, not both")
@@ -192,8 +192,8 @@ class SignatureNeededError(Exception):
     """An account must sign a message before the operation can continue.
 
     Attributes:
-        typed_data: The message, as `eth_signTypedData_v4` takes it; None for a message of bytes.
-        message: The bytes, as `personal_sign` takes them (EIP-191); None for a typed message.
+        typed_data: The message, as `eth_signTypedData_v4` accepts it; None for a bytes message.
+        message: The bytes, as `personal_sign` accepts them (EIP-191); None for a typed message.
     """
 
     def __init__(self, account: str, typed_data: dict[str, Any] | None, message: bytes | None = None) -> None:
@@ -216,7 +216,7 @@ class RemoteSigner:
 
     Args:
         address: The account.
-        signature: The account's signature of the one message it will be asked to sign; None without one.
+        signature: The account's signature of the one message it will be asked to sign; None if there is none.
     """
 
     def __init__(self, address: str, signature: bytes | None = None) -> None:
@@ -232,7 +232,7 @@ class RemoteSigner:
         return _Signed(self._signature)
 
     def sign_transaction(self, transaction: Any, /) -> NoReturn:
-        """Refuse, because the wallet signs and sends transactions itself."""
+        """Raise an error, because the wallet signs and sends transactions itself."""
         del transaction
         raise TypeError(
             "this client cannot send transactions, because its signer is remote: create it with dry_run=True"
@@ -257,16 +257,16 @@ class NonceMemory:
 
 @dataclass
 class ClientState:
-    """The state that the operations of one client share.
+    """The state shared by one client's operations.
 
     Attributes:
         requested: The deployment, or the name of a packaged one; None to find it by the node's chain id.
-        pinned_chain: The chain that the caller specified; None to trust the node.
+        pinned_chain: The chain specified by the caller; None to trust the node.
         signer: Signs transactions and messages; None for a client that only reads.
         store: The store of documents.
         loader: Loads documents.
         dry_run: True if writes are checked but not sent.
-        is_collecting: True if writes are prepared and left to a batch, which sends them.
+        is_collecting: True if writes are prepared for a batch to send.
         poll_interval: Seconds between two checks whether a transaction is in a block.
         max_fee_per_gas: The largest fee per gas to sign, in wei; None for the default limits.
         max_cost: The largest cost of one transaction to sign, in wei; None for no limit.
@@ -308,7 +308,7 @@ class Sent(Generic[T]):
         decode: Builds the result from the registry's events.
         hash: Its hash; None if it was not sent.
         raw: The signed transaction; None if it was not signed.
-        earlier: The hashes of the transactions that it replaces. They do the same.
+        earlier: The hashes of the transactions that it replaces, which do the same thing.
         nonce: The signer's next nonce when it was prepared, according to the node.
     """
 

@@ -1,4 +1,4 @@
-"""Settings of Python's interpreter for a batch with many objects and two threads."""
+"""Settings of the Python interpreter for a batch with many objects and two threads."""
 
 import gc
 import sys
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _TURN_SECONDS: Final = 0.0005
-"""The longest time slice of a thread while another one waits."""
+"""The longest time slice for a thread while another one waits."""
 
 _LOCK: Final = threading.Lock()
 _users = 0
@@ -18,12 +18,12 @@ _was_collecting = False
 
 @contextmanager
 def tuned_interpreter() -> Iterator[None]:
-    """Pause the garbage collector, and shorten threads' time slices, while a batch is read, stored or aggregated.
+    """Pause the garbage collector and shorten threads' time slices while a batch is read, stored or aggregated.
 
     Logs, events, rows and links have no cycles, so they are freed without the collector, which would take a third of
     the time. The thread that reads ahead computes without pausing. The thread that stores queries the database often,
-    and would wait for the end of a time slice, 5 ms, after each answer. Several threads may be inside at once; the last
-    one restores the settings.
+    and would wait for the end of a 5 ms time slice after each result. Several threads may be inside at once; the last
+    one to leave restores the settings.
     """
     global _users, _turn_before, _was_collecting  # noqa: PLW0603  # one interpreter a process
     with _LOCK:

@@ -1,4 +1,4 @@
-"""Documents referenced on chain: registration files and feedback files, their hashes, loaders and stores."""
+"""Documents referenced on chain: registration and feedback files, their hashes, loaders and stores."""
 
 # ruff: noqa: F403, F405  # `__all__` lists what is public of the stores
 

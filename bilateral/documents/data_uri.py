@@ -27,7 +27,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _PACKINGS: Final = {"enc=gzip", "enc=deflate", "encoding=gzip", "encoding=deflate", "gzip"}
 
 _GZIP: Final = b"\x1f\x8b"
-"""The first bytes of gzip, with which no JSON starts."""
+"""The first bytes of gzip data. No JSON starts with them."""
 
 _EITHER: Final = 32 + zlib.MAX_WBITS  # gzip or zlib, as the first bytes say
 _RAW: Final = -zlib.MAX_WBITS  # without a header, as some servers send what they call deflate
@@ -54,7 +54,7 @@ def is_inline(uri: str) -> bool:
 
 
 def encode_data_uri(content: bytes) -> str:
-    """Return a URI that contains a document, in the form of ERC-8004. Its media type is JSON's or generic."""
+    """Return a URI that contains a document, in ERC-8004's form. Its media type is JSON's or generic."""
     kind = _JSON if _is_json(content) else _BYTES
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 

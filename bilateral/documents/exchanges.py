@@ -1,4 +1,4 @@
-"""One request and its answer, for monitoring servers: status, headers, bounded body, time and certificate."""
+"""One request and its response, for monitoring servers: status, headers, bounded body, time and certificate."""
 
 import re
 import ssl
@@ -27,15 +27,16 @@ class Event:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a server.
+    """A server's response.
 
     Attributes:
         content: The bytes of the body, or the data of the awaited event of a stream.
         url: The URL that responded, after redirects.
-        milliseconds: The time from the name lookup to the headers of the answer.
+        milliseconds: The time from the name lookup to the response headers.
         certificate_ends: The Unix time at which the server's certificate expires; None without TLS.
-        event: The kind of the event; None if the answer is not a stream, or ended before the event.
-        encoding: The content encoding, if there is one although none was requested. The content is then not read.
+        event: The kind of the event; None if the response is not a stream, or ended before the event.
+        encoding: The content encoding, if the server used one although none was requested. The content is then not
+            read.
     """
 
     status: int
@@ -52,7 +53,7 @@ class Answer:
         """The content.
 
         Raises:
-            EncodedAnswerError: It is encoded.
+            EncodedAnswerError: The content is encoded.
         """
         if self.encoding:
             raise errors.EncodedAnswerError(quoted(self.encoding[:20]))
@@ -76,16 +77,16 @@ def exchange(  # noqa: PLR0913  # a request, its limits, and how much of the ans
     is_last: Callable[[Event], bool] | None = None,
     is_cut: bool = False,
 ) -> Answer:
-    """Send one request, and return the answer whatever its status.
+    """Send one request, and return the response whatever its status.
 
     Args:
-        limits: The redirects count for GET only.
+        limits: The limits; that on redirects only applies to GET.
         check: Raises an error for a request that must not be sent; also called for redirects.
         is_last: Returns whether an event is the awaited one, after which the stream is closed.
         is_cut: True to read only the first bytes of a larger body, which is otherwise an error.
 
     Raises:
-        DocumentError: There is no complete answer. The class gives the reason.
+        DocumentError: There is no complete response. The class indicates the reason.
     """
     with (
         HttpSession(limits, network, check) as session,
@@ -124,7 +125,7 @@ def _bounded(chunks: Iterable[bytes], limit: int, *, is_cut: bool) -> Iterator[b
 
 
 def _events(chunks: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events of a stream (WHATWG HTML, 9.2.6)."""
+    """Yield the events from a stream (WHATWG HTML, 9.2.6)."""
     kind, data = "message", list[str]()
     for line in _lines(chunks):
         if not line:
@@ -140,7 +141,7 @@ def _events(chunks: Iterable[bytes]) -> Iterator[Event]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield the whole lines of a stream. A line ends with CR LF, LF or CR."""
+    """Yield the complete lines from a stream. A line ends with CR LF, LF or CR."""
     rest = bytearray()
     for chunk in chunks:
         rest += chunk

@@ -26,7 +26,7 @@ _FLAT_NAMES: Final = {
     "a2a": {"skills": "a2aSkills", "contextId": "a2aContextId", "taskId": "a2aTaskId"},
     "oasf": {"skills": "oasfSkills", "domains": "oasfDomains"},
 }
-"""The fields of agent0's SDKs that represent parts of other fields."""
+"""The fields in agent0's SDKs that represent parts of other fields."""
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
@@ -87,7 +87,7 @@ class ProofOfPayment(DocumentModel):
 
 
 class ProofOfInteraction(DocumentModel):
-    """The proof that a paid service was delivered, in the upstream draft `reputation` of the x402 extension."""
+    """Proof that a paid service was delivered, in the x402 extension's upstream draft `reputation`."""
 
     task_ref: str | None = None
     data_hash: str | None = None
@@ -100,7 +100,7 @@ class ProofOfInteraction(DocumentModel):
 
 
 class FeedbackFile(DocumentModel):
-    """A feedback file, of the best practices, of the x402 extension, and of its upstream draft.
+    """A feedback file, as defined by the best practices, the x402 extension, and its upstream draft.
 
     Attributes:
         agent_registry: The identity registry, as a CAIP-10 account id.
@@ -108,7 +108,7 @@ class FeedbackFile(DocumentModel):
         client_address: The client, as a CAIP-10 account id.
         created_at: The time of the feedback, in ISO 8601.
         value: The integer on chain.
-        value_decimals: The number of its decimals.
+        value_decimals: The number of decimals in the value.
         tag1: The measured quantity.
         tag2: The qualifier.
         endpoint: The URI of the endpoint that was used.
@@ -116,10 +116,10 @@ class FeedbackFile(DocumentModel):
         mcp: The part of the MCP server that was used.
         a2a: The A2A skills that were used.
         oasf: The OASF skills and domains that were used.
-        context: Other data of the client.
+        context: The client's other data.
         task_ref: The payment's transaction reference (x402 extension, as are the following).
         interaction_hash: The hash that the agent signed, in hexadecimal digits.
-        agent_signature: The agent's signature of it, in hexadecimal digits.
+        agent_signature: The agent's signature of that hash, in hexadecimal digits.
         client_signature: The client's signature of the feedback, in hexadecimal digits.
         tags: Both tags.
         comment: The client's comment.
@@ -164,7 +164,7 @@ class FeedbackFile(DocumentModel):
 
     @property
     def payment_reference(self) -> str | None:
-        """The reference of the payment's transaction, in either form; None if the file names none."""
+        """The reference to the payment's transaction, in either form; None if the file contains none."""
         return self.task_ref if self.proof_of_interaction is None else self.proof_of_interaction.task_ref
 
     def to_bytes(self) -> bytes:
@@ -197,11 +197,11 @@ class FeedbackFile(DocumentModel):
         Args:
             agent: The agent that is rated.
             client: The client that rates.
-            value: The value that goes on chain.
+            value: The value to be put on chain.
             tag1: The measured quantity.
             tag2: The qualifier.
-            endpoint: The URI of the endpoint that was used; that of the file if empty.
-            created_at: The time of the feedback, with a time zone; now if left out.
+            endpoint: The URI of the endpoint that was used; the one in the file if empty.
+            created_at: The time of the feedback, with a time zone; now by default.
 
         Returns:
             The file to store.
@@ -235,28 +235,29 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     endpoint: str | None = None,
     **fields: Any,
 ) -> FeedbackFile:
-    """Describe an interaction in the form of a feedback file (best practices, "Give Feedback").
+    """Describe an interaction as a feedback file (best practices, "Give Feedback").
 
     Args:
         text: The client's comment.
         capability: The kind of MCP capability that was used; with `name`, becomes `mcp.tool`, `.prompt` or `.resource`.
         skill: The A2A skill or skills that were used; becomes `a2a.skills`.
         task: The A2A task; becomes `a2a.taskId`.
-        context: The A2A context's id, which becomes `a2a.contextId`; or an object, which is kept as `context` and whose
-            `contextId`, if it has one, becomes `a2a.contextId` too.
+        context: The A2A context's id, which becomes `a2a.contextId`; or an object, which is stored as `context` and
+            whose `contextId`, if it has one, also becomes `a2a.contextId`.
         proof_of_payment: The payment: `fromAddress`, `toAddress`, `chainId`, `txHash`.
-        oasf_skills: The OASF skills that were used, such as `analytical_skills/mathematical_reasoning`; `oasf.skills`.
+        oasf_skills: The OASF skills that were used, such as `analytical_skills/mathematical_reasoning`; becomes
+            `oasf.skills`.
         oasf_domains: Their OASF domains; becomes `oasf.domains`.
         endpoint: The URI of the endpoint that was used.
-        **fields: Any other field, by its name in JSON; also `mcp`, `a2a`, `oasf` and `proofOfPayment` instead of the
-            arguments that become these.
+        **fields: Any other field, by its name in JSON; also `mcp`, `a2a`, `oasf` and `proofOfPayment`, instead of the
+            arguments that set them.
 
     Returns:
-        The file without the fields of the chain, which `FeedbackFile.complete` adds.
+        The file without the on-chain fields, which `FeedbackFile.complete` adds.
 
     Raises:
         MalformedDocumentError: An argument is of the wrong type, `capability` and `name` are not given together,
-            the proof of payment is incomplete, or a field is given twice or named as in Python.
+            the proof of payment is incomplete, or a field is passed twice or by its Python name.
     """
     if capability is not None and capability not in get_args(Capability):
         raise MalformedDocumentError(f"capability is one of {', '.join(get_args(Capability))}")

@@ -1,4 +1,4 @@
-"""The on-chain hash of a document, and other hashes that authors have published for the same content.
+"""A document's on-chain hash, and other hashes that authors have published for the same content.
 
 ERC-8004 requires keccak-256 of the file's bytes. Some published clients store one serialisation and hash another, so a
 mismatch does not prove tampering.
@@ -27,7 +27,7 @@ def document_hash(content: bytes) -> bytes:
         content: The bytes that are stored.
 
     Returns:
-        Keccak-256 of them, 32 bytes.
+        Their keccak-256 hash, 32 bytes.
     """
     return keccak(content)
 
@@ -38,14 +38,14 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
     Args:
         content: The document.
-        expected: The hash on chain, 32 bytes; zeros if its author set none, as is usual with IPFS.
+        expected: The hash on chain, 32 bytes; zeros if its author set none, as is common with IPFS.
 
     Returns:
         True if the hash matches; False if there was no hash to check.
 
     Raises:
         InvalidArgumentError: The expected hash does not have 32 bytes.
-        HashMismatchError: The document has another hash. The error contains the known variant that matches, if any.
+        HashMismatchError: The document has a different hash. The error contains the known variant that matches, if any.
     """
     if len(expected) != len(NO_HASH):
         raise InvalidArgumentError(f"an expected hash has {len(NO_HASH)} bytes, not {len(expected)}")
@@ -80,7 +80,7 @@ def _dump(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> 
 
 
 def _as_javascript(value: Any) -> Any:
-    """Write whole numbers without a point, as JavaScript does, which has one type of number."""
+    """Write whole numbers without a decimal point, as JavaScript does, which has only one number type."""
     if isinstance(value, dict):
         return {name: _as_javascript(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop, in nested objects, every name that the top level lacks."""
+    """In nested objects, drop every name that the top level lacks."""
 
     def keep(inner: Any) -> Any:
         if isinstance(inner, dict):

@@ -1,7 +1,8 @@
-"""HTTP for documents: guarded connections, few redirects, a size limit, and errors of this package.
+"""HTTP for documents: guarded connections, few redirects, a size limit, and this package's errors.
 
-A host is resolved once, its addresses are checked, and the connection uses a checked address. Resolving differently a
-moment later ("DNS rebinding") has no effect, and neither do other notations of an address (`0x7f.1`).
+A host is resolved once, its addresses are checked, and the connection uses a checked address. If the host resolves
+differently a moment later ("DNS rebinding"), this has no effect, and neither do other notations for an address
+(`0x7f.1`).
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class Limits:
     """The limits for one document.
 
     Attributes:
-        bytes: The largest size of the document.
-        seconds: The longest time for everything: names, connections, redirects, blocks and content.
-        redirects: The largest number of redirects.
+        bytes: The maximum size of the document.
+        seconds: The time limit for everything: names, connections, redirects, blocks and content.
+        redirects: The maximum number of redirects.
     """
 
     bytes: int = 1024 * 1024
@@ -80,7 +81,7 @@ class Network:
     backend: httpcore.NetworkBackend | None = None
 
     def trusting(self, *urls: str) -> Network:
-        """Return these settings for the hosts of URLs chosen by the program's user."""
+        """Return these settings for hosts in URLs chosen by the program's user."""
         return replace(self, trusted=self.trusted | {host_of(url) for url in urls})
 
 
@@ -89,8 +90,8 @@ class Validators:
     """The validators of a server's version of a document, for conditional requests (RFC 9110, 13).
 
     Attributes:
-        etag: The header `ETag`; None without one.
-        last_modified: The header `Last-Modified`; None without one.
+        etag: The `ETag` header; None if there was none.
+        last_modified: The `Last-Modified` header; None if there was none.
     """
 
     etag: str | None = None
@@ -98,7 +99,7 @@ class Validators:
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> Self:
-        """Read the validators of an answer. Malformed ones are dropped, because they would be sent back."""
+        """Read the validators of a response. Malformed ones are dropped, because they would be sent back."""
         etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
         return cls(etag if _ETAG.fullmatch(etag) else None, last_modified if _DATE.fullmatch(last_modified) else None)
 
@@ -169,7 +170,7 @@ class HttpSession:
 
     @contextmanager
     def open(self, method: str, url: str, **options: Any) -> Iterator[httpx.Response]:
-        """Send a request, and yield the answer before its body is read. Redirects are followed if the method is GET."""
+        """Send a request, and yield the response before its body is read. Redirects are followed for GET."""
         redirects = self._limits.redirects if method == "GET" else 0
         with _document_errors(url, self._deadline):
             request = self._request(method, url, **options)
@@ -186,11 +187,11 @@ class HttpSession:
 
     @property
     def first_byte_seconds(self) -> float:
-        """The seconds from the beginning to the last answer's headers."""
+        """The seconds from the beginning to the headers of the last response."""
         return self._deadline.answered_at - self._deadline.began_at
 
     def send(self, method: str, url: str, *, limit: int | None = None, **options: Any) -> bytes:
-        """Send a request to a URL of the program's user once without following redirects, and return the answer."""
+        """Send one request to a URL set by the program's user, without following redirects, and return the response."""
         visible = without_query(url)
         with (
             _document_errors(visible, self._deadline),
@@ -226,7 +227,7 @@ class HttpSession:
 
 
 _MIN_SECONDS: Final = 0.001
-"""The least timeout to set on a socket, for which 0 would mean non-blocking."""
+"""The minimum timeout to set on a socket, for which 0 would mean non-blocking."""
 
 
 _PHASES: Final[Mapping[str, errors.Phase]] = {
@@ -235,7 +236,7 @@ _PHASES: Final[Mapping[str, errors.Phase]] = {
     "http11.send_request_headers.started": "first_byte",
     "http11.receive_response_headers.complete": "body",
 }
-"""The phase of a request that starts with an event of httpcore. `connect` starts once the addresses are resolved."""
+"""The phase of a request that starts with an httpcore event. `connect` starts once the addresses are resolved."""
 
 
 class Deadline:
@@ -254,13 +255,13 @@ class Deadline:
         return max(_MIN_SECONDS, left if at_most is None else min(left, at_most))
 
     def error(self) -> errors.DocumentTimeoutError:
-        """Return the error for a document that is too late."""
+        """Return the error for a document that did not arrive in time."""
         if self.phase == "resolve":
             return errors.ResolverTimeoutError(self._seconds)
         return errors.DocumentTimeoutError(self._seconds, self.phase)
 
     def trace(self, event: str, _: object) -> None:
-        """Record an event of httpcore."""
+        """Record an httpcore event."""
         self.phase = _PHASES.get(event, self.phase)
         if event == "http11.receive_response_headers.complete":
             self.answered_at = time.monotonic()
@@ -284,7 +285,7 @@ class _GuardedBackend(DeadlineBackend):
 
 
 _usual_context = cache(ssl.create_default_context)
-"""The TLS context of all connections, since reading the system's certificates takes longer than loading most files."""
+"""The TLS context for all connections, since reading the system's certificates takes longer than loading most files."""
 
 
 class _GuardedTransport(httpx.HTTPTransport):
@@ -334,7 +335,7 @@ _OF_CERTIFICATE: Final = {
     18: errors.SelfSignedCertificateError,
     **dict.fromkeys((62, 64), errors.CertificateNameError),
 }
-"""The errors by OpenSSL's verification codes (x509_vfy.h), for which the module `ssl` has no names."""
+"""The errors by OpenSSL verification code (x509_vfy.h), because the `ssl` module has no names for these."""
 
 _HEADERS_TOO_LARGE: Final = 431  # as h11 marks the error of an answer whose headers exceed 100 KiB
 
@@ -369,7 +370,7 @@ def _is_loadable(url: httpx.URL) -> bool:
 
 
 def _decoded(content: bytes, encodings: str, limit: int) -> bytes:
-    """Remove encodings that a server used without being asked. Unknown and wrong ones are ignored."""
+    """Remove encodings that a server used without a request for them. Unknown and wrong ones are ignored."""
     for encoding in reversed(encodings.lower().split(",")[:_MAX_ENCODINGS]):
         if encoding.strip() in _ENCODINGS:
             result = unpacked(content, limit)

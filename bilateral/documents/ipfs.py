@@ -1,4 +1,4 @@
-"""IPFS files, read from blocks that are checked against their identifiers (CIDs). Requires the extra `ipfs`.
+"""IPFS files, read from blocks that are checked against their identifiers (CIDs). Requires the `ipfs` extra.
 
 Neither the server nor the author of the blocks is trusted. The number of blocks and the size of the file have limits,
 and the walk over blocks (UnixFS and dag-pb) does not recurse.
@@ -22,7 +22,7 @@ _MAX_LENGTH: Final = 128  # a CID of SHA-256 has 59 characters in base32, and 75
 
 @dataclass(frozen=True)
 class Cid:
-    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed by SHA-256, as IPFS files have.
+    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed with SHA-256, as used by IPFS files.
 
     Attributes:
         version: 0 or 1.
@@ -55,7 +55,7 @@ class Cid:
 
     @classmethod
     def of_raw(cls, block: bytes) -> Self:
-        """Return the CID of bytes as one raw block, as IPFS stores a small file."""
+        """Return the CID of bytes stored as one raw block, as IPFS does with a small file."""
         return cls(1, RAW, hashlib.sha256(block).digest())
 
     def verify(self, block: bytes) -> None:
@@ -81,7 +81,7 @@ def _libipld() -> Any:
 
 
 MAX_BLOCKS: Final = 256
-"""The maximum number of blocks of one file: a hostile one could otherwise be read endlessly."""
+"""The maximum number of blocks in one file: a hostile file could otherwise be read endlessly."""
 
 _RAW_DATA: Final = 0  # `DataType.Raw` of the specification of UnixFS
 _DIRECTORY: Final = 1  # `DataType.Directory`
@@ -90,7 +90,7 @@ _TYPES: Final = {3: "metadata", 4: "a symbolic link", 5: "a sharded folder"}  # 
 
 
 def is_of_block(cid: Cid, content: bytes) -> bool:
-    """Return True if a CID is that of a file of one block: the content alone, or as a leaf in dag-pb."""
+    """Return True if a CID identifies a single-block file: the raw content, or a leaf in dag-pb."""
     if cid.codec != RAW:
         new_node, new_data, _ = _messages()
         data = new_data(Type=_FILE, Data=content, filesize=len(content))
@@ -99,7 +99,7 @@ def is_of_block(cid: Cid, content: bytes) -> bool:
 
 
 def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], limit: int) -> bytes:
-    """Read a file of IPFS."""
+    """Read an IPFS file."""
     content = bytearray()
     names = list(path)
     pending = [root]

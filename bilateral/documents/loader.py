@@ -1,4 +1,4 @@
-"""Loading of documents that strangers name, by any URI that is in use for agents."""
+"""Loading of untrusted documents, by any kind of URI in use for agents."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
 Integrity: TypeAlias = Literal["inline", "cid", "hash"]
 
 _CID: Final = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})"
-"""The CIDs of files, as they are usually written."""
+"""The usual notation for CIDs of files."""
 
 _BARE_CID: Final = re.compile(rf"/?(?:ipfs/)?{_CID}(?:[/?#].*)?", re.DOTALL)
 _GATEWAY_PATH: Final = re.compile(rf"(https?://[^/?#]+)/ipfs/({_CID})(/[^?#]*)?(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
@@ -43,13 +43,13 @@ _BLOCK_OVERHEAD: Final = 64 * 1024  # links and framing of one dag-pb block beyo
 
 @dataclass(frozen=True)
 class Document:
-    """A document as it was loaded.
+    """A loaded document.
 
     Attributes:
         content: Its bytes.
-        integrity: The proof that its author published these bytes: the URI itself has them ("inline"), or its CID or
-            its hash on chain was checked. None if there is only the server's word.
-        validators: The marks of the server's version, for `Loader.load_changes`.
+        integrity: The proof that its author published these bytes: the URI itself contains them ("inline"), or its CID
+            or its on-chain hash was checked. None if only the server vouches for them.
+        validators: The validators of the server's version, for `Loader.load_changes`.
     """
 
     uri: str
@@ -87,9 +87,9 @@ class Loader:
     Attributes:
         limits: The limits for one document: bytes, seconds, redirects.
         gateways: IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
-            program's user names them, not a stranger.
-        files: The folder whose files `file:` URIs may load; by default they load no file. A stranger's URI on chain
-            must not make a program read its own machine.
+            program's user chooses them.
+        files: The folder whose files `file:` URIs may load; by default they load no file. An untrusted URI on chain
+            must not make a program read files on its own machine.
         network: The settings of connections. Set `allow_private` in tests and closed networks only.
     """
 
@@ -102,24 +102,25 @@ class Loader:
         """Load a document.
 
         Args:
-            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI; a CID; or what some agents have for their URI:
-                JSON, or base 64 of it. Blanks around it do not count. Files of IPFS at a gateway's URL are checked too.
-            expected_hash: The hash on chain; zeros without one.
+            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI; a CID; or what some agents use as their URI:
+                JSON, possibly in base 64. Surrounding blanks are ignored. IPFS files at a gateway's URL are checked
+                too.
+            expected_hash: The on-chain hash; zeros if there is none.
 
         Returns:
-            The document. Its `integrity` names the check that it passed.
+            The document. Its `integrity` indicates the check that it passed.
 
         Raises:
-            UnsupportedUriError: The URI is malformed or of another scheme, or files are not allowed.
-            ForbiddenAddressError: It leads, at once or by a redirect, to an address that is not public, or to a file
-                outside the folder.
-            UnreachableDocumentError: No server delivers it. With several gateways, the error is of the last one.
-            TooManyRedirectsError: More redirects than the limit, or one from https to http.
+            UnsupportedUriError: The URI is malformed or has a different scheme, or files are not allowed.
+            ForbiddenAddressError: It leads, directly or through a redirect, to an address that is not public, or to a
+                file outside the folder.
+            UnreachableDocumentError: No server delivers it. With several gateways, the error is from the last one.
+            TooManyRedirectsError: There are more redirects than the limit, or one goes from https to http.
             DocumentTimeoutError: It takes longer than the limit.
             DocumentTooLargeError: It is larger than the limit.
-            CidMismatchError: A gateway delivers content of another CID.
-            MalformedDocumentError: The CID does not name a file.
-            HashMismatchError: It has another hash than expected.
+            CidMismatchError: A gateway delivers content with a different CID.
+            MalformedDocumentError: The CID does not identify a file.
+            HashMismatchError: Its hash is not the expected one.
         """
         document = self.load_changes(uri, UNKNOWN_VERSION)
         if document is None:  # only a document that is known can be unchanged
@@ -132,13 +133,13 @@ class Loader:
         """Load a document unless its server says that it did not change.
 
         Args:
-            cached: The marks of the version that the caller has.
+            cached: The validators of the version that the caller has.
 
         Returns:
             The document; None if it did not change. Its hash is not checked.
 
         Raises:
-            DocumentError: As `load`.
+            DocumentError: The same errors as `load`.
         """
         if not isinstance(uri, str):
             raise errors.UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
@@ -163,7 +164,7 @@ class Loader:
         return await asyncio.to_thread(self.load, uri, expected_hash)
 
     def load_file(self, path: Path) -> Document:
-        """Load a file that the program's user names, from any folder.
+        """Load a file specified by the program's user, from any folder.
 
         Raises:
             UnreachableDocumentError: It cannot be read.
@@ -184,7 +185,7 @@ class Loader:
         return None if content is None else Document(uri, content, None, validators)
 
     def _load_file_uri(self, uri: str) -> bytes:
-        """Load a file inside the folder. Links out of it are refused."""
+        """Load a file inside the folder. Links that lead outside are rejected."""
         if self.files is None:
             raise errors.UnsupportedUriError(
                 f"{quoted(uri)}: this loader reads no local files: pass their folder as files"
@@ -206,7 +207,7 @@ class Loader:
     def _load_from_gateway_url(
         self, uri: str, cached: Validators, cid: Cid, path: list[str], own: str
     ) -> Document | None:
-        """Load a file of IPFS whose author names a gateway: from there, or else from any gateway, by its CID."""
+        """Load an IPFS file by its CID, from the gateway that its author specified, or else from any gateway."""
         deadline = time.monotonic() + self.limits.seconds
         document, failure = None, None
         try:
@@ -226,7 +227,7 @@ class Loader:
         return document
 
     def _load_ipfs(self, cid: Cid, path: list[str], gateways: Sequence[str], seconds: float) -> bytes:
-        """Load a file of IPFS from the first gateway that delivers it. Each has an equal share of the time left."""
+        """Load an IPFS file from the first gateway that delivers it. Each gets an equal share of the remaining time."""
         failure: errors.DocumentError = errors.UnreachableDocumentError("no IPFS gateway is configured")
         end = time.monotonic() + seconds
         for tried, gateway in enumerate(gateways):
@@ -259,7 +260,7 @@ class Loader:
 
 
 def scheme_of(uri: str) -> str:
-    """Return the scheme by which a URI is loaded, in lower case: `data` for JSON alone, `ipfs` for a CID alone."""
+    """Return the scheme by which a URI is loaded, in lower case: `data` for bare JSON, `ipfs` for a bare CID."""
     uri = uri.strip()
     if is_inline(uri):
         return "data"
@@ -270,7 +271,7 @@ def scheme_of(uri: str) -> str:
 
 
 def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
-    """Return the CID, the path and the gateway of a URL that names a file of IPFS; None for any other URL."""
+    """Return the CID, the path and the gateway of a URL that identifies an IPFS file; None for any other URL."""
     if by_path := _GATEWAY_PATH.fullmatch(uri):
         gateway, cid, path = by_path[1], by_path[2], by_path[3]
     elif by_host := _GATEWAY_HOST.fullmatch(uri):
@@ -285,7 +286,7 @@ def _file_at_gateway(uri: str) -> tuple[Cid, list[str], str] | None:
 
 
 def parse_ipfs_uri(uri: str) -> tuple[Cid, list[str]]:
-    """Split `ipfs://<cid>/<path>`, with or without its scheme, into its CID and the names of its path."""
+    """Split `ipfs://<cid>/<path>`, with or without its scheme, into its CID and its path segments."""
     rest = (uri[5:] if uri[:5].lower() == "ipfs:" else uri).lstrip("/").removeprefix("ipfs/")
     cid, *path = rest.partition("?")[0].partition("#")[0].split("/")
     return Cid.parse(cid), [unquote(name) for name in path if name]

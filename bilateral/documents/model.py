@@ -1,7 +1,7 @@
-"""The base of all models of documents: fields in camel case, unknown fields kept, absent fields left absent.
+"""The base of all document models: fields in camel case, unknown fields preserved, absent fields left absent.
 
-Authors write strictly (`written`, `of`). Strangers' files are read by `from_bytes` and `read`, which drop and name what
-cannot be read: an agent must not become unverifiable by one odd optional field.
+Authors write strictly (`written`, `of`). Untrusted files are read by `from_bytes` and `read`, which drop and report
+what cannot be read: one odd optional field must not make an agent unverifiable.
 """
 
 import copy
@@ -21,7 +21,7 @@ _MOST_PLACE: Final = 60  # characters of a field's place, in which strangers cho
 _PASSES: Final = 4  # a repair can uncover the next fault: of a part, of its list, of its field
 
 MAX_ITEMS: Final = 500
-"""Entries of one list that a reader of a stranger's file takes."""
+"""The maximum number of entries to read from one list in an untrusted file."""
 
 _EXPECTED: Final = {
     "bool_type": "true or false",
@@ -32,13 +32,13 @@ _EXPECTED: Final = {
     "model_type": "an object",
     "string_type": "a text",
 }
-"""The expected type by pydantic's type of error."""
+"""The expected type by pydantic's error type."""
 
 _DROPPED: Final = object()
 
 
 class DocumentModel(BaseModel):
-    """Part of a document. Fields that it does not define are kept as they are, and written back."""
+    """Part of a document. Fields that it does not define are preserved unchanged, and written back."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="allow", strict=True, frozen=True, hide_input_in_errors=True
@@ -54,7 +54,7 @@ class DocumentModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _only_json_names(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Count a field as given only by its name in JSON: an unknown `agent_id` is not `agentId`."""
+        """Treat a field as set only by its name in JSON: an unknown `agent_id` is not `agentId`."""
         model = handler(value)
         if isinstance(value, dict):
             names = {name for name, field in cls.model_fields.items() if field.alias in value}
@@ -63,7 +63,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def written(cls, fields: Mapping[str, Any]) -> Self:
-        """Make the model from fields that its author names, and refuse the names of Python."""
+        """Create the model from its author's fields, and reject Python names."""
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
                 raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
@@ -71,7 +71,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Make the model from a JSON object, by the fields' names in JSON."""
+        """Create the model from a JSON object, by the fields' names in JSON."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -82,17 +82,17 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Read a stranger's document as `read` does."""
+        """Read an untrusted document as `read` does."""
         return cls.read(decode_object(content))
 
     @classmethod
     def read(cls, source: dict[str, Any], *, is_strict: bool = True) -> Self:
-        """Read a stranger's document. Other fields than those of `STRICT` are dropped if they are malformed.
+        """Read an untrusted document. Malformed fields are dropped, except those in `STRICT`.
 
-        A number where a text belongs is read as its digits. `faults` names all fields that were dropped or converted.
+        A number in place of a text is read as its digits. `faults` lists all fields that were dropped or converted.
 
         Args:
-            is_strict: False to drop malformed fields of `STRICT` too, such as to list the document.
+            is_strict: False to also drop malformed fields in `STRICT`, for example to list the document.
         """
         faults: list[str] = []
         malformed: set[str] = set()
@@ -129,18 +129,18 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def _in_present_form(cls, source: dict[str, Any], faults: list[str]) -> dict[str, Any]:
-        """Return a stranger's document with the field names of today. Subclasses know former and usual other ones."""
+        """Return an untrusted document with current field names. Subclasses map earlier and common alternative ones."""
         del faults
         return source
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The first ten fields that `read` dropped or converted, a sentence each; empty if the document has none."""
+        """The first ten fields that `read` dropped or converted, one sentence for each; empty if there are none."""
         return self._faults
 
     @property
     def malformed_fields(self) -> frozenset[str]:
-        """The fields, by their names in JSON, of which `read` dropped or converted a part or the whole."""
+        """The fields, by their names in JSON, that `read` dropped or converted in part or entirely."""
         return self._malformed
 
     def to_object(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _listed(problems: list[str]) -> str:
 
 
 def _by_path(value: Any, error: ValidationError) -> dict[tuple[Any, ...], list[Any]]:
-    """Return the problems of an error by their paths in a JSON value. Unions and missing fields add to a location."""
+    """Return an error's problems by their paths in a JSON value. Unions and missing fields extend a location."""
     problems: dict[tuple[Any, ...], list[Any]] = {}
     for problem in error.errors(include_url=False, include_context=False):
         path: list[int | str] = []
@@ -184,7 +184,7 @@ def _sentence(path: tuple[Any, ...], problems: list[Any]) -> str:
 
 
 def _digits_or_nothing(problems: list[Any]) -> Any:
-    """Return the digits of a number where a text belongs; the mark of a dropped part for anything else."""
+    """Return the digits of a number in place of a text; the marker for a dropped part for anything else."""
     value = problems[0]["input"]
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     is_text_expected = any(problem["type"] == "string_type" for problem in problems)
@@ -219,13 +219,13 @@ def _utf_16(name: str) -> bytes:
 
 
 def as_list(items: Any) -> Any:
-    """Turn a collection into a list of JSON; return anything else unchanged."""
+    """Turn a collection into a JSON list; return anything else unchanged."""
     is_several = isinstance(items, Collection) and not isinstance(items, (str, bytes, bytearray, Mapping))
     return [as_object(item) for item in items] if is_several else items
 
 
 def as_object(item: Any) -> Any:
-    """Turn a mapping or part of a document into an object of JSON; return anything else unchanged."""
+    """Turn a mapping or part of a document into a JSON object; return anything else unchanged."""
     if isinstance(item, DocumentModel):
         return item.to_object()
     return dict(item) if isinstance(item, Mapping) else item

@@ -1,8 +1,8 @@
 """The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
 
-Reading accepts incomplete and odd files: `problems` lists what was dropped, and the fields that ERC-8004 requires and
-the file lacks. Writing, by `RegistrationFile.new`, refuses such files. Signers decide whose signature counts, and
-registrations whose file it is, so these are read strictly: one malformed entry makes the file unreadable.
+Reading accepts incomplete and odd files: `problems` lists what was dropped, and the missing fields that ERC-8004
+requires. Writing, with `RegistrationFile.new`, rejects such files. Signers determine whose signature counts, and
+registrations determine whose file it is, so these are read strictly: one malformed entry makes the file unreadable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,22 +20,22 @@ from bilateral.documents.model import MAX_ITEMS, DocumentModel, as_list
 REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
 
 _OTHER_NAMES: Final = {"x402Support": "x402support", "supportedTrust": "supportedTrusts"}
-"""Names that published SDKs gave to fields, by the present one."""
+"""Field names used by published SDKs, by the current name."""
 
 _OTHER_SERVICE_NAMES: Final = {"name": ("type", "protocol", "kind"), "endpoint": ("url", "uri", "value", "href")}
-"""Names that files give to the parts of a service instead."""
+"""Alternative names that files use for the parts of a service."""
 
 _ED25519_BYTES: Final = 32  # of a public key (RFC 8032, section 5.1.5)
 _SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1: the prefix, the length with it
 
 
 class Service(DocumentModel):
-    """A way to reach the agent. Any name is kept: `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or the author's own.
+    """A way to reach the agent. Any name is preserved: `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or the author's own.
 
     Attributes:
         name: The kind of service.
         endpoint: Its URI or name.
-        version: The version of its protocol.
+        version: Its protocol version.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Registration(DocumentModel):
     agent_id: int | str | None = None
 
     def is_agent(self, agent: GlobalAgentId) -> bool:
-        """Return True if this is that agent's entry. The case of EVM addresses does not matter.
+        """Return True if this entry is the given agent's. The case of EVM addresses does not matter.
 
         Some tools of foreign registries write the chain before the address. Both forms are the agent's entry.
         """
@@ -73,15 +73,15 @@ class Registration(DocumentModel):
 
 
 class Signer(DocumentModel):
-    """A key that signs the agent's answers (x402 extension, "Signer Fields").
+    """A key that signs the agent's paid answers (x402 extension, "Signer Fields").
 
     Attributes:
         public_key: The key in hexadecimal digits, without 0x: 32 bytes for ed25519; for secp256k1 33 bytes that
             begin with 02 or 03, or 65 that begin with 04.
         algorithm: The signature scheme.
-        role: The holder of the key: the owner or a delegate. Required in files that are written; nobody can check it.
-        valid_from: The first second in which the key counts, in Unix time.
-        valid_until: The first second in which it no longer counts, or None.
+        role: The holder of the key: the owner or a delegate. Required when writing files; nobody can check it.
+        valid_from: The first second at which the key is valid, in Unix time.
+        valid_until: The first second at which it is no longer valid, or None.
         comment: A note for human readers.
     """
 
@@ -95,14 +95,14 @@ class Signer(DocumentModel):
     @field_validator("public_key")
     @classmethod
     def _is_hexadecimal(cls, public_key: str) -> str:
-        """Refuse all but hexadecimal digits; `bytes.fromhex` alone would accept spaces."""
+        """Reject anything but hexadecimal digits; `bytes.fromhex` would accept spaces."""
         if len(public_key) % 2 or not set(public_key) <= set("0123456789abcdefABCDEF"):
             raise ValueError("expected hexadecimal digits in pairs, without 0x")
         return public_key
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Refuse a key without the algorithm's form. A key that is not a point of the curve verifies no signature."""
+        """Reject a key in the wrong form for its algorithm. A key that is not on the curve verifies no signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key has {_ED25519_BYTES} bytes, not {form[1]}")
@@ -116,7 +116,7 @@ class Signer(DocumentModel):
         return bytes.fromhex(self.public_key)
 
     def counts_at(self, time: datetime) -> bool:
-        """Return True if the key is valid at a moment: from `valid_from` on, and before `valid_until`."""
+        """Return True if the key is valid at a given time: from `valid_from` on, and before `valid_until`."""
         second = time.timestamp()
         return self.valid_from <= second and (self.valid_until is None or second < self.valid_until)
 
@@ -128,8 +128,8 @@ class RegistrationFile(DocumentModel):
         type: The format, `REGISTRATION_TYPE`.
         name: The agent's name.
         description: A description of the agent.
-        image: The URI of its picture.
-        endpoints: The name of `services` in October 2025; read by `all_services`.
+        image: The URI of the agent's picture.
+        endpoints: The name for `services` in October 2025; read by `all_services`.
         x402_support: True if it takes x402 payments.
         active: True if it is in service.
         registrations: Its entries in registries.
@@ -160,13 +160,13 @@ class RegistrationFile(DocumentModel):
         Args:
             name: The agent's name.
             description: A description of the agent.
-            image: The URI of its picture.
+            image: The URI of the agent's picture.
             services: Its services, as JSON objects with `name` and `endpoint`.
             **fields: Any other field, by its name in JSON: `x402Support`, `signers`, …
 
         Raises:
-            MalformedDocumentError: A field is of the wrong type or named as in Python (`x402_support`), or one that
-                ERC-8004 requires is missing.
+            MalformedDocumentError: A field has the wrong type or its Python name (`x402_support`), or one that ERC-8004
+                requires is missing.
         """
         described = {"type": REGISTRATION_TYPE, "name": name, "description": description, "image": image}
         file = cls.written({**described, "services": as_list(services or ()), **fields})
@@ -194,11 +194,11 @@ class RegistrationFile(DocumentModel):
 
     @property
     def all_services(self) -> list[Service]:
-        """The services: the field `services` or, as in October 2025, `endpoints`."""
+        """The services: the field `services`, or `endpoints` as in October 2025."""
         return self.services if self.services is not None else self.endpoints or []
 
     def problems(self) -> list[str]:
-        """Return a sentence for each violation of ERC-8004 by the file; an empty list if it has none."""
+        """Return a sentence for each way in which the file violates ERC-8004; an empty list if there are none."""
         problems = list(self.faults)
         if self.type != REGISTRATION_TYPE:
             problems.append(f"type is not {REGISTRATION_TYPE}")
@@ -224,21 +224,22 @@ class RegistrationFile(DocumentModel):
         return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
 
     def registered_agents(self) -> tuple[GlobalAgentId, ...]:
-        """Return the agents that `registrations` names, on any chain, without malformed entries.
+        """Return the agents that `registrations` lists, on any chain, without malformed entries.
 
-        An agent with several registrations names each of them. Only the file of the other one proves that they are one.
+        An agent with several registrations lists each of them. Only the other agent's file proves that they are the
+        same.
         """
         agents = (registration.agent for registration in self.registrations or [])
         return tuple(dict.fromkeys(agent for agent in agents if agent is not None))
 
     def valid_signers(self, time: datetime | None = None) -> list[Signer]:
-        """Return the keys that count at a moment, by default now (x402 extension, "Get Valid Signers")."""
+        """Return the keys that are valid at a given time, by default now (x402 extension, "Get Valid Signers")."""
         time = time or datetime.now(UTC)
         return [signer for signer in self.signers or [] if signer.counts_at(time)]
 
 
 def _present_service(entry: Any, place: str, faults: list[str]) -> Any:
-    """Return a stranger's service with the names of ERC-8004 for its parts. One without a name has an empty one."""
+    """Return an untrusted service with ERC-8004's names for its parts. A service without a name gets an empty one."""
     if not isinstance(entry, dict):
         return entry
     service = dict(entry)

@@ -1,7 +1,7 @@
-"""Stores, which put a document at a URI: the URI itself, a folder, a web server, IPFS.
+"""Stores, which make a document available at a URI: in the URI itself, a folder, a web server or IPFS.
 
-No service of IPFS is trusted: each document is read back by the CID that the service returned, and compared. These
-stores, a node with Kubo's API, a pinning service and Pinata, need the extra `ipfs`.
+No IPFS service is trusted: each document is read back by the CID that the service returned, and compared. These stores,
+a node with Kubo's API, a pinning service and Pinata, need the `ipfs` extra.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -26,7 +26,7 @@ from bilateral.documents.loader import Loader
 
 _NAME: Final = "document.json"
 _POLL_SECONDS: Final = 0.5
-"""A service pins within seconds: its answer is waited for, and not asked for more often."""
+"""A service pins within seconds, so its status is polled no more often than this."""
 
 _REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
 
@@ -36,7 +36,7 @@ class StoredDocument:
     """A document in a store.
 
     Attributes:
-        uri: The URI at which it is loaded.
+        uri: The URI from which it is loaded.
         content: The bytes that were stored.
     """
 
@@ -50,7 +50,7 @@ class StoredDocument:
 
 
 class Store(Protocol):
-    """A place for documents, each of which has a URI there."""
+    """A place for documents, each of which gets a URI there."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document.
@@ -66,7 +66,7 @@ class Store(Protocol):
 @checked_class
 @dataclass(frozen=True)
 class DataUriStore:
-    """Stores a document in its own URI, and so on chain. It needs no server, and costs gas for each byte."""
+    """Stores a document in its own URI, and thus on chain. It needs no server, but costs gas for each byte."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document, see `Store`."""
@@ -80,14 +80,14 @@ class FolderStore:
 
     Attributes:
         folder: The folder, created if it is missing.
-        base_url: The URL at which a web server publishes the folder. URIs are `file:` URIs when left out.
+        base_url: The URL at which a web server publishes the folder. Without it, URIs are `file:` URIs.
     """
 
     folder: Path
     base_url: str | None = None
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document, see `Store`. A file appears whole or not at all.
+        """Store a document, see `Store`. Files are written atomically.
 
         Raises:
             UnreachableDocumentError: The folder cannot be written.
@@ -112,13 +112,13 @@ class FolderStore:
 @checked_class
 @dataclass(frozen=True)
 class HttpPutStore:
-    """Stores one document by a PUT to a URL, such as a presigned URL of S3 or another object store.
+    """Stores one document by a PUT to a URL, such as a presigned URL from S3 or another object store.
 
-    The document is then loaded from its public URL and compared, so that the chain names no URL that does not work.
+    The document is then loaded from its public URL and compared, so that no URL that fails is put on chain.
 
     Attributes:
         upload_url: The URL for the PUT. Its query may be a signature, which neither errors nor logs show.
-        public_url: The URL for readers; the upload URL without its query when left out.
+        public_url: The URL for readers; by default, the upload URL without its query.
         headers: Headers to send, such as those that the signature covers.
         limits: The limits for the document.
         network: The settings of connections.
@@ -134,9 +134,9 @@ class HttpPutStore:
         """Store a document, see `Store`.
 
         Raises:
-            UnreachableDocumentError: The server refuses the document, or does not deliver it.
-            HashMismatchError: The public URL delivers another document.
-            DocumentTimeoutError: The time is over.
+            UnreachableDocumentError: The server rejects the document, or does not deliver it.
+            HashMismatchError: The public URL delivers a different document.
+            DocumentTimeoutError: The time limit was exceeded.
         """
         public_url = self.public_url or without_query(self.upload_url)
         network = self.network.trusting(self.upload_url, public_url)
@@ -150,10 +150,10 @@ class HttpPutStore:
 @checked_class
 @dataclass(frozen=True)
 class KuboStore:
-    """Stores documents in IPFS through the HTTP API of Kubo, or of a service with the same API.
+    """Stores documents on IPFS through the HTTP API of Kubo, or of a service with the same API.
 
     Attributes:
-        api_url: The API's URL. The program's user names it, so it may have a private address. A user and password in
+        api_url: The API's URL. The program's user chooses it, so it may have a private address. A user and password in
             it are sent as Basic authentication, and neither errors nor logs show them.
         headers: Headers to send, such as `Authorization`.
         limits: The limits for one document. Redirects are not followed.
@@ -169,9 +169,9 @@ class KuboStore:
         """Store a document and pin it, see `Store`.
 
         Raises:
-            UnreachableDocumentError: The API is unreachable, or its answer is not one of Kubo.
-            CidMismatchError: The API stored another document.
-            DocumentTimeoutError: The time is over.
+            UnreachableDocumentError: The API is unreachable, or does not respond as Kubo does.
+            CidMismatchError: The API stored a different document.
+            DocumentTimeoutError: The time limit was exceeded.
             MissingExtraError: libipld or protobuf is not installed.
         """
         with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
@@ -199,7 +199,7 @@ class KuboStore:
         """Return the addresses at which other nodes reach this one, for a pinning service.
 
         Raises:
-            DocumentError: As `put`.
+            DocumentError: The same errors as `put`.
         """
         with HttpSession(self.limits, self.network.trusting(self.api_url)) as session:
             answer = decode_object(self._call(session, "id"))
@@ -213,13 +213,13 @@ class KuboStore:
 @checked_class
 @dataclass(frozen=True)
 class PinningStore:
-    """Stores documents in an IPFS node, and has them pinned by a service with the IPFS Pinning Service API.
+    """Stores documents on an IPFS node and has them pinned by a service that implements the IPFS Pinning Service API.
 
     The service fetches the document from the node, so the node must be reachable until the service has pinned it.
 
     Attributes:
         api_url: The service's URL, to which `/pins` is appended.
-        token: The access token, which is sent as Bearer authentication, and which neither errors nor logs show.
+        token: The access token, which is sent as Bearer authentication and shown in neither errors nor logs.
         limits: The limits for one document. Its seconds include the wait for the pin.
         network: The settings of connections.
     """
@@ -235,7 +235,7 @@ class PinningStore:
 
         Raises:
             UnreachableDocumentError: The node or the service is unreachable, or the service fails to pin.
-            CidMismatchError: The node stored another document, or the service pins another CID.
+            CidMismatchError: The node stored a different document, or the service pins a different CID.
             DocumentTimeoutError: The document is not pinned in time.
         """
         stored = self.node.put(content)
@@ -270,11 +270,11 @@ class PinningStore:
 @checked_class
 @dataclass(frozen=True)
 class PinataStore:
-    """Stores documents in public IPFS through Pinata's API.
+    """Stores documents on public IPFS through Pinata's API.
 
     Attributes:
-        token: Pinata's JWT, which is sent as Bearer authentication, and which neither errors nor logs show.
-        upload_url: The URL of Pinata's uploads.
+        token: Pinata's JWT, which is sent as Bearer authentication and shown in neither errors nor logs.
+        upload_url: The URL for uploads to Pinata.
         gateway: The gateway from which a document is read back.
         limits: The limits for one document.
         network: The settings of connections.
@@ -290,9 +290,9 @@ class PinataStore:
         """Store a document, see `Store`.
 
         Raises:
-            UnreachableDocumentError: Pinata refuses the document, or its gateway does not deliver it.
-            CidMismatchError: Pinata stored another document.
-            DocumentTimeoutError: The time is over.
+            UnreachableDocumentError: Pinata rejects the document, or its gateway does not deliver it.
+            CidMismatchError: Pinata stored a different document.
+            DocumentTimeoutError: The time limit was exceeded.
         """
         with HttpSession(self.limits, self.network.trusting(self.upload_url)) as session:
             answer = session.send(

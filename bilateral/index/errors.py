@@ -1,4 +1,4 @@
-"""Errors of the index."""
+"""Index errors."""
 
 from collections.abc import Iterable
 from dataclasses import InitVar
@@ -35,7 +35,7 @@ class EndpointRefusesError(FormattedError):
         endpoint: The endpoint's host.
         first_block: The first block that was requested.
         last_block: The last block that was requested.
-        wait_seconds: The seconds that the endpoint requests to wait; None if it does not say.
+        wait_seconds: The wait that the endpoint requests, in seconds; None if it requests none.
         is_final: True if waiting does not help either.
     """
 
@@ -55,7 +55,7 @@ class EndpointLiesError(FormattedError):
 
     Attributes:
         endpoint: The endpoint's host.
-        may_pass: True if the cause may be a reorganisation, or a node that lags behind others of its host.
+        may_pass: True if the cause may be a reorganisation, or a node that lags behind others on its host.
     """
 
     reason = "endpoint_lies"
@@ -66,7 +66,7 @@ class EndpointLiesError(FormattedError):
 
 
 class EndpointLagsError(FormattedError):
-    """An endpoint lacks blocks that another one of its chain has had for some time.
+    """An endpoint lacks blocks that another one on its chain has had for some time.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -82,7 +82,7 @@ class EndpointLagsError(FormattedError):
 
 
 class FinalizedBlockError(BilateralError):
-    """An endpoint lacks finalized blocks that are indexed, and no second one does. Nothing was removed.
+    """An endpoint lacks finalized blocks that are indexed, and no second endpoint does. Nothing was removed.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -104,7 +104,7 @@ class FinalizedBlockError(BilateralError):
 
 
 class MissingLogsError(FormattedError):
-    """A block's filter announces logs of a registry that no endpoint returns. Nothing of the block was stored.
+    """A block's filter announces a registry's logs that no endpoint returns. Nothing from the block was stored.
 
     Attributes:
         endpoint: The endpoint's host.
@@ -168,7 +168,7 @@ class OtherRegistriesError(BilateralError):
 
 
 class EarlierRegistryError(FormattedError):
-    """A registry to add may have events before the first block in the database. The arguments are both blocks."""
+    """A registry to add may have events before the first block in the database. The arguments are the two blocks."""
 
     reason = "earlier_registry"
     template = (
@@ -197,7 +197,7 @@ class OtherFirstBlockError(BilateralError):
 
 
 class FirstBlockAheadError(FormattedError):
-    """A chain does not reach the first block to index yet.
+    """A chain has not reached the first block to index yet.
 
     Attributes:
         first_block: The first block to index.
@@ -254,7 +254,7 @@ class ChainServerFailedError(DatabaseUnavailableError):
 
 
 class MissingChainError(FormattedError, DatabaseUnavailableError):
-    """The shard of a chain is not responding, so an answer about that chain would lack rows. Others work."""
+    """A chain's shard is not responding, so a response about that chain would lack rows. Other chains work."""
 
     template = "the database of chain {chain_id} is not responding: try again later, or query other chains"
     chain_id: int
@@ -278,7 +278,7 @@ class NotIndexedError(BilateralError):
 
 
 class ShardError(BilateralError):
-    """A server of a sharded index does not match the settings. Nothing was changed.
+    """A server in a sharded index does not match the settings. Nothing was changed.
 
     Attributes:
         shard: The name of the shard, or `coordinator`.
@@ -318,7 +318,7 @@ class ChainNotIndexedError(NotIndexedError):
 
 
 class LargeAnswerError(FormattedError, InvalidArgumentError):
-    """The answer to a query is too large."""
+    """A query's result is too large."""
 
     reason = "answer_too_large"
     template = "the answer has more than {most} bytes: request fewer entries or fewer texts"

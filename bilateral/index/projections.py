@@ -1,6 +1,6 @@
-"""The projections of the log, in their order. A new kind of fact is a new folder and one line here.
+"""The log's projections, in order. A new kind of fact needs a new folder and one line here.
 
-A projection only imports those before it. Search is a reader of the contents of files.
+A projection only imports those before it. Search is a reader of file contents.
 """
 
 from collections import defaultdict
@@ -36,10 +36,10 @@ READERS: Final[Sequence[Reader]] = (
     SearchReader(),
     EndpointReader(),
 )
-"""The readers of the contents of files, in their order."""
+"""The readers of file contents, in order."""
 
 DERIVED_TABLES: Final[Sequence[Table]] = tuple(table for projection in PROJECTIONS for table in projection.derived)
-"""The tables derived from events alone."""
+"""The tables derived only from events."""
 
 PARTITIONED_TABLES: Final[Sequence[Table]] = tuple(
     table

@@ -1,11 +1,12 @@
-"""The x402 extension `8004-reputation`: paid requests whose answers carry a proof.
+"""The x402 extension `8004-reputation`: paid requests whose answers include a proof.
 
 A server declares its ERC-8004 agent and signs every paid answer. A client checks the agent before paying and the proof
-after being served, and gives feedback that refers to the payment. The package needs the extra `x402`.
+after receiving the answer, and gives feedback that refers to the payment. The package needs the extra `x402`.
 
-`proof` has the messages, their hashes and signatures, and the verifiers. `clients` pay with httpx and requests, verify
-and rate. `server` signs answers of FastAPI and Flask applications. `aggregator` sends signed feedback and pays the gas.
-Each part imports only those listed before it. Import adapters by their full names. `docs/x402.md` is the manual.
+`proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pay with httpx and requests,
+verify and rate. `server` signs answers from FastAPI and Flask applications. `aggregator` sends signed feedback and pays
+the gas. Each part imports only those listed before it. Import adapters by their full names. `docs/x402.md` is the
+manual.
 
 The names load on first use (PEP 562), so that a database can have the aggregator's tables without the extra.
 """
@@ -68,7 +69,7 @@ _NAMES: Final = {
     "server.rotation": "add_signer list_signers retire_signer",
     "server.server": "Reputation8004ResourceServerExtension ReputationDraftResourceServerExtension",
 }
-"""The public names of each module."""
+"""Each module's public names."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""The offers of servers: the price of a request, as stated in a 402 answer. This module needs no extra."""
+"""Servers' offers: a request's price, as stated in a 402 response. This module needs no extra."""
 
 import base64
 import binascii
@@ -12,10 +12,10 @@ from bilateral.core.errors import MalformedDocumentError
 from bilateral.core.text.encoding import decode_object
 
 MAX_HEADER: Final = 64 * 1024
-"""The maximum length of a header in characters."""
+"""The maximum header length in characters."""
 
 PAYMENT_REQUIRED: Final = "payment-required"
-"""The header of an offer of version 2."""
+"""The header of a version 2 offer."""
 
 _TERMS: Final = {
     name: re.compile(pattern)
@@ -30,7 +30,7 @@ _TERMS: Final = {
 
 
 def decode_header(value: str | None) -> dict[str, Any] | None:
-    """Decode a header; None if it is missing, malformed, too long, or not in canonical form."""
+    """Decode a header; return None if it is missing, malformed, too long, or not in canonical form."""
     if value is None or len(value) > MAX_HEADER:
         return None
     try:
@@ -46,10 +46,10 @@ class Offer:
     """An offer.
 
     Attributes:
-        message: The message as clients read it; None if none can be read. An option of version 1 has its
-            `maxAmountRequired` as `amount`, too.
-        version: 2 if the header has it, 1 if only the body does.
-        differs: True if header and body have other terms.
+        message: The message as clients read it; None if none can be read. A version 1 option also has its
+            `maxAmountRequired` as `amount`.
+        version: 2 if the offer is in the header, 1 if it is only in the body.
+        differs: True if the header's terms differ from the body's.
     """
 
     message: Mapping[str, Any] | None
@@ -58,17 +58,17 @@ class Offer:
 
     @property
     def options(self) -> list[Mapping[str, Any]]:
-        """The options of payment."""
+        """The payment options."""
         return _options(self.message)
 
     @property
     def whole_options(self) -> list[Mapping[str, Any]]:
-        """The options that state scheme, network, asset, amount and payee, each in a valid form."""
+        """The options that specify scheme, network, asset, amount and payee, each in a valid form."""
         return [option for option in self.options if all(map(_is_term, _TERMS, map(option.get, _TERMS)))]
 
 
 def read_offer(header: str | None, body: bytes) -> Offer:
-    """Read the offer of an answer 402: from its header `PAYMENT-REQUIRED` (version 2), or else its body (version 1)."""
+    """Read a 402 response's offer from its `PAYMENT-REQUIRED` header (version 2), or else from its body (version 1)."""
     message = decode_header(header)
     try:
         old = decode_object(body)
@@ -95,5 +95,5 @@ def _is_term(name: str, value: object) -> bool:
 
 
 def _terms_of(options: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
-    """Return the terms that both versions write in the same way: their names of networks differ."""
+    """Return the terms that both versions write in the same way: their network names differ."""
     return {tuple(str(option.get(name)).lower() for name in ("asset", "amount", "payTo")) for option in options}

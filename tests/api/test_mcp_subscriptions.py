@@ -88,7 +88,10 @@ def test_a_client_learns_which_of_its_resources_changed(url, transport, copied_d
         (["bilateral://agents/x"], "malformed_identifier: "),
         (["bilateral://agents/5:1"], "chain_not_indexed: chain 5 is not indexed"),
         (["bilateral://accounts/0x12"], "0x12"),
-        ([f"bilateral://agents/31337:{number}" for number in range(101)], "101 resources are given, but at most 100 are"),
+        (
+            [f"bilateral://agents/31337:{number}" for number in range(101)],
+            "101 resources are given, but at most 100 are",
+        ),
     ],
 )
 def test_wrong_resources_are_refused(url, uris, message):

@@ -146,7 +146,9 @@ def test_answers_from_before_payments_were_read_anew_are_refused(story):
     story.block()
     Payments(story, PaymentTerms({TOKEN: 5})).learn(1)
     assert ask(story).figures["buyer"]["payments"] == 1
-    with pytest.raises(PaymentsNotHeldError, match="indexed at block 2 are no longer available, because all payments were"):
+    with pytest.raises(
+        PaymentsNotHeldError, match="indexed at block 2 are no longer available, because all payments were"
+    ):
         ask(story, at_block=before.block)
 
 

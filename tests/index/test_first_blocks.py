@@ -74,8 +74,8 @@ def test_another_first_block_is_refused_before_any_work(run, places, settings, d
     assert code == 11
     assert (
         f"the database has chain {CHAIN_ID} from block {FIRST} on, and the first block is to be {wanted}: "
-        f"blocks {change}. Leave --from-block (from_block in a file) out to go on with this database, or choose another "
-        "--database"
+        f"blocks {change}. Leave --from-block (from_block in a file) out to go on with this database, or choose "
+        "another --database"
     ) in told
     assert places() == (FIRST, HEAD)
 

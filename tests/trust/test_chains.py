@@ -103,7 +103,9 @@ def test_an_agent_of_several_chains_is_explained_by_its_chain(tables):
 def test_numbers_that_do_not_fit_are_refused(chain_id, agent_id):
     scene = Scene()
     scene.agent(agent_id, "owner")
-    with pytest.raises(InvalidArgumentError, match=r"chain id .* must be an integer|chain 1 has 4294967296 to 4294967296"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"chain id .* must be an integer|chain 1 has 4294967296 to 4294967296"
+    ):
         Chains.of({chain_id: scene.tables()})
 
 

@@ -109,7 +109,7 @@ class RegisterAgent(_Keepable):
     chain: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")]
     name: Annotated[Line, Field(description="The agent's name.")] = ""
     description: Annotated[Prose, Field(description="A description of the agent.")] = ""
-    image: Annotated[Uri, Field(description="The URI of its picture.")] = ""
+    image: Annotated[Uri, Field(description="The URI of the agent's picture.")] = ""
     services: Annotated[Services, Field(default_factory=list)]
     x402: _TakesX402 = False
     active: _IsActive = True

@@ -168,7 +168,7 @@ class GraphqlRequest:
     """A request.
 
     Attributes:
-        query: The text.
+        query: The value, as text.
         operation: The name of the operation, if the text contains several.
     """
 

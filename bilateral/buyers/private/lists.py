@@ -1,7 +1,7 @@
-"""The published list of a day's members, with proofs that they requested it and that their states are anchored.
+"""The published list of a day's members, with proofs of their requests to join and of their anchored states.
 
-The order of members determines the trees: by address. Each group has the members whose anchored tier is at least its
-own.
+Members are ordered by address, which determines the trees. Each group contains the members whose anchored tier is at
+least its own.
 """
 
 import json
@@ -23,7 +23,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.signatures import recover_signer
 
 VERSION: Final = 2
-"""The format. In version 1, trees were only as deep as their members need, and no identity signed."""
+"""The format version. In version 1, trees were only as deep as their members required, and identities did not sign."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of a list: about 20,000 members with their proofs."""
@@ -34,12 +34,12 @@ class Member:
     """A buyer that is a member.
 
     Attributes:
-        state: Its anchored state.
+        state: The buyer's anchored state.
         proof: The sibling hashes that prove the state.
         commitment: The public commitment of its identity.
         from_epoch: The first UTC day of the commitment.
         signature: The buyer's signature of `TierMember`.
-        identity: The identity's public key, and its signature of the same.
+        identity: The identity's public key, and its signature of the same message.
     """
 
     state: BuyerState
@@ -51,7 +51,7 @@ class Member:
 
     @property
     def digest(self) -> bytes:
-        """The digest that the buyer and its identity signed."""
+        """The digest signed by the buyer and its identity."""
         buyer: Any = self.state.buyer
         message = TierMember(buyer, self.commitment, self.state.policy, self.from_epoch, self.state.chain_id)
         return message.digest(domain_of(self.state.chain_id))
@@ -68,12 +68,12 @@ class Member:
 
 @dataclass(frozen=True)
 class MemberList:
-    """The members of a day under one policy.
+    """A day's members under one policy.
 
     Attributes:
-        chain_id: The chain of the contract of proofs.
-        tier_proofs: The contract of proofs.
-        policy: The name of the scoring policy.
+        chain_id: The proof contract's chain.
+        tier_proofs: The proof contract.
+        policy: The scoring policy's name.
         epoch: The UTC day.
         anchor_epoch: The number of the anchor with the members' states.
         members: The members, sorted by address.
@@ -87,11 +87,11 @@ class MemberList:
     members: tuple[Member, ...]
 
     def group(self, tier: BuyerTier) -> tuple[Member, ...]:
-        """Return the members with at least a tier, in the order of the tree's leaves."""
+        """Return the members with at least the given tier, in the order of the tree's leaves."""
         return tuple(member for member in self.members if member.state.tier.level >= tier.level)
 
     def commitments(self) -> list[list[int]]:
-        """Return the leaves of the trees for `TIERS`."""
+        """Return the leaves of the trees for each of `TIERS`."""
         return [[member.commitment for member in self.group(tier)] for tier in TIERS]
 
     def document(self) -> bytes:
@@ -109,7 +109,7 @@ class MemberList:
 
 
 def read_list(document: bytes) -> MemberList:
-    """Read a document, and check everything that needs no chain: the format, the order and the limits."""
+    """Read a document, and check everything that does not require a chain: the format, the order and the limits."""
     if len(document) > MOST_BYTES:
         raise MemberListError("document", f"it has more than {MOST_BYTES} bytes")
     try:
@@ -130,7 +130,7 @@ def read_list(document: bytes) -> MemberList:
 
 
 def _require_order(listed: MemberList) -> None:
-    """Refuse members that are not in order, appear twice, or share a commitment."""
+    """Reject members that are out of order, appear twice, or share a commitment."""
     buyers = [member.state.buyer.lower() for member in listed.members]
     if buyers != sorted(set(buyers)):
         raise MemberListError("members", "they are not sorted by address, or one appears twice")
@@ -183,7 +183,7 @@ def _read(fields: Mapping[str, Any], policy: str, place: int) -> Member:
 
 
 SAMPLE: Final = 100
-"""The number of members whose states and signatures a prover checks, drawn by itself so nobody can prepare."""
+"""The number of members whose states and signatures a prover checks. It draws them itself, so nobody can prepare."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class AuditedList:
     Attributes:
         members: The list.
         roots: The roots of the trees for `verified`, `trusted` and `premium`.
-        checked: The number of members whose states and signatures were checked.
+        checked: How many members' states and signatures were checked.
     """
 
     members: MemberList
@@ -202,7 +202,7 @@ class AuditedList:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The number of members of each group, by tier."""
+        """The number of members in each group, by tier."""
         return {tier.value: len(self.members.group(tier)) for tier in TIERS}
 
 
@@ -229,7 +229,7 @@ def audit_list(document: bytes, client: Client, prover: Prover, *, sample: int |
 
 
 def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int) -> None:
-    """Check states and signatures. Contracts cannot be members: their signatures need a node of their chain."""
+    """Check states and signatures. Contracts cannot be members: checking their signatures requires a node."""
     root = client.get_root(anchor_epoch)
     if root is None:
         raise MemberListError("anchorEpoch", f"the registry has no root of epoch {anchor_epoch}")
@@ -242,7 +242,7 @@ def _check_members(members: Sequence[Member], client: Client, anchor_epoch: int)
 
 
 def _check_identities(members: Sequence[Member], prover: Prover) -> None:
-    """Check that each commitment belongs to one identity: any other kind of leaf hides nobody."""
+    """Check that each commitment belongs to a single identity: any other kind of leaf hides nobody."""
     problem = "its commitment is not of an identity that signed: it may be the root of a tree of identities"
     for member, is_proven in zip(members, prover.are_proven([member.claim for member in members]), strict=True):
         if not is_proven:

@@ -1,7 +1,7 @@
-"""The service's side of private tiers: accept members, build a day's list, and post its roots. Safe to repeat.
+"""The service side of private tiers: accept members, build a day's list, and post its roots. Safe to repeat.
 
-The list of a day is stored before its roots are sent. A later run finds it and sends the same roots. The contract
-accepts the roots of a day once.
+A day's list is stored before its roots are sent. A later run finds it and sends the same roots. The contract accepts
+each day's roots once.
 """
 
 import json
@@ -31,14 +31,14 @@ from bilateral.core.errors import InvalidArgumentError
 _LOG: Final = logging.getLogger(__name__)
 
 _RETAINED_DAYS: Final = 30
-"""The days for which lists are retained: roots count for two, and audits come later."""
+"""The number of days for which lists are retained: roots are valid for two, and audits come later."""
 
 _WORD: Final = 32  # bytes of a word of the contract ABI
 _SIGNATURE_BYTES: Final = 65  # of a buyer's key: the identity's public key and signature follow
 
 
 def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures: bytes, now: int) -> None:
-    """Store the commitment of a buyer whose record proves a tier. Repeating the same message changes nothing.
+    """Store a buyer's commitment if its record proves a tier. Repeating the same message changes nothing.
 
     `post_tiers` checks the identity, because Semaphore's keys and hashes need its own packages.
     """
@@ -75,12 +75,12 @@ def take_member(engine: sa.Engine, message: TierMember, policy: str, signatures:
 
 @dataclass(frozen=True)
 class PostedTiers:
-    """The groups of a day whose roots are on chain.
+    """A day's groups, whose roots are on chain.
 
     Attributes:
         epoch: The UTC day.
-        policy: The name of the scoring policy.
-        sizes: The number of members of each group, by tier.
+        policy: The scoring policy's name.
+        sizes: The number of members in each group, by tier.
         roots: The roots for `verified`, `trusted` and `premium`.
     """
 
@@ -95,7 +95,7 @@ def post_tiers(
 ) -> PostedTiers:
     """Build today's list of members, store it, and post its roots. Members without a proven identity are left out.
 
-    Anchor the states of buyers first, on the same day: members get the tiers of the last anchor.
+    Anchor buyers' states first, on the same day: members get the tiers from the latest anchor.
     """
     deployment = client.get_deployment()
     created_at = int(time.time()) if now is None else now
@@ -115,12 +115,12 @@ def post_tiers(
 
 @dataclass(frozen=True)
 class StoredList:
-    """The list of a day in the database.
+    """A day's list in the database.
 
     Attributes:
         document: The published document.
         roots: The three roots, concatenated.
-        sizes: The number of members of each group, by tier.
+        sizes: The number of members in each group, by tier.
     """
 
     document: bytes
@@ -129,7 +129,7 @@ class StoredList:
 
 
 def read_list_row(engine: sa.Engine, chain_id: int, registry: str, policy: str, epoch: int) -> StoredList | None:
-    """Return the list of a day; None if there is none."""
+    """Return a day's list, or None if there is none."""
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch == epoch
     row = _read(engine, sa.select(table.document, table.roots, table.sizes).where(*key))
@@ -137,14 +137,14 @@ def read_list_row(engine: sa.Engine, chain_id: int, registry: str, policy: str, 
 
 
 def read_published(engine: sa.Engine, policy: str, epoch: int) -> bytes | None:
-    """Return the published list of a day; None if there is none. A service has a single contract of proofs."""
+    """Return a day's published list, or None if there is none. A service has a single proof contract."""
     table = tier_list.c
     row = _read(engine, sa.select(table.document).where(table.policy == policy, table.epoch == epoch))
     return None if row is None else bytes(row.document)
 
 
 def read_last_sizes(engine: sa.Engine, policy: str) -> tuple[int, dict[str, int]] | None:
-    """Return the last day with a list, and the number of members of each group; None without a list."""
+    """Return the last day with a list, and the number of members in each group, or None if there is no list."""
     table = tier_list.c
     row = _read(engine, sa.select(table.epoch, table.sizes).where(table.policy == policy).order_by(table.epoch.desc()))
     return None if row is None else (row.epoch, json.loads(row.sizes))
@@ -156,7 +156,7 @@ def _read(engine: sa.Engine, query: sa.Select[Any]) -> sa.Row[Any] | None:
 
 
 def read_last_groups(connection: sa.Connection) -> list[tuple[str, int, dict[str, int]]]:
-    """Return each policy with lists, the day of its last list, and the number of members of each group."""
+    """Return each policy with lists, the day of its latest list, and the number of members in each group."""
     table = tier_list.c
     last = sa.select(table.policy, sa.func.max(table.epoch).label("epoch")).group_by(table.policy).subquery()
     query = sa.select(table.policy, table.epoch, table.sizes).join(
@@ -198,7 +198,7 @@ def _prepare(
 
 
 def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: str, epoch: int) -> list[Member]:
-    """Return the members of a day: the last commitment of each buyer whose anchored state has a tier with a group."""
+    """Return a day's members: the last commitment of each buyer whose anchored tier has a group."""
     table = tier_member.c
     last = (
         sa.select(table.buyer, sa.func.max(table.from_epoch).label("from_epoch"))
@@ -221,7 +221,7 @@ def _members(connection: sa.Connection, anchored: tuple[int, str, int], policy: 
 
 
 def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) -> list[Member]:
-    """Return the members whose identities signed. Those in an earlier list were checked then."""
+    """Return the members whose identities have signed. Those in an earlier list were checked at that time."""
     new = [member for member in members if member.identity and member.digest + member.identity not in checked]
     proven = dict(zip((id(member) for member in new), prover.are_proven([member.claim for member in new]), strict=True))
     listed = [member for member in members if member.identity and proven.get(id(member), True)]
@@ -232,7 +232,7 @@ def _identities(members: Sequence[Member], checked: set[bytes], prover: Prover) 
 
 
 def _last_list(engine: sa.Engine, place: tuple[int, str, str, int]) -> set[bytes]:
-    """Return the digests and identities of the newest list before today's."""
+    """Return the digests and identities from the newest list before today's."""
     chain_id, registry, policy, epoch = place
     table = tier_list.c
     key = table.chain_id == chain_id, table.registry == registry, table.policy == policy, table.epoch < epoch

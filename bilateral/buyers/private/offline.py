@@ -1,4 +1,4 @@
-"""Verify private proofs of tiers without a node, with `py_ecc` and Semaphore's verification key of depth 20.
+"""Verify private tier proofs without a node, with `py_ecc` and Semaphore's verification key for depth 20.
 
 One verification takes about two seconds of CPU time, so they run one at a time. Supply the roots, for example from
 `Client.get_tier_roots` once a day.
@@ -22,7 +22,7 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 def offline(roots: Callable[[bytes, int], Roots | None]) -> Verification:
-    """Return a verification that needs no node."""
+    """Return a verification that does not need a node."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         posted = roots(proof.policy, proof.epoch)
@@ -75,13 +75,13 @@ def _key() -> dict[str, Any]:
 
 
 def _g1(x: int, y: int) -> Any:
-    """Return a point of the first group; None if it is not on the curve."""
+    """Return a point in the first group, or None if it is not on the curve."""
     point = (curve.FQ(x), curve.FQ(y), curve.FQ(1))
     return point if curve.is_on_curve(point, curve.b) else None
 
 
 def _g2(x: tuple[int, int], y: tuple[int, int]) -> Any:
-    """Return a point of the second group; None if it is not on the curve, or not in the group of the right order."""
+    """Return a point in the second group, or None if it is not on the curve or in the subgroup of the right order."""
     point = (curve.FQ2(x), curve.FQ2(y), curve.FQ2((1, 0)))
     if not curve.is_on_curve(point, curve.b2) or not curve.is_inf(curve.multiply(point, curve.curve_order)):
         return None

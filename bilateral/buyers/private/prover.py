@@ -21,33 +21,33 @@ from bilateral.buyers.errors import ArtifactMismatchError, ProverFailedError, Pr
 from bilateral.buyers.private.tiers import DEPTH, EMPTY_ROOT, signal_of
 
 FOLDER_VARIABLE: Final = "BILATERAL_PROVER"
-"""The environment variable with the folder of the prover."""
+"""The environment variable that contains the prover's folder."""
 
 SOURCES: Final = ("package.json", "package-lock.json", "prover.mjs")
-"""The files of the prover in this package. The lock file pins every npm package by its hash."""
+"""The prover's files in this package. The lock file pins every npm package by its hash."""
 
 ARTIFACTS: Final = {
     "semaphore-20.wasm": "6f71e55586929e520e76027ebe067daac8b41e2f4b8057313a5fd0304e1e44ee",
     "semaphore-20.zkey": "33f9a067a80c7daf90e085449073613a9559a1904dd40aeb6d603afb7988c2cc",
 }
-"""SHA-256 of the circuit and the proving key of depth 20, from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
+"""SHA-256 of the circuit and proving key for depth 20, from the npm package `@zk-kit/semaphore-artifacts` 4.13.0."""
 
 _CLAIMS_AT_ONCE: Final = 1_000
-"""The identities that one process checks. A check takes about 0.05 seconds of CPU time."""
+"""The number of identities that one process checks. A check takes about 0.05 seconds of CPU time."""
 
 _ADVICE: Final = "run `bilateral buyer install-prover`"
 _SECONDS: Final = 300
-"""The timeout of a run. A proof takes about 3 seconds of CPU time, a tree of a million members minutes."""
+"""The timeout for a run. A proof takes about 3 seconds of CPU time; a tree with a million members takes minutes."""
 
 
 def default_folder() -> Path:
-    """Return the folder of the prover: from the environment, or else one in the user's cache."""
+    """Return the prover's folder: from the environment, or else one in the user's cache."""
     folder = os.environ.get(FOLDER_VARIABLE)
     return Path(folder) if folder else Path.home() / ".cache" / "bilateral" / "prover"
 
 
 def packaged(name: str) -> bytes:
-    """Return a file of the prover from this package."""
+    """Return one of the prover's files from this package."""
     return (files("bilateral.buyers") / "private" / name).read_bytes()
 
 
@@ -75,16 +75,16 @@ class Prover:
             self._require(name, digest)
 
     def commitment(self, secret: bytes) -> int:
-        """Return the public commitment of an identity."""
+        """Return an identity's public commitment."""
         return int(self._run({"operation": "commitment", "secret": secret.hex()})["commitment"])
 
     def sign(self, secret: bytes, message: bytes) -> bytes:
-        """Sign as the identity itself (EdDSA), which proves that its commitment is of one key and not of a tree."""
+        """Sign as the identity itself (EdDSA), which proves that its commitment is to a key and not to a tree."""
         request = {"operation": "sign", "secret": secret.hex(), "message": str(signal_of(message))}
         return bytes.fromhex(self._run(request)["identity"])
 
     def are_proven(self, claims: Sequence[tuple[int, bytes, bytes]]) -> list[bool]:
-        """Return for each commitment whether the key that it commits to signed a digest."""
+        """Return for each commitment whether the key to which it commits signed a digest."""
         proven: list[bool] = []
         for start in range(0, len(claims), _CLAIMS_AT_ONCE):
             part = [
@@ -95,7 +95,7 @@ class Prover:
         return proven
 
     def roots(self, groups: Sequence[Sequence[int]]) -> list[int]:
-        """Return the roots of the trees of some groups, filled up to `DEPTH`; `EMPTY_ROOT` for an empty group."""
+        """Return the roots of the groups' trees, filled up to `DEPTH`; `EMPTY_ROOT` for an empty group."""
         filled = [[str(member) for member in group] for group in groups if group]
         request = {"operation": "roots", "groups": filled, "depth": DEPTH}
         roots = iter(self._run(request)["roots"] if filled else ())
@@ -150,14 +150,14 @@ class Prover:
 PACKAGE: Final = "@zk-kit/semaphore-artifacts@4.13.0"
 
 INTEGRITY: Final = "UgFQkcwI63XT1Xk8fkUYMNfcuR85LiSL3Of9XLsyMLflHkiwXP9D1WC8hnpD8Tp2HoAMJ/mCv7ZMlU7TC0mvdQ=="
-"""SHA-512 of the package in base64, as published by npm. It has all depths, 109 MB; two files are kept."""
+"""The package's SHA-512 in base64, as published by npm. It contains all depths, 109 MB; two files are retained."""
 
 _NPM_SECONDS: Final = 900
-"""The timeout of the installation: npm waits minutes for a slow registry."""
+"""The timeout for the installation: npm waits minutes for a slow registry."""
 
 
 def install_prover(folder: Path | None = None, *, progress: Callable[[str], None] | None = None) -> Prover:
-    """Install the prover from the npm registry in the user's configuration. Does nothing if it is installed."""
+    """Install the prover from the npm registry in the user's configuration. Does nothing if already installed."""
     place = (default_folder() if folder is None else folder).resolve()  # npm runs there, and takes paths of it
     try:
         return Prover(place)

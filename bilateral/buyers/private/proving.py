@@ -1,4 +1,4 @@
-"""Prove a buyer's tier privately: join the groups once, and create a proof for each place and day."""
+"""Prove a buyer's tier privately: join the groups once, then create a proof for each place and day."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -25,10 +25,10 @@ from bilateral.core.signatures import signer_errors
 IDENTITY_TEXT: Final = (
     "Bilateral: the secret of my private tier, version 1. Whoever has this signature can use my tier."
 )
-"""The text whose signature by the buyer's key is the identity's secret. A wallet shows it."""
+"""The text whose signature with the buyer's key is the identity's secret. Wallets display it."""
 
 LEAST_MEMBERS: Final = 20
-"""The minimum group size by default. A proof shows that one of these buyers acts."""
+"""The default minimum group size. A proof shows that one of these buyers acted."""
 
 _SECRET_BYTES: Final = 32  # as many bits as an account's key has
 _SECONDS: Final = 60.0
@@ -51,7 +51,7 @@ def identity_secret(signer: TransactionSigner) -> bytes:
 
 
 def new_secret() -> bytes:
-    """Return a random secret of an identity, 32 bytes. Store it as safely as a key."""
+    """Return a random 32-byte identity secret. Store it as safely as a key."""
     return secrets.token_bytes(_SECRET_BYTES)
 
 
@@ -66,7 +66,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
     prover: Prover | None = None,
     http: httpx.Client | None = None,
 ) -> Mapping[str, Any]:
-    """Ask a service to add the signer to the groups, as the buyer. It only learns the commitment."""
+    """As the buyer, ask a service to add the signer to the groups. It only learns the commitment."""
     _require_secret(secret)
     worker = prover or Prover()
     commitment = worker.commitment(secret)
@@ -85,7 +85,7 @@ def join_tiers(  # noqa: PLR0913  # the fields of the wish
 
 
 def fetch_list(service: str, policy: str, epoch: int, *, http: httpx.Client | None = None) -> bytes:
-    """Fetch the complete list of members of a day. Do so daily, used or not, so that the timing reveals nothing."""
+    """Fetch a day's complete member list. Do so daily, whether used or not, so that the timing reveals nothing."""
     url = f"{base_of(service)}/api/tier-lists/{policy}/{epoch}"
     opened = httpx.Client(timeout=_SECONDS) if http is None else nullcontext(http)
     try:
@@ -110,10 +110,10 @@ def prove_tier(  # noqa: PLR0913  # what a proof is of
     prover: Prover | None = None,
     progress: Progress | None = None,
 ) -> TierProof:
-    """Prove privately that a buyer has at least a tier, for one place, day and holder.
+    """Prove privately that a buyer has at least the given tier, for one place, day and holder.
 
-    The complete list is first checked against the chain: the roots, and states and signatures of a locally drawn
-        sample. So a service cannot give one buyer its own tree, which would identify it.
+    The complete list is first checked against the chain: the roots, and the states and signatures of a locally drawn
+        sample. A service therefore cannot give one buyer its own tree, which would identify it.
     """
     report = progress or (lambda _: None)
     _require_secret(secret)

@@ -1,4 +1,4 @@
-"""Used proofs of tiers in a database that all processes of a seller share. It needs the extra `index`.
+"""Used tier proofs in a database shared by all of a seller's processes. Needs the extra `index`.
 
 The database is SQLite or PostgreSQL. The table is created if it is missing.
 """
@@ -27,13 +27,13 @@ _USED: Final = Table(
 
 
 class StoredNullifiers:
-    """The nullifiers of the last days, in a database. Processes and threads may share it. Restarts lose none.
+    """The nullifiers of the last few days, in a database. Processes and threads may share it. None are lost on restart.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
         DatabaseUnavailableError: The database cannot be opened.
     """
 

@@ -1,8 +1,8 @@
 """Private tiers: scopes, messages and proofs as in `BuyerTierProofs` and Semaphore v4, and their verification.
 
 A verifier counts each buyer once per place and day. Cheap checks come first: the policy, the day, the tier and the
-nullifier. Then comes one verification, with limited concurrency. The same proof by the same holder for the same request
-needs no second one.
+nullifier. One verification follows, with limited concurrency. The same proof from the same holder for the same request
+is not verified again.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ DEPTH: Final = 20
 MOST_MEMBERS: Final = 1 << DEPTH  # the leaves of a tree of this depth
 
 SCALAR_ORDER: Final = 21888242871839275222246405745257275088548364400416034343698204186575808495617
-"""The order of the scalar field of BN254: roots, nullifiers and commitments are below it."""
+"""The order of BN254's scalar field: roots, nullifiers and commitments are below it."""
 
 BASE_ORDER: Final = 21888242871839275222246405745257275088696311157297823662689037894645226208583
-"""The order of the base field of BN254: coordinates of points are below it."""
+"""The order of BN254's base field: point coordinates are below it."""
 
 IDENTITY_BYTES: Final = 5 * 32
 """An identity's public key, and its signature: the coordinates of the key and of `R8`, and `S`."""
 
 EMPTY_ROOT: Final = 1
-"""The root that is posted for a tier without members. No tree has this root."""
+"""The root posted for a tier without members. No tree has this root."""
 
 TIERS: Final = (BuyerTier.VERIFIED, BuyerTier.TRUSTED, BuyerTier.PREMIUM)
 """The tiers with a group, in the order of the roots."""
@@ -52,18 +52,18 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 def epoch_of(at: int | None = None) -> int:
-    """Return the UTC day of a time, in days since the beginning of Unix time."""
+    """Return the UTC day of a time, in days since the Unix epoch."""
     return (int(time.time()) if at is None else at) // DAY_SECONDS
 
 
 def private_gate_scope(chain_id: int, gate: str, policy: bytes, epoch: int) -> bytes:
-    """Return the scope of proofs for a contract that inherits `PrivateTierGated`: its `getPrivateTierScope`."""
+    """Return the proof scope for a contract that inherits `PrivateTierGated`: its `getPrivateTierScope`."""
     kinds = ["string", "uint256", "address", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(gate), policy, epoch]))
 
 
 def private_agent_scope(chain_id: int, identity_registry: str, agent_id: int, policy: bytes, epoch: int) -> bytes:
-    """Return the scope of proofs for a seller that checks them itself, such as over HTTP."""
+    """Return the proof scope for a seller that checks proofs itself, for example over HTTP."""
     kinds = ["string", "uint256", "address", "uint256", "bytes32", "uint64"]
     return keccak(encode(kinds, [_PLACE, chain_id, checksummed(identity_registry), agent_id, policy, epoch]))
 
@@ -74,20 +74,20 @@ def use_message(holder: str, request: bytes = _NO_REQUEST) -> bytes:
 
 
 def signal_of(word: bytes) -> int:
-    """Return a scope or message as a public signal of the circuit, as Semaphore computes it."""
+    """Return a scope or message as a public signal for the circuit, as Semaphore computes it."""
     return int.from_bytes(keccak(word)) >> 8
 
 
 @dataclass(frozen=True)
 class TierProof:
-    """A private proof that some member has at least a tier.
+    """A private proof that some member has at least a given tier.
 
     Attributes:
         policy: The hash of the scoring policy's name.
         minimum: The tier that it proves.
-        epoch: The UTC day of the group.
+        epoch: The group's UTC day.
         nullifier: Identifies the member within one scope. Count customers by it.
-        points: The eight coordinates of the proof's points, in Semaphore's order.
+        points: The eight coordinates of the points of the proof, in Semaphore's order.
     """
 
     policy: bytes
@@ -98,7 +98,7 @@ class TierProof:
 
     @property
     def arguments(self) -> tuple[int, tuple[int, ...]]:
-        """The proof in the form for the contracts."""
+        """The proof in the form that the contracts expect."""
         return self.nullifier, self.points
 
     def to_json(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class TierProof:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> TierProof:
-        """Read a proof, and refuse numbers out of range."""
+        """Read a proof, and reject numbers that are out of range."""
         if fields.get("merkleTreeDepth") != DEPTH:
             raise _malformed("merkleTreeDepth", f"must be {DEPTH}")
         epoch, points = fields.get("epoch"), fields.get("points")
@@ -135,7 +135,7 @@ class TierProof:
 
 
 def _number(text: Any, field: str, order: int) -> int:
-    """Read a decimal number below the order of a field."""
+    """Read a decimal number below a field's order."""
     is_decimal = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= len(str(order))
     if not is_decimal or int(text) >= order:
         raise _malformed(field, "must be a decimal text below the order of its field")
@@ -152,30 +152,30 @@ Verification = Callable[["TierProof", bytes, bytes], None]
 _Claim = tuple["TierProof", bytes, bytes]
 
 AT_ONCE: Final = 4
-"""The concurrent verifications. One takes 0.1 seconds with a node, and 2 seconds of CPU time offline."""
+"""The number of concurrent verifications. One takes 0.1 seconds with a node, or 2 seconds of CPU time offline."""
 
 _MOST_HOLDERS: Final = 1_000_000
-"""The nullifiers held in memory: those of two days of a large seller, about 200 MB."""
+"""The number of nullifiers held in memory: two days' worth for a large seller, about 200 MB."""
 
 _MOST_CLAIMS: Final = 10_000
-"""The verified claims that are cached, about 15 MB. A claim that was evicted is verified again."""
+"""The number of verified claims to cache, about 15 MB. An evicted claim is verified again."""
 
 DATABASE_VARIABLE: Final = "BILATERAL_DATABASE"
-"""The environment variable with the database that the processes of a deployment share."""
+"""The environment variable that contains the database shared by a deployment's processes."""
 
 
 class Nullifiers(Protocol):
-    """Stores which holder used a nullifier. Workers of one seller must share it."""
+    """Stores which holder used a nullifier. All of a seller's workers must share it."""
 
     def holder_of(self, nullifier: int) -> str | None:
-        """Return the holder that used a nullifier; None if nobody did."""
+        """Return the holder that used a nullifier, or None if nobody did."""
 
     def take(self, nullifier: int, epoch: int, holder: str) -> str:
         """Record the holder of a nullifier unless it has one. Return its current holder."""
 
 
 class MemoryNullifiers:
-    """The nullifiers of the last two days, in the memory of one process. They are lost on restart."""
+    """The nullifiers of the last two days, in one process's memory. They are lost on restart."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -215,7 +215,7 @@ class TierVerifier:
         policy: The hash of the scoring policy whose tiers count.
         scope: Returns the seller's scope for a UTC day, see `private_agent_scope`.
         minimum: The lowest tier that passes.
-        nullifiers: Stores who used a proof; by default `shared_nullifiers()`.
+        nullifiers: Records who used a proof; by default `shared_nullifiers()`.
         at_once: The maximum number of concurrent verifications.
     """
 
@@ -253,7 +253,7 @@ class TierVerifier:
         return proof.nullifier
 
     def _verify(self, claim: _Claim) -> None:
-        """Verify a proof, unless the identical one passed before: every field affects what its holder gets."""
+        """Verify a proof, unless an identical one has already passed: every field affects what its holder gets."""
         with self._lock:
             if claim in self._claims:
                 self._claims.move_to_end(claim)
@@ -281,7 +281,7 @@ class TierVerifier:
 
 
 def on_chain(client: Client) -> Verification:
-    """Return a verification through the contract of proofs: one call with fixed gas, and no transaction."""
+    """Return a verification through the proof contract: one call with fixed gas, and no transaction."""
 
     def verify(proof: TierProof, scope: bytes, message: bytes) -> None:
         try:

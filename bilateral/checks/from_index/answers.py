@@ -68,7 +68,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         amount: The amount that it requests, in units of the payment token. The evidence is weighed against it.
         policy: The policy; the default one if left out.
         for_client: The asking client, an account or an agent, for a policy with `own_experience`.
-        at_block: The block; the last indexed one if left out.
+        at_block: The block; the last indexed one by default.
         history: The `history` of an earlier answer, to reject another fork.
         files: The `files` of an earlier answer, to repeat it exactly.
         analysis: The `analysis` of an earlier answer, for the same purpose.
@@ -242,7 +242,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         for_server: The requesting server, an agent or its account. Its own rating of the client counts most.
         policy: The policy; the default one if left out.
         chain_id: The chain of an account; the only one of the index if left out.
-        at_block: The block; the last indexed one if left out.
+        at_block: The block; the last indexed one by default.
         history: The `history` of an earlier answer, to reject another fork.
         payments: The `payments` of an earlier answer, to repeat it exactly.
         analysis: The `analysis` of an earlier answer, for the same purpose.

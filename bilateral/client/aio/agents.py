@@ -32,14 +32,14 @@ class AsyncAgentMethods(AsyncRunner):
         """Register an agent that the signer owns (ERC-8004, `register`).
 
         Args:
-            uri: The URI of its registration file; may be empty, and be set later.
+            uri: The URI of its registration file; may be empty and set later.
             file: The registration file, to be stored in the client's store instead of passing `uri`. It cannot contain
                 the agent's id yet; `set_agent_uri` adds it.
             metadata: On-chain metadata by key; text is stored as UTF-8.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are given.
-            ContractRevertError: The registry refuses: `reserved_key` for the key `agentWallet`.
+            ContractRevertError: The registry reverts: `reserved_key` for the key `agentWallet`.
         """
         return await self._write(agents.register(self.state, uri, file, metadata or {}))
 
@@ -47,7 +47,7 @@ class AsyncAgentMethods(AsyncRunner):
         """Load an agent from the chain, with its registration file unless `load_file` is False.
 
         Args:
-            load_file: False to skip the file. A failure to load it is not raised: see `Agent.file_problem`.
+            load_file: False to skip the file. A failure to load it raises no error: see `Agent.file_problem`.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -68,14 +68,14 @@ class AsyncAgentMethods(AsyncRunner):
         """Replace the URI of an agent's registration file (ERC-8004, `setAgentURI`).
 
         Args:
-            agent_id: The agent; the signer owns it or may act for it.
+            agent_id: The agent; the signer must own it or be allowed to act for it.
             uri: The URI; an empty one removes the existing URI.
             file: The registration file, to be stored in the client's store instead of passing `uri`. The agent is added
                 to its registrations if it is missing.
 
         Raises:
             InvalidArgumentError: Both `uri` and `file` are given, or neither is.
-            ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts: `not_authorized`, `erc721_nonexistent_token`.
         """
         return await self._write(agents.set_uri(self.state, agent_id, uri, file))
 
@@ -96,10 +96,10 @@ class AsyncAgentMethods(AsyncRunner):
         program sets the URI between the load and the transaction, its change is lost.
 
         Args:
-            agent_id: The agent. The signer owns it or may act for it.
+            agent_id: The agent. The signer must own it or be allowed to act for it.
             name: The new name; None keeps the current one.
-            description: The new description, likewise.
-            image: The URI of the new picture, likewise.
+            description: The new description; None keeps the current one.
+            image: The URI of the new picture; None keeps the current one.
             add_services: Services to add, as JSON objects such as `{"name": "MCP", "endpoint": "https://…"}`. They
                 replace the services of the same names.
             remove_services: The names of services to remove.
@@ -110,7 +110,7 @@ class AsyncAgentMethods(AsyncRunner):
             InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
-            ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts: `not_authorized`, `erc721_nonexistent_token`.
         """
         texts = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in texts.items() if value is not None} | dict(fields or {})
@@ -129,19 +129,18 @@ class AsyncAgentMethods(AsyncRunner):
         """Set the wallet that receives an agent's payments, with the wallet's consent (ERC-8004, `setAgentWallet`).
 
         Args:
-            agent_id: The agent; the signer owns it or may act for it.
+            agent_id: The agent; the signer must own it or be allowed to act for it.
             new_wallet_signer: Signs for the wallet; defaults to the client's signer, if that is the wallet itself.
-            deadline: Until when the signature counts, at most five minutes ahead of the time of the block that the
-                transaction gets into. When left out, four minutes ahead of the last block's time or of this machine's
-                clock, whichever is later, and no more than five ahead of the last block while that leaves a minute.
-                Required with `signature`.
+            deadline: When the signature expires, at most five minutes after the time of the transaction's block. By
+                default, four minutes after the last block's time or this machine's clock, whichever is later, but no
+                more than five minutes after the last block if that leaves a minute. Required with `signature`.
             signature: The wallet's signature of `AgentWalletSet`, if it was made in advance.
 
         Raises:
             MissingSignerError: There is neither a signer for the wallet nor its signature.
             InvalidArgumentError: A signature is passed without its deadline, or together with a signer.
-            ContractRevertError: The registry refuses: `bad_wallet`, `expired`, `deadline_too_far` (also where this
-                machine's clock is not the chain's, which the advice then says), `invalid_wallet_signature`,
+            ContractRevertError: The registry reverts: `bad_wallet`, `expired`, `deadline_too_far` (also if this
+                machine's clock differs from the chain's, which the advice then mentions), `invalid_wallet_signature`,
                 `not_authorized`, `erc721_nonexistent_token`.
         """
         return await self._write(
@@ -152,10 +151,10 @@ class AsyncAgentMethods(AsyncRunner):
         """Remove an agent's wallet (ERC-8004, `unsetAgentWallet`).
 
         Args:
-            agent_id: The agent; the signer owns it or may act for it.
+            agent_id: The agent; the signer must own it or be allowed to act for it.
 
         Raises:
-            ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts: `not_authorized`, `erc721_nonexistent_token`.
         """
         return await self._write(agents.unset_wallet(self.state, agent_id))
 
@@ -163,12 +162,12 @@ class AsyncAgentMethods(AsyncRunner):
         """Set a metadata value on chain (ERC-8004, `setMetadata`).
 
         Args:
-            agent_id: The agent; the signer owns it or may act for it.
-            key: The key; any but `agentWallet`.
+            agent_id: The agent; the signer must own it or be allowed to act for it.
+            key: The key; any except `agentWallet`.
             value: The value; text is stored as UTF-8.
 
         Raises:
-            ContractRevertError: The registry refuses: `reserved_key`, `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts: `reserved_key`, `not_authorized`, `erc721_nonexistent_token`.
         """
         return await self._write(agents.set_metadata(self.state, agent_id, key, value))
 
@@ -176,11 +175,11 @@ class AsyncAgentMethods(AsyncRunner):
         """Transfer an agent to another owner and clear its wallet (ERC-721, `safeTransferFrom`).
 
         Args:
-            agent_id: The agent; the signer owns it or may act for it.
-            new_owner: The new owner. A contract must accept tokens.
+            agent_id: The agent; the signer must own it or be allowed to act for it.
+            new_owner: The new owner. If it is a contract, it must accept tokens.
 
         Raises:
-            ContractRevertError: The registry refuses: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
+            ContractRevertError: The registry reverts: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
                 `erc721_nonexistent_token`.
         """
         return await self._write(agents.transfer(self.state, agent_id, new_owner))
@@ -194,7 +193,7 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._run(agents.owner_of(self.state, agent_id))
 
     async def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
-        """Check whether an account may act for an agent, as owner, operator or approved address, and so cannot rate it.
+        """Check whether an account may act for an agent (as owner, operator or approved address) and so cannot rate it.
 
         Raises:
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
@@ -202,13 +201,13 @@ class AsyncAgentMethods(AsyncRunner):
         return await self._run(agents.is_authorized_or_owner(self.state, account, agent_id))
 
     async def new_agent(self, domain: str) -> AsyncHandle[Registered]:
-        """Register an agent of the signer's under a domain (August 2025, `newAgent`). Nothing proves the domain.
+        """Register an agent for the signer under a domain (August 2025, `newAgent`). Nothing proves the domain.
 
         Args:
             domain: The domain, not empty; compared without regard to the case of ASCII letters.
 
         Raises:
-            ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
+            ContractRevertError: The registry reverts: `invalid_domain`, `domain_already_registered`,
                 `address_already_registered`.
         """
         return await self._write(directory.new_agent(self.state, domain))
@@ -219,14 +218,14 @@ class AsyncAgentMethods(AsyncRunner):
         """Change an agent's domain, transfer it to another address, or both (August 2025, `updateAgent`).
 
         Args:
-            agent_id: The agent, which the signer owns.
+            agent_id: The agent, which the signer must own.
             domain: The new domain; empty keeps the current one. If another agent of the same owner holds it, that agent
                 loses it in the same transaction.
             address: The new owner, who must have no agent; None keeps the current one.
 
         Raises:
             InvalidArgumentError: There is nothing to change.
-            ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
+            ContractRevertError: The registry reverts: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """
         return await self._write(directory.update_agent(self.state, agent_id, domain, address))
@@ -238,10 +237,10 @@ class AsyncAgentMethods(AsyncRunner):
         `update_agent` for that agent, so that the domain is never free in between.
 
         Args:
-            agent_id: The agent, which the signer owns.
+            agent_id: The agent, which the signer must own.
 
         Raises:
-            ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
+            ContractRevertError: The registry reverts: `agent_not_found`, `unauthorized_update`.
         """
         return await self._write(directory.release_agent_domain(self.state, agent_id))
 
@@ -249,10 +248,10 @@ class AsyncAgentMethods(AsyncRunner):
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).
 
         Args:
-            domain: The domain, in any case.
+            domain: The domain; the case of ASCII letters is ignored.
 
         Raises:
-            ContractRevertError: There is none: `agent_not_found`.
+            ContractRevertError: There is no such agent: `agent_not_found`.
         """
         return await self._run(directory.resolve_by_domain(self.state, domain))
 
@@ -263,7 +262,7 @@ class AsyncAgentMethods(AsyncRunner):
             address: The account.
 
         Raises:
-            ContractRevertError: There is none: `agent_not_found`.
+            ContractRevertError: There is no such agent: `agent_not_found`.
         """
         return await self._run(directory.resolve_by_address(self.state, address))
 
@@ -271,17 +270,17 @@ class AsyncAgentMethods(AsyncRunner):
         """Choose the signer's primary agent (`setPrimaryAgent`).
 
         Args:
-            agent_id: The agent; the signer is its owner or its wallet.
+            agent_id: The agent; the signer must be its owner or wallet.
 
         Raises:
-            ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
         return await self._write(directory.set_primary_agent(self.state, agent_id))
 
     async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
         """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anyone may do so.
 
-        A batch of ratings (`rate_clients`, `rate_validators`) refuses agents above the highest proven id. Prove the
+        A batch of ratings (`rate_clients`, `rate_validators`) rejects agents above the highest proven id. Prove the
         newest agent of the batch first. This project's own identity registry needs no proof.
 
         Raises:

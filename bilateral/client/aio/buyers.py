@@ -1,4 +1,4 @@
-"""Records of buyers, backed by payments (Buyer Reputation Protocol, section 8)."""
+"""Buyers' records, backed by payments (Buyer Reputation Protocol, section 8)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bilateral.core.values.arguments import checked_class
 
 @checked_class
 class AsyncBuyerMethods(AsyncRunner):
-    """Records of buyers, backed by payments (Buyer Reputation Protocol, section 8)."""
+    """Buyers' records, backed by payments (Buyer Reputation Protocol, section 8)."""
 
     async def settle_payment(self, payment: SignedPayment) -> AsyncHandle[SettledPayment]:
         """Submit an x402 payment and record it in the same transaction (`settle`). Anyone may call it.
@@ -34,15 +34,15 @@ class AsyncBuyerMethods(AsyncRunner):
             payment: The payment that the buyer signed. The payee remains the seller's wallet.
 
         Raises:
-            ContractRevertError: The registry or the token refuses: `token_not_listed`, `payment_fell_short`, or the
-                token's own error, as for a used nonce.
+            ContractRevertError: The registry or the token reverts: `token_not_listed`, `payment_fell_short`, or the
+                token's own error, such as for a used nonce.
         """
         return await self._write(buyers.settle(self.state, payment))
 
     async def record_payment(
         self, buyer: str, amount: int, transaction_hash: bytes | str
     ) -> AsyncHandle[AttestedPayment]:
-        """Record the only payment of a transaction of this chain, as the attestor (`recordPayment`).
+        """As the attestor, record a payment that is the only one in a transaction on this chain (`recordPayment`).
 
         Args:
             buyer: The account that paid.
@@ -50,8 +50,8 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
-            MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
-            ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
+            MissingReceiptError: The node has no receipt for the transaction, which is required on this chain.
+            ContractRevertError: The registry reverts: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
         return await self._write(buyers.record_payment(self.state, buyer, amount, transaction_hash))
@@ -59,9 +59,9 @@ class AsyncBuyerMethods(AsyncRunner):
     async def record_payments(
         self, chain_id: int, records: Sequence[PaymentRecord]
     ) -> AsyncHandle[tuple[AttestedPayment, ...]]:
-        """Record payments of one chain, all or none, as the attestor (`recordManyPayments`).
+        """As the attestor, record payments made on one chain, either all or none (`recordManyPayments`).
 
-        Payments of one buyer cost least gas when they are adjacent.
+        Payments by the same buyer cost the least gas when they are adjacent.
 
         Args:
             chain_id: EIP-155 id of the chain on which they were paid.
@@ -70,20 +70,20 @@ class AsyncBuyerMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: The list of payments is empty.
             PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
-            MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
-            ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
+            MissingReceiptError: The node has no receipt for the transaction, which is required on this chain.
+            ContractRevertError: The registry reverts: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
         return await self._write(buyers.record_payments(self.state, chain_id, records))
 
     async def record_buyer_feedback(self, feedback: BuyerFeedback) -> AsyncHandle[BuyerFeedback]:
-        """Record the vote of a seller on a buyer, as the attestor (`recordFeedback`). It replaces an earlier one.
+        """As the attestor, record a seller's vote on a buyer (`recordFeedback`). It replaces an earlier one.
 
         Args:
             feedback: The vote.
 
         Raises:
-            ContractRevertError: The registry refuses: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
+            ContractRevertError: The registry reverts: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
                 `record_is_full`.
         """
         return await self._write(buyers.record_feedback(self.state, feedback))
@@ -91,49 +91,49 @@ class AsyncBuyerMethods(AsyncRunner):
     async def record_buyer_feedbacks(
         self, feedbacks: Sequence[BuyerFeedback]
     ) -> AsyncHandle[tuple[BuyerFeedback, ...]]:
-        """Record votes of sellers, all or none, as the attestor (`recordFeedbacks`).
+        """As the attestor, record sellers' votes, either all or none (`recordFeedbacks`).
 
         Args:
             feedbacks: The votes, at least one.
 
         Raises:
             InvalidArgumentError: The list of votes is empty.
-            ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
+            ContractRevertError: The registry reverts, as for `record_buyer_feedback`.
         """
         return await self._write(buyers.record_feedbacks(self.state, feedbacks))
 
     async def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> AsyncHandle[tuple[BuyerReviews, ...]]:
-        """Set the reviews and disputes of buyers, all or none, as the attestor (`recordReviews`). Safe to retry.
+        """As the attestor, set buyers' reviews and disputes, either all or none (`recordReviews`). Safe to retry.
 
         Args:
-            reviews: The reviews and disputes, at least for one buyer.
+            reviews: The reviews and disputes, for at least one buyer.
 
         Raises:
             InvalidArgumentError: The list of reviews is empty.
-            ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
+            ContractRevertError: The registry reverts: `not_role_holder`, `review_sum_too_high`.
         """
         return await self._write(buyers.record_reviews(self.state, reviews))
 
     async def anchor_root(self, epoch: int, root: bytes | str) -> AsyncHandle[Anchor]:
-        """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
+        """As the anchorer, post the Merkle root of the next epoch (`anchorRoot`).
 
         Args:
             epoch: The epoch, see `get_next_epoch`. Repeating the call has no further effect.
             root: The root, see `bilateral.buyers.anchors`.
 
         Raises:
-            ContractRevertError: The registry refuses: `not_role_holder`, `unexpected_epoch`, `empty_root`.
+            ContractRevertError: The registry reverts: `not_role_holder`, `unexpected_epoch`, `empty_root`.
         """
         return await self._write(buyers.anchor(self.state, epoch, root))
 
     async def set_nominee(self, role: BuyerRole, nominee: str | None) -> AsyncHandle[RoleHolder]:
-        """Nominate a successor for a role of the signer (`setNominee`). The successor accepts with `take_role`.
+        """Nominate a successor for one of the signer's roles (`setNominee`). The successor accepts with `take_role`.
 
         Args:
             nominee: The successor; None withdraws a nomination.
 
         Raises:
-            ContractRevertError: The registry refuses: `not_role_holder`.
+            ContractRevertError: The registry reverts: `not_role_holder`.
         """
         return await self._write(buyers.nominate(self.state, role, nominee))
 
@@ -141,14 +141,14 @@ class AsyncBuyerMethods(AsyncRunner):
         """Take a role for which the signer was nominated (`takeRole`).
 
         Raises:
-            ContractRevertError: The registry refuses: `not_nominated`.
+            ContractRevertError: The registry reverts: `not_nominated`.
         """
         return await self._write(buyers.take(self.state, role))
 
     async def get_buyer_score(self, buyer: str) -> int:
-        """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`).
+        """Return a buyer's score from both records, 0 to 100 (`getBuyerScore`).
 
-        It knows what was settled or attested. Missing payments make it too low, and missing disputes too high.
+        It only counts what was settled or attested. Missing payments make it too low, and missing disputes too high.
 
         Args:
             buyer: The account.
@@ -156,7 +156,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.score(self.state, buyer))
 
     async def get_buyer_tier(self, buyer: str) -> BuyerTier:
-        """Return the tier of a buyer from both records (`buyerTierOf`).
+        """Return a buyer's tier from both records (`buyerTierOf`).
 
         Args:
             buyer: The account.
@@ -164,7 +164,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.tier(self.state, buyer))
 
     async def get_settlement_score(self, buyer: str) -> BuyerStanding:
-        """Return the score and the tier of a buyer from the settled record alone (`settlementScoreOf`).
+        """Return a buyer's score and tier from only the settled record (`settlementScoreOf`).
 
         It needs no trust in the attestor. The score is at most 75, and the tier at most `verified`.
 
@@ -174,7 +174,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.settlement_score(self.state, buyer))
 
     async def get_buyer_records(self, buyer: str) -> BuyerRecords:
-        """Return both records of a buyer (`recordsOf`). An unknown account has zeros.
+        """Return both records of a buyer (`recordsOf`). All values are zero for an unknown account.
 
         Args:
             buyer: The account.
@@ -187,13 +187,13 @@ class AsyncBuyerMethods(AsyncRunner):
         """Return whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
 
         Args:
-            position: The position of its log within the transaction; 255: any payment of it.
-            chain_id: EIP-155 id of its chain; by default the registry's.
+            position: The position of its log within the transaction; 255: any payment in it.
+            chain_id: EIP-155 id of the payment's chain; by default the registry's.
         """
         return await self._run(buyers.has_payment(self.state, transaction_hash, position, chain_id))
 
     async def get_buyer_feedback(self, buyer: str, seller: str) -> int | None:
-        """Return the vote of a seller on a buyer, 0 to 100; None without one (`getBuyerFeedback`).
+        """Return a seller's vote on a buyer, 0 to 100; None if there is none (`getBuyerFeedback`).
 
         Args:
             buyer: The account that paid.
@@ -206,7 +206,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.next_epoch(self.state))
 
     async def get_root(self, epoch: int) -> bytes | None:
-        """Return the root of an epoch; None without one (`rootOf`)."""
+        """Return an epoch's root; None if it has none (`rootOf`)."""
         return await self._run(buyers.root_of(self.state, epoch))
 
     async def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
@@ -231,17 +231,17 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.verify_credential(self.state, credential, signature))
 
     async def get_role_holder(self, role: BuyerRole) -> RoleHolder:
-        """Return the holder of a role, and its nominated successor (`roleHolderOf`)."""
+        """Return a role's holder and nominated successor (`roleHolderOf`)."""
         return await self._run(buyers.role_holder(self.state, role))
 
     async def get_payment_tokens(self) -> list[str]:
-        """Return the tokens that payments are settled in (`getTokenAddresses`)."""
+        """Return the tokens in which payments are settled (`getTokenAddresses`)."""
         return await self._run(buyers.tokens(self.state))
 
     async def post_tier_roots(
         self, epoch: int, policy: bytes | str, roots: Sequence[int]
     ) -> AsyncHandle[TierRootsPosted]:
-        """Post the roots of today's groups of buyers, as the attestor (`postTierRoots`). Nobody can replace them.
+        """As the attestor, post the roots of today's groups of buyers (`postTierRoots`). Nobody can replace them.
 
         Args:
             epoch: The UTC day, in days since the beginning of Unix time.
@@ -249,8 +249,8 @@ class AsyncBuyerMethods(AsyncRunner):
             roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
 
         Raises:
-            InvalidArgumentError: The roots are not three.
-            ContractRevertError: The contract refuses: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
+            InvalidArgumentError: There are not exactly three roots.
+            ContractRevertError: The contract reverts: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
                 `root_out_of_range`.
         """
         return await self._write(buyers.post_tier_roots(self.state, epoch, policy, roots))
@@ -274,13 +274,13 @@ class AsyncBuyerMethods(AsyncRunner):
         scope: bytes | str,
         message: bytes | str,
     ) -> None:
-        """Check a private proof of a tier with fixed gas, and return if it is valid (`verifyTier`).
+        """Check a private tier proof with fixed gas, and return whether it is valid (`verifyTier`).
 
-        Count it by its nullifier: the contract does not.
+        The contract does not track used proofs: do so by nullifier.
 
         Args:
             nullifier: The proof's nullifier.
-            points: The eight coordinates of its points.
+            points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
             minimum: The lowest tier that passes.
             epoch: The UTC day of the roots: today or yesterday.
@@ -288,6 +288,6 @@ class AsyncBuyerMethods(AsyncRunner):
             message: The use that the proof is bound to.
 
         Raises:
-            ContractRevertError: The contract refuses: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
+            ContractRevertError: The contract reverts: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
         """
         await self._run(buyers.verify_tier_proof(self.state, nullifier, points, policy, minimum, epoch, scope, message))

@@ -1,4 +1,4 @@
-"""Open feedback: giving, reading, searching, averaging, answering, revoking."""
+"""Open feedback: giving, reading, searching, averaging, responding, revoking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class AsyncFeedbackMethods(AsyncRunner):
-    """Open feedback: giving, reading, searching, averaging, answering, revoking."""
+    """Open feedback: giving, reading, searching, averaging, responding, revoking."""
 
     async def give_feedback(  # noqa: PLR0913, PLR0917  # the published SDKs' arguments
         self,
@@ -33,20 +33,20 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
 
         Args:
-            value: The value, checked against what `tag1` measures. A `FeedbackValue` is stored as it is.
+            value: The value, checked against what `tag1` measures. A `FeedbackValue` is stored unchanged.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
             endpoint: The endpoint that was used; may be empty.
-            feedback_file: The result of `prepare_feedback_file`. It is completed from the chain, and put into
-                the client's store.
-            feedback_uri: The URI of a file that is kept elsewhere, instead of `feedback_file`.
+            feedback_file: The result of `prepare_feedback_file`. It is completed with on-chain data and stored in the
+                client's store.
+            feedback_uri: The URI of a file that is already stored, instead of `feedback_file`.
             feedback_hash: The keccak-256 hash of that file; None if there is none.
 
         Raises:
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             InvalidArgumentError: Both a file and a URI are given, or the hash is malformed.
             DocumentError: The file cannot be stored.
-            ContractRevertError: The registry refuses: `self_feedback`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return await self._write(feedback.give(self.state, agent_id, draft))
@@ -59,17 +59,17 @@ class AsyncFeedbackMethods(AsyncRunner):
         *,
         load_file: bool = True,
     ) -> FeedbackEntry:
-        """Read one feedback with its event and, unless told not to, its file.
+        """Read one feedback entry with its event and, by default, its file.
 
         Args:
-            agent_id: The agent that was rated; or the whole `FeedbackId`, and nothing else.
-            client_address: Who rated it.
-            feedback_index: Which of that client's feedback, counted from 0 as in textual ids (best practices).
+            agent_id: The agent that was rated; or a `FeedbackId`, instead of all three.
+            client_address: The client that rated it.
+            feedback_index: The index among that client's feedback, counted from 0 as in textual ids (best practices).
             load_file: True to load the file.
 
         Raises:
-            InvalidArgumentError: The feedback is not named wholly, or twice.
-            ContractRevertError: There is no such feedback: `index_out_of_bounds`.
+            InvalidArgumentError: The feedback is identified incompletely, or twice.
+            ContractRevertError: The feedback does not exist: `index_out_of_bounds`.
         """
         return await self._run(reading.get(self.state, agent_id, client_address, feedback_index, load_file=load_file))
 
@@ -82,24 +82,24 @@ class AsyncFeedbackMethods(AsyncRunner):
         tag2: str = "",
         include_revoked: bool = False,
     ) -> list[FeedbackEntry]:
-        """Read all feedback of an agent from the registry's state (ERC-8004, `readAllFeedback`).
+        """Read all feedback for an agent from the registry's state (ERC-8004, `readAllFeedback`).
 
-        If a node refuses so much at once, the client asks for parts.
+        If a node refuses to return that much at once, the client requests it in parts.
 
         Args:
-            reviewers: Whose feedback to read; everybody's when left out.
+            reviewers: The clients whose feedback to read; all clients by default.
             tag1: The first tag that feedback must have; empty: any.
-            tag2: The second tag, with the same limit.
+            tag2: The second tag, to which the same applies.
             include_revoked: True to read revoked feedback too.
 
         Returns:
-            The feedback by client, in the order of their first, then by index; without events and files.
+            The feedback by client, in the order of their first feedback, then by index; without events and files.
         """
         selection = reading.Selection(tag1, tag2, include_revoked)
         return await self._run(reading.read_all(self.state, agent_id, reviewers, selection))
 
     async def get_clients(self, agent_id: AgentLike) -> list[str]:
-        """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`)."""
+        """Return all clients that gave an agent feedback, in order of their first feedback (ERC-8004, `getClients`)."""
         return await self._run(reading.clients_of(self.state, agent_id))
 
     async def search_feedback(  # noqa: PLR0913  # the published SDKs' arguments
@@ -119,32 +119,32 @@ class AsyncFeedbackMethods(AsyncRunner):
         load_files: bool = False,
         load_seconds: float = 60.0,
     ) -> list[FeedbackEntry]:
-        """Search feedback with a node alone (best practices, "Read Feedback").
+        """Search feedback using only a node (best practices, "Read Feedback").
 
         Args:
             agent_id: The agent that was rated.
-            agent_ids: Several agents, in addition.
-            reviewers: The client; all clients when left out. Without any agent, their feedback for all agents is looked
-                for in the logs of the whole chain, which takes long on a long one.
-            tags: Tags that feedback must have, all of them, in either place.
-            capabilities: Kinds of MCP capability, of which the file must name one: `tools`, `prompts`, `resources`.
-            skills: A2A or OASF skills, of which the file must name one.
-            tasks: A2A tasks, of which the file must name one.
-            names: Names of MCP tools, prompts or resources, of which the file must name one.
+            agent_ids: Additional agents.
+            reviewers: The clients; all clients by default. Without any agent, their feedback for all agents is searched
+                for in the whole chain's logs, which takes long on a long chain.
+            tags: Tags that feedback must all have, as first or second tag.
+            capabilities: Kinds of MCP capability, of which the file must contain one: `tools`, `prompts`, `resources`.
+            skills: A2A or OASF skills, of which the file must contain one.
+            tasks: A2A tasks, of which the file must contain one.
+            names: Names of MCP tools, prompts or resources, of which the file must contain one.
             min_value: The minimum value.
             max_value: The maximum value.
             include_revoked: True to find revoked feedback too.
-            load_files: True to look up events and load files. Strangers' servers decide how long that takes: up to
-                the loader's limit for each, sixteen at a time. A search by fields of the file does so anyway, and
-                does not find feedback whose file cannot be loaded.
-            load_seconds: The seconds in which to begin with further files. The rest have timed out then
+            load_files: True to look up events and load files. How long that takes depends on untrusted servers: up to
+                the loader's limit for each, sixteen at a time. A search by fields in the file does so anyway, and does
+                not find feedback whose file cannot be loaded.
+            load_seconds: The seconds after which no more files are loaded. The remaining ones then count as timed out
                 (`DocumentTimeoutError`), and are not found by their fields.
 
         Returns:
             The feedback by agent, client and index.
 
         Raises:
-            InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
+            InvalidArgumentError: Neither an agent nor a reviewer is specified, or a capability is unknown.
         """
         agents = [*([agent_id] if agent_id is not None else []), *agent_ids]
         query = reading.Query(
@@ -174,13 +174,14 @@ class AsyncFeedbackMethods(AsyncRunner):
 
         Args:
             tag1: The first tag that feedback must have; empty: any.
-            tag2: The second tag, with the same limit.
-            reviewers: Whom you trust. When left out, everybody counts who ever gave feedback, and the result says so.
-            read_tags: Without `tag1`, also read which first tags the average mixes. This reads all feedback that
+            tag2: The second tag, to which the same applies.
+            reviewers: The clients that you trust. By default, everybody who ever gave feedback counts, and the result
+                indicates this.
+            read_tags: Without `tag1`, also determine which first tags the average mixes. This reads all feedback that
                 counts, in one or more calls.
 
         Returns:
-            The average exactly as the registry computes it. If a node refuses the computation as too large, the client
+            The average exactly as the registry computes it. If a node rejects the computation as too large, the client
             reads the feedback and computes the same average.
         """
         return await self._run(reading.summarize(self.state, agent_id, tag1, tag2, reviewers, read_tags=read_tags))
@@ -192,47 +193,47 @@ class AsyncFeedbackMethods(AsyncRunner):
         feedback_index: int | None = None,
         response: str | ResponseLink | Mapping[str, str | bytes | None] | None = None,
     ) -> AsyncHandle[FeedbackResponse]:
-        """Answer a feedback, which anybody may (ERC-8004, `appendResponse`).
+        """Respond to a feedback entry (ERC-8004, `appendResponse`). Anyone may do so.
 
         Args:
-            agent_id: The agent that was rated; or the whole `FeedbackId`.
-            client_address: Who rated it.
-            feedback_index: Which of that client's feedback, counted from 0.
-            response: The place of the answer, as `ResponseLink` or `{"uri": …, "hash": …}`; or a text, not empty, to be
-                put into the client's store as `{"text": …, "createdAt": …}`.
+            agent_id: The agent that was rated; or a `FeedbackId`.
+            client_address: The client that rated it.
+            feedback_index: The index among that client's feedback, counted from 0.
+            response: The location of the response, as `ResponseLink` or `{"uri": …, "hash": …}`; or a non-empty text,
+                to be stored in the client's store as `{"text": …, "createdAt": …}`.
 
         Raises:
-            InvalidArgumentError: The feedback is not named wholly, or the response has another form.
-            ContractRevertError: The registry refuses: `empty_uri`, `index_out_of_bounds`.
+            InvalidArgumentError: The feedback is not fully identified, or the response has a different form.
+            ContractRevertError: The registry reverts: `empty_uri`, `index_out_of_bounds`.
         """
         return await self._write(feedback.respond(self.state, agent_id, client_address, feedback_index, response))
 
     async def get_responses(
         self, agent_id: AgentLike | FeedbackId, client_address: str | None = None, feedback_index: int | None = None
     ) -> list[FeedbackResponse]:
-        """Look up the answers to a feedback in the chain's logs.
+        """Look up the responses to a feedback entry in the chain's logs.
 
         Args:
-            agent_id: The agent that was rated; or the whole `FeedbackId`.
-            client_address: Who rated it.
-            feedback_index: Which of that client's feedback, counted from 0.
+            agent_id: The agent that was rated; or a `FeedbackId`.
+            client_address: The client that rated it.
+            feedback_index: The index among that client's feedback, counted from 0.
 
         Returns:
-            The answers, oldest first.
+            The responses, oldest first.
         """
         return await self._run(reading.responses(self.state, agent_id, client_address, feedback_index))
 
     async def revoke_feedback(
         self, agent_id: AgentLike | FeedbackId, feedback_index: int | None = None
     ) -> AsyncHandle[FeedbackRevocation]:
-        """Revoke a feedback of the signer's, which is final (ERC-8004, `revokeFeedback`).
+        """Revoke one of the signer's feedback entries (ERC-8004, `revokeFeedback`). This is final.
 
         Args:
-            agent_id: The agent that was rated; or the whole `FeedbackId`.
-            feedback_index: Which of the signer's feedback, counted from 0.
+            agent_id: The agent that was rated; or a `FeedbackId`.
+            feedback_index: The index among the signer's feedback, counted from 0.
 
         Raises:
-            InvalidArgumentError: The feedback is not named wholly, or is another client's.
-            ContractRevertError: The registry refuses: `index_out_of_bounds`, `already_revoked`.
+            InvalidArgumentError: The feedback is not fully identified, or was given by another client.
+            ContractRevertError: The registry reverts: `index_out_of_bounds`, `already_revoked`.
         """
         return await self._write(feedback.revoke(self.state, agent_id, feedback_index))

@@ -25,11 +25,11 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[Rating]:
-        """Rate a client, as the signer's primary agent (EIP-8004a, `rateClient`). Ratings are final.
+        """As the signer's primary agent, rate a client (EIP-8004a, `rateClient`). Ratings are final.
 
         The registry checks that the rater and the client's owner are the expected ones (`rateClientAs`), because a
         reorganisation can give the id to another agent. For a registry without this function, the client calls
-        `rateClient`, which checks neither, unless you name `server_id` or `owner`.
+        `rateClient`, which checks neither, unless you pass `server_id` or `owner`.
 
         Args:
             rating: 0 to 100.
@@ -44,7 +44,7 @@ class AsyncRatingMethods(AsyncRunner):
             InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
                 `server_id` or `owner`.
             AgentUnsettledError: The client did not have its owner for that many blocks in time. Nothing was sent.
-            ContractRevertError: The registry refuses: `unexpected_rater`, `unexpected_owner`,
+            ContractRevertError: The registry reverts: `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self`,
                 `already_rated`.
         """
@@ -61,20 +61,20 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[Rating]:
-        """Rate a validator, as the signer's primary agent (EIP-8004a, `rateValidator`). Ratings are final.
+        """As the signer's primary agent, rate a validator (EIP-8004a, `rateValidator`). Ratings are final.
 
         The registry checks the rater and the validator's owner (`rateValidatorAs`), as with `rate_client`.
 
         Args:
             validator_id: The validator, an agent.
             rating: 0 to 100.
-            server_id: As `rate_client`.
+            server_id: See `rate_client`.
             owner: The validator's owner; by default the owner at the time of the call.
-            confirmations: As `rate_client`.
-            timeout: As `rate_client`.
+            confirmations: See `rate_client`.
+            timeout: See `rate_client`.
 
         Raises:
-            BilateralError: As `rate_client`.
+            BilateralError: The same errors as `rate_client`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
         return await self._write(ratings.rate(self.state, RatingKind.VALIDATOR, validator_id, rating, expected))
@@ -87,20 +87,20 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[tuple[Rating, ...]]:
-        """Rate many clients at once, all or none (`rateClientsAs`). Neighbouring ids cost least.
+        """Rate many clients at once, either all or none (`rateClientsAs`). Consecutive ids cost the least.
 
         The registry checks the rater and each owner, as with `rate_client`.
 
         Args:
-            server_id: As `rate_client`.
-            confirmations: As `rate_client`.
-            timeout: As `rate_client`.
+            server_id: See `rate_client`.
+            confirmations: See `rate_client`.
+            timeout: See `rate_client`.
 
         Raises:
-            InvalidArgumentError: A rating is not a uint8, two keys name the same client, or `confirmations` is 0 or
+            InvalidArgumentError: A rating is not a uint8, two keys are the same client, or `confirmations` is 0 or
                 less.
             AgentUnsettledError: A client did not have its owner for that many blocks in time. Nothing was sent.
-            ContractRevertError: The registry refuses: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
+            ContractRevertError: The registry reverts: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
                 `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
@@ -114,17 +114,17 @@ class AsyncRatingMethods(AsyncRunner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> AsyncHandle[tuple[Rating, ...]]:
-        """Rate many validators at once, all or none (`rateValidatorsAs`). Neighbouring ids cost least.
+        """Rate many validators at once, either all or none (`rateValidatorsAs`). Consecutive ids cost the least.
 
         The registry checks the rater and each owner, as with `rate_validator`.
 
         Args:
-            server_id: As `rate_client`.
-            confirmations: As `rate_client`.
-            timeout: As `rate_client`.
+            server_id: See `rate_client`.
+            confirmations: See `rate_client`.
+            timeout: See `rate_client`.
 
         Raises:
-            BilateralError: As `rate_clients`.
+            BilateralError: The same errors as `rate_clients`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
         return await self._write(ratings.rate_many(self.state, RatingKind.VALIDATOR, validator_ratings, expected))
@@ -159,10 +159,10 @@ class AsyncValidationMethods(AsyncRunner):
         *,
         document: bytes | None = None,
     ) -> AsyncHandle[validation.ValidationRequested]:
-        """Ask a validator to validate an agent's work (ERC-8004, `validationRequest`).
+        """Request validation of an agent's work from a validator (ERC-8004, `validationRequest`).
 
         Args:
-            agent_id: The agent; the signer owns it or may act for it.
+            agent_id: The agent; the signer must own it or be allowed to act for it.
             validator_address: The validator, the only account that may respond.
             request_uri: The URI of the validator's material.
             request_hash: The keccak-256 hash of that material, which identifies the request from now on.
@@ -170,7 +170,7 @@ class AsyncValidationMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: Neither a document nor a hash is given, or both are.
-            ContractRevertError: The registry refuses: `bad_validator`, `request_exists`, `not_authorized`,
+            ContractRevertError: The registry reverts: `bad_validator`, `request_exists`, `not_authorized`,
                 `erc721_nonexistent_token`.
         """
         return await self._write(
@@ -195,7 +195,7 @@ class AsyncValidationMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The response does not fit a uint8, or a hash is malformed.
-            ContractRevertError: The registry refuses: `unknown_request`, `not_validator`, `response_too_high`.
+            ContractRevertError: The registry reverts: `unknown_request`, `not_validator`, `response_too_high`.
         """
         return await self._write(
             validation.respond(self.state, request_hash, response, (response_uri, response_hash), tag)
@@ -205,7 +205,7 @@ class AsyncValidationMethods(AsyncRunner):
         """Read a request and its last response (ERC-8004, `getValidationStatus`).
 
         Raises:
-            ContractRevertError: There is none: `unknown_request`.
+            ContractRevertError: There is no such request: `unknown_request`.
         """
         return await self._run(validation.status(self.state, request_hash))
 
@@ -219,7 +219,7 @@ class AsyncValidationMethods(AsyncRunner):
         Args:
             validators: The validators whose responses count; when left out, all of them, including those on the agent's
                 own side.
-            tag: The tag that counts; empty: any.
+            tag: The tag that responses must have; empty: any.
         """
         return await self._run(validation.summarize(self.state, agent_id, validators, tag))
 
@@ -228,5 +228,5 @@ class AsyncValidationMethods(AsyncRunner):
         return await self._run(validation.of_agent(self.state, agent_id))
 
     async def get_validator_requests(self, validator_address: str) -> list[bytes]:
-        """Return the hashes of all requests that name a validator, oldest first (ERC-8004, `getValidatorRequests`)."""
+        """Return the hashes of all requests to a validator, oldest first (ERC-8004, `getValidatorRequests`)."""
         return await self._run(validation.of_validator(self.state, validator_address))

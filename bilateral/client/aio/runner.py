@@ -1,4 +1,4 @@
-"""The runner of a client's operations, and the results of its writes."""
+"""The runner for a client's operations, and the results of its writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class AsyncHandle(SentTransaction[T]):
-    """A write of `AsyncClient`."""
+    """A write by an `AsyncClient`."""
 
     def __init__(self, run: AsyncRun, state: ClientState, sent: Sent[T] | None) -> None:
         super().__init__(sent)
@@ -45,7 +45,7 @@ class AsyncHandle(SentTransaction[T]):
         Raises:
             TransactionPendingError: It does not have the confirmations yet, or the node did not report them.
             TransactionDroppedError: It is in no block, and the node has dropped it.
-            TransactionReplacedError: A block has another transaction with its nonce.
+            TransactionReplacedError: Another transaction with its nonce is in a block.
             ContractRevertError: The registry reverted in the block, because something changed after the simulation.
             TransactionFailedError: It failed, and the node returned no reason.
             UnexpectedAnswerError: It succeeded, but the receipt or its events do not match what was sent.
@@ -58,7 +58,8 @@ class AsyncHandle(SentTransaction[T]):
         """Send the transaction again with higher fees: an eighth more, or what the node quotes now if that is more.
 
         Returns:
-            A handle of the faster transaction, whose `wait` also accepts the slower one. This one if it is in a block.
+            A handle for the faster transaction, whose `wait` also accepts the slower one. If this one is already in a
+            block, this handle.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
@@ -72,12 +73,12 @@ class AsyncHandle(SentTransaction[T]):
         """Replace the transaction with an empty one at higher fees.
 
         Returns:
-            A handle of the empty transaction. Its `wait` returns True once a block has it, and raises
+            A handle for the empty transaction. Its `wait` returns True once it is in a block, and raises
             `TransactionReplacedError` if the cancelled transaction was faster.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
-            TransactionReplacedError: The transaction is in a block already.
+            TransactionReplacedError: The transaction is already in a block.
             NotSentError: Nothing was sent.
         """
         empty: Sent[bool] = await self._run(replacements.cancel(self._state, self._require_sent()))
@@ -86,11 +87,11 @@ class AsyncHandle(SentTransaction[T]):
 
 @dataclass(frozen=True)
 class AsyncSignalBatch:
-    """The signals of one period.
+    """The published signals of one period.
 
     Attributes:
-        handles: Those sent now, in the order of the missing signals.
-        already_published: Those already on chain.
+        handles: The handles of the signals sent now, in the order of the missing signals.
+        already_published: The signals already on chain.
     """
 
     handles: tuple[AsyncHandle[FeedbackEntry], ...]
@@ -111,8 +112,8 @@ class AsyncRunner(AsyncClosing):
     """Runs operations. See `AsyncClient` for the arguments.
 
     Attributes:
-        state: The settings that operations take.
-        runner: Runs operations to their end.
+        state: The settings that operations use.
+        runner: Runs operations to completion.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
@@ -164,8 +165,8 @@ class AsyncRunner(AsyncClosing):
 
         Raises:
             UnknownDeploymentError: No deployment was passed, and the package has none for the node's chain.
-            WrongChainError: The node serves another chain than the deployment or `chain_id`.
-            WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity
+            WrongChainError: The node's chain differs from the deployment's or from `chain_id`.
+            WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to a different identity
                 registry.
         """
         return await self._run(registries.connect(self.state))
@@ -177,8 +178,8 @@ class AsyncRunner(AsyncClosing):
             The deployment and a report on each of its registries. Problems are in the report, not raised.
 
         Raises:
-            UnknownDeploymentError: As `get_deployment`.
-            WrongChainError: As `get_deployment`.
+            UnknownDeploymentError: As for `get_deployment`.
+            WrongChainError: As for `get_deployment`.
         """
         return await self._run(inspection.inspect(self.state))
 

@@ -1,1 +1,1 @@
-"""Operations of the client: generators that yield steps and receive their answers. They do no input or output."""
+"""The client's operations: generators that yield steps and receive their results. They do no input or output."""

@@ -190,7 +190,7 @@ def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operati
 
 
 def seconds(time: datetime) -> int:
-    """Return a time in Unix time."""
+    """Return a time as Unix time."""
     if time.tzinfo is None:
         raise InvalidArgumentError("the time has no time zone: use a value such as datetime.now(UTC)")
     if time.timestamp() < 0:
@@ -228,12 +228,12 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
 
 
 def wallet_deadline() -> Operation[tuple[datetime, str]]:
-    """Return a deadline for the consent of a wallet, and the advice if the registry refuses it.
+    """Return a deadline for a wallet's consent, and the advice if the registry rejects it.
 
     The next block's time is assumed to be the later of the last block's time and this machine's clock, because there
     may not have been a block for a while. A node may however simulate at the time of the last block. The deadline is
     therefore four minutes after the later of the two, but at most five after the last block if that leaves a minute. If
-    this clock is further ahead, either there was no block for that long or the clock is wrong, and the registry refuses
+    this clock is further ahead, either there was no block for that long or the clock is wrong, and the simulation fails
     before anything is sent.
     """
     last, clock = (yield from registries.block_time()), datetime.now(UTC)
@@ -276,7 +276,7 @@ def _bytes(value: bytes | str) -> bytes:
 
 @dataclass(frozen=True)
 class RegistrationChanges:
-    """Changes of a registration file.
+    """Changes to a registration file.
 
     Attributes:
         fields: The new values by field name in JSON.

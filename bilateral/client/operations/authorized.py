@@ -23,7 +23,7 @@ from bilateral.node.steps import Operation
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
 
 _PAGE: Final = 1000
-"""Entries to read per call: some six million gas, which every node allows."""
+"""Entries to read per call: about six million gas, which every node allows."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class AuthorizedFeedbackEntry:
         client: The client that gave it.
         score: 0 to 100.
         tag1: The first tag; empty if there is none.
-        tag2: The second tag, with the same limit.
+        tag2: The second tag, to which the same applies.
         position: Its position among all of the agent's entries, from 0; None right after it was given.
         given_at: The time of its block; None right after it was given.
         uri: The URI of its file; None if it was read from the registry, which does not store it.
-        hash: The hash of that file, likewise.
+        hash: The hash of that file; None if it was read from the registry.
     """
 
     agent: AgentId
@@ -54,11 +54,11 @@ class AuthorizedFeedbackEntry:
 
 @dataclass(frozen=True)
 class AuthorizedSummary:
-    """The average of all authorised feedback of an agent.
+    """The average of all authorised feedback for an agent.
 
     Attributes:
         count: The number of entries.
-        average: The average score, cut to a whole number by the registry; None if there is none.
+        average: The average score, truncated to an integer by the registry; None if there is none.
     """
 
     agent: AgentId
@@ -178,7 +178,7 @@ def read(
 
 
 def later(time: datetime | None, name: str) -> Operation[int]:
-    """Return a Unix time that is not past by the chain's time; a day from the chain's time when left out."""
+    """Return a Unix time that has not passed by the chain's time; by default, a day from the chain's time."""
     now = yield from registries.block_time()
     if time is None:
         if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
@@ -202,7 +202,7 @@ def tag_word(tag: str) -> bytes:
 
 
 def tag_text(word: bytes) -> ChainText:
-    """Return the text of such a tag."""
+    """Return the text of a tag in this form."""
     return ChainText(word.rstrip(b"\0"))
 
 
@@ -273,7 +273,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
-    """Refuse a deadline the client has invalidated. Registries without the function invalidate nothing."""
+    """Reject a deadline that the client has invalidated. Registries without the function invalidate nothing."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
     except registries.NO_FUNCTION:

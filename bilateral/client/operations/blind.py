@@ -34,7 +34,7 @@ class BlindStatus:
 
     Attributes:
         state: None, open, sealed or blind.
-        pair_hash: The hash of the stored pair; 0 without one.
+        pair_hash: The hash of the stored pair; 0 if there is none.
         is_feedback_open: True if the feedback of the stored pair is open.
     """
 
@@ -47,7 +47,7 @@ class BlindStatus:
 
 @dataclass(frozen=True)
 class SealedRatings:
-    """A pair that was sealed.
+    """A sealed pair.
 
     Attributes:
         interaction: The id of the interaction, 32 bytes.
@@ -208,7 +208,7 @@ def open_(
 
 
 def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[blind_ratings.Pair, tuple[bytes, bytes]]:
-    """Put both envelopes together, in either order."""
+    """Combine both envelopes, passed in either order."""
     client, server = (first, second) if isinstance(first.envelope, blind_ratings.SealedFeedback) else (second, first)
     if not (
         isinstance(client.envelope, blind_ratings.SealedFeedback)
@@ -248,14 +248,14 @@ def _deadline(lifetime: int, longest: int) -> Operation[int]:
 
 
 def speaks_as(state: ClientState, account: str) -> Operation[int]:
-    """Return the primary agent of an account; 0 without one."""
+    """Return an account's primary agent; 0 if it has none."""
     registry = (yield from registries.connect(state)).directory_registry
     (agent_id,) = yield from registries.call(state, registry, "agentOf", account)
     return int(agent_id)
 
 
 def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
-    """Refuse an account whose primary agent is not the expected one, since the registry would refuse the envelope."""
+    """Reject an account whose primary agent is not the expected one, since the registry would reject the envelope."""
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
@@ -281,7 +281,7 @@ def _openings_of(
 
 
 def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int, timeout: float) -> Operation[None]:
-    """Wait until the seal of a pair has the given number of blocks, including its own."""
+    """Wait until a pair's seal has the given number of confirmations, including its own block."""
     if confirmations < 1:
         raise InvalidArgumentError(f"confirmations is 1 or more, not {confirmations}")
     end = time.monotonic() + timeout
@@ -298,7 +298,7 @@ def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int
 
 
 def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[None]:
-    """Refuse to open a rating before the client's feedback, which would let the client see it first."""
+    """Raise an error if a rating would be opened before the client's feedback, so the client could see it first."""
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)

@@ -1,4 +1,4 @@
-"""Records of buyers, backed by payments: reads, settlements and anchors."""
+"""Buyers' records, backed by payments: reads, settlements and anchors."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
@@ -181,7 +181,7 @@ def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple
 
 
 def _term(read: Callable[[int], K], number: int, verb: str = "answers with") -> K:
-    """Return a term that the registry identifies by number."""
+    """Return the term with a number used by the registry."""
     try:
         return read(number)
     except ValueError as error:
@@ -281,7 +281,7 @@ def record_reviews(
 def _attested(
     kind: type[kinds.Event], records: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]] = vars
 ) -> Callable[[Sequence[kinds.Event]], tuple[T, ...]]:
-    """Return a decoder that requires an event of each record. A transaction without records would do nothing."""
+    """Return a decoder that requires an event for each record. A transaction without records would do nothing."""
     if not records:
         raise errors.InvalidArgumentError("pass at least one record")
 
@@ -294,7 +294,7 @@ def _attested(
 
 
 VERIFY_GAS: Final = 1_000_000
-"""The gas of a check, which needs 300,000. With too little gas, Semaphore's verifier returns false, so gas estimates
+"""The gas for a check, which needs 300,000. With too little gas, Semaphore's verifier returns false, so gas estimates
 are too low."""
 
 ROOTS: Final = 3  # one for each tier that has a group

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""How long two nodes behind one name may disagree, while one has not yet received what the other reported."""
+"""How long two nodes behind one hostname may disagree because one has not yet received what the other reported."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
@@ -41,7 +41,7 @@ def transaction_count(state: ClientState, block: str = "latest") -> Operation[in
 
 
 def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
-    """Check whether a transaction of the signer with a nonce is in a block or an earlier one."""
+    """Check whether the signer's transaction with a nonce is in a block or an earlier one."""
     return (yield from transaction_count(state, block)) > nonce
 
 
@@ -49,7 +49,7 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
     """Check whether a transaction took its own nonce, after a node said that the nonce is taken.
 
     That is possible: a proxy may have forwarded it twice and reported the second result, and the node may not have it
-        yet. Only a block with another transaction of that nonce proves the contrary.
+        yet. Only a block that contains another transaction with that nonce proves the contrary.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
@@ -95,7 +95,7 @@ def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
 
 
 def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
-    """Wait for a transaction, see `Handle.wait`. Keep waiting through failures of the node."""
+    """Wait for a transaction, see `Handle.wait`. Keep waiting through node failures."""
     if sent.hash is None:
         raise errors.NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
     end = time.monotonic() + timeout

@@ -59,7 +59,7 @@ class PrimaryAgentChosen:
 
 @dataclass(frozen=True)
 class Rater:
-    """The identity of an address that gave feedback (best practices, "Agent-as-Rater").
+    """The identity behind an address that gave feedback (best practices, "Agent-as-Rater").
 
     Attributes:
         agent: Its primary agent; None if it has none.
@@ -149,7 +149,7 @@ def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[Agent
 
 
 def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
-    """Return a decoder that makes an entry from the agent's `AgentUpdated`."""
+    """Return a decoder that creates an entry from the agent's `AgentUpdated`."""
     # An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
 
     def decode(events: Sequence[Event]) -> DirectoryEntry:
@@ -182,7 +182,7 @@ def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[R
 
 
 def _first_by_wallet(state: ClientState, address: str) -> Operation[int | None]:
-    """Return the first agent whose wallet an address is now, found by the logs."""
+    """Return the first agent whose current wallet is an address, found in the logs."""
     events = yield from registries.events(state, Registry.IDENTITY, MetadataSet, [None, _WALLET_TOPIC])
     wallet = bytes.fromhex(address[2:])
     for agent_id in dict.fromkeys(event.agent_id for event in events if event.metadata_value == wallet):

@@ -26,7 +26,7 @@ _PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 i
 def load(
     state: ClientState, model: type[M], uri: str, expected_hash: bytes = NO_HASH
 ) -> Operation[tuple[M | None, DocumentError | None]]:
-    """Load a document whose URI comes from a stranger. Failures are returned, not raised."""
+    """Load a document from an untrusted URI. Failures are returned, not raised."""
     (loaded,) = yield from load_all(state, model, [(uri, expected_hash)])
     return loaded
 
@@ -34,7 +34,7 @@ def load(
 def load_all(
     state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
-    """Load many documents like `load`, several at a time, so that one slow server holds up few others."""
+    """Load many documents as `load` does, several at a time, so that a slow server delays few others."""
     end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
@@ -82,7 +82,7 @@ def are_published(state: ClientState, arguments: Sequence[Any]) -> bool:
 
 
 def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a call's arguments for its simulation, with a URI of typical length for each one that is not known yet."""
+    """Return a call's arguments for its simulation, with a URI of typical length for each one not yet known."""
     return tuple(_PLACEHOLDER if isinstance(argument, Unstored) else argument for argument in arguments)
 
 

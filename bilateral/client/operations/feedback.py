@@ -129,7 +129,7 @@ def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tup
 
 
 def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], FeedbackEntry]:
-    """Return a decoder that makes an entry from the event of a client's feedback."""
+    """Return a decoder that creates an entry from the event for a client's feedback."""
 
     def decode(events: Sequence[Event]) -> FeedbackEntry:
         event = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)

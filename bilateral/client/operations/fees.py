@@ -1,4 +1,4 @@
-"""Fees of transactions: the node's quote and the client's limits."""
+"""Transaction fees: the node's quote and the client's limits."""
 
 from collections.abc import Mapping
 from statistics import median_low
@@ -12,7 +12,7 @@ from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 
 _BLOCKS: Final = 10
-"""Blocks whose tips are compared: with fewer, one unusual block dominates; with more, a rush is noticed too late."""
+"""Blocks whose tips are compared: with fewer, one unusual block dominates; with more, a surge is noticed too late."""
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
 """The request whose result `quote` uses."""
@@ -54,7 +54,7 @@ def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], no
 
 
 def most(transaction: Mapping[str, Any]) -> int:
-    """Return the most wei that a transaction can cost: its gas limit at its highest fee, plus its value."""
+    """Return the maximum cost of a transaction in wei: its gas limit at its highest fee, plus its value."""
     price = transaction.get("maxFeePerGas", transaction.get("gasPrice", 0))
     return int(transaction["gas"] * price + transaction.get("value", 0))
 

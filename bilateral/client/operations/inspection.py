@@ -32,23 +32,23 @@ _QUESTIONS: Final = tuple(
         ("getAgentWallet(uint256)", bytes(32)),
     )
 )
-"""Calls of the views that tell registries apart."""
+"""Calls to the views that distinguish registries."""
 
 
 @dataclass(frozen=True)
 class RegistryReport:
-    """A registry as it is on the chain.
+    """A registry as found on chain.
 
     Attributes:
-        registry: Its attribute of `Deployment`, such as `identity`.
-        origin: The authors of its code, by the deployment record; None if the caller named the address.
+        registry: Its attribute in `Deployment`, such as `identity`.
+        origin: The authors of its code, from the deployment record; None if the caller specified the address.
         has_code: True if there is a contract.
-        version: Its answer to `getVersion`; None without that function.
+        version: The result of its `getVersion`; None if it lacks that function.
         identity_registry: The identity registry that it belongs to; None for an identity registry.
         implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
         owner: The account that can change the code of a proxy; None for a contract that is not a proxy or does not
             expose its owner.
-        problem: The first problem that was found; None without one.
+        problem: The first problem that was found; None if there is none.
     """
 
     registry: str
@@ -63,13 +63,13 @@ class RegistryReport:
 
     @property
     def is_upgradable(self) -> bool:
-        """True if it is a proxy: its code can change."""
+        """True if it is a proxy, whose code can change."""
         return self.implementation is not None
 
 
 @dataclass(frozen=True)
 class DeploymentReport:
-    """The registries of a deployment as they are on the chain.
+    """A deployment's registries as found on chain.
 
     Attributes:
         registries: A report for each registry that it includes.

@@ -53,7 +53,7 @@ class Expectation:
     Attributes:
         server_id: The agent that rates; None for the signer's primary agent.
         owner: The subject's owner, for a single rating; None for the current owner.
-        confirmations: The number of blocks for which the subject must have had its owner, the latest included.
+        confirmations: The number of blocks for which the subject must have had its owner, including the latest.
         timeout: Seconds to wait for these blocks.
     """
 
@@ -195,7 +195,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     expected: Expectation,
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send ratings with the function that takes rater and owners, or the specification's if the registry lacks it."""
+    """Send ratings with the function that takes rater and owners, or the specification's function otherwise."""
     if facts[0] is not None:
         try:
             call = f"{function}As", (*arguments, *facts)

@@ -1,4 +1,4 @@
-"""Reading feedback: single entries, all of an agent's, responses and averages."""
+"""Reading feedback: individual entries, all of an agent's entries, responses and averages."""
 
 import math
 from collections import Counter
@@ -59,7 +59,7 @@ def get(
 class Selection:
     """Which feedback to read: by tags (empty for any), revoked or not, given by the end of a block.
 
-    When no clients are given, the list of clients is always read as of the last block.
+    When no clients are passed, the list of clients is always read as of the last block.
     """
 
     tag1: str = ""
@@ -68,7 +68,7 @@ class Selection:
     block: str = "latest"
 
     def has(self, entry: FeedbackEntry) -> bool:
-        """Check whether the selection includes a feedback."""
+        """Check whether the selection includes a feedback entry."""
         tags = ((self.tag1, entry.tag1), (self.tag2, entry.tag2))
         is_tagged = all(not required or required.encode() == tag.raw for required, tag in tags)
         return is_tagged and (self.include_revoked or not entry.is_revoked)
@@ -162,7 +162,7 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Return entries with their files or the errors of loading them. No load starts after that many seconds."""
+    """Return entries with their files or loading errors. No load starts after the given number of seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))
@@ -198,7 +198,7 @@ def _read_at_once(
 def _read_from(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback of given clients, in halves where it is too much for one call, at last entry by entry."""
+    """Read given clients' feedback, repeatedly halving what is too much for one call, down to single entries."""
     try:
         return (yield from _read_at_once(state, agent, clients, selection))
     except registries.TOO_LARGE as error:
@@ -214,7 +214,7 @@ def _read_from(
 def _read_one_by_one(
     state: ClientState, agent: AgentId, client: str, selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read the feedback of one client by a call for each entry, a batch of them at a time."""
+    """Read one client's feedback with one call per entry, a batch of calls at a time."""
     (last,) = yield from registries.call(
         state, Registry.REPUTATION, "getLastIndex", agent.token_id, client, block=selection.block
     )
@@ -243,11 +243,11 @@ class Query:
 
     @property
     def asks_files(self) -> bool:
-        """True if only files can answer it."""
+        """True if only the files contain the required data."""
         return bool(self.capabilities or self.skills or self.tasks or self.names)
 
     def matches_state(self, entry: FeedbackEntry) -> bool:
-        """Check a feedback by what the registry stores of it."""
+        """Check a feedback entry by the data that the registry stores."""
         least, greatest = (
             None if bound is None else FeedbackValue.of(bound).human for bound in (self.min_value, self.max_value)
         )
@@ -259,7 +259,7 @@ class Query:
         )
 
     def matches_file(self, file: FeedbackFile | None) -> bool:
-        """Check a feedback by its file."""
+        """Check a feedback entry by its file."""
         if not self.asks_files:
             return True
         if file is None:

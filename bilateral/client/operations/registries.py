@@ -1,4 +1,4 @@
-"""Reads from the chain: the registries' addresses, their answers, their events."""
+"""Reads from the chain: the registries' addresses, results and events."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ E = TypeVar("E", bound=Event)
 _LOGGER: Final = logging.getLogger("bilateral.client")
 
 NO_FUNCTION: Final = (ContractRevertError, errors.MissingFunctionError, errors.UnexpectedAnswerError)
-"""Errors of a registry that lacks a function, as canonical registries lack some."""
+"""Errors from a registry that lacks a function, as the canonical registries do."""
 
 TOO_LARGE: Final = (errors.NodeError, errors.NodeTimeoutError, errors.MalformedNodeAnswerError, ContractRevertError)
-"""Errors by which nodes refuse a call that is too large."""
+"""Errors with which nodes reject a call that is too large."""
 
 
 _OURS_ALONE: Final = frozenset(
@@ -56,7 +56,7 @@ _MAY_BE_TOO_LARGE: Final = frozenset(
         *("getFeedbackPage", "getClientFeedbackPage", "getClientRatings"),
     }
 )
-"""Views whose calls a node may refuse as too large. A revert without data does not mean that they are missing."""
+"""Views whose calls a node may reject as too large. A revert without data does not mean that they are missing."""
 
 
 def address_of(state: ClientState) -> str | None:
@@ -153,7 +153,7 @@ def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> byt
 def call(
     state: ClientState, registry: Registry, function: str, *arguments: Any, block: str = "latest"
 ) -> Operation[tuple[Any, ...]]:
-    """Call a view of a registry."""
+    """Call a registry's view."""
     deployment = yield from connect(state)
     deployment.require_function(registry, function)
     to = deployment.address_of(registry)
@@ -191,7 +191,7 @@ def raise_if_explained(error: Exception) -> None:
 
 @contextmanager
 def blame_registry(registry: Registry) -> Iterator[None]:
-    """Blame the registry, not the caller, for values that cannot be parsed."""
+    """Report values that cannot be parsed as the registry's error, not the caller's."""
     try:
         yield
     except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
@@ -210,7 +210,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return the address of a registry after checking that it is one. Elsewhere a transaction would do nothing."""
+    """Return a registry's address after checking that it is one. Elsewhere, a transaction would do nothing."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:
@@ -232,7 +232,7 @@ def latest_block() -> Operation[int]:
 
 
 def block_time(block: int | None = None) -> Operation[datetime]:
-    """Return the time of a block, by default of the latest."""
+    """Return the time of a block, by default the latest."""
     answer = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
     time = chain_time(answers.quantity(answers.record(answer).get("timestamp")))
     if time.year == MAXYEAR:
@@ -291,7 +291,7 @@ def _first_block(state: ClientState, last: int) -> Operation[int]:
 
 
 def decode(registry: Registry, raw: RawLog) -> Event | None:
-    """Decode a log of a registry. Return None for an event that the registry does not have."""
+    """Decode a registry's log. Return None for an event that the registry does not have."""
     decoded = decode_log(registry, raw)
     if not isinstance(decoded, UndecodedLog):
         return decoded
@@ -321,7 +321,7 @@ def question(deployment: Deployment, registry: Registry) -> dict[str, str]:
 
 
 def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> None:
-    """Check the answer to a registry's probe."""
+    """Check the result of probing a registry."""
     address = deployment.address_of(registry)
     view = _WALLET if registry is Registry.IDENTITY else _BOUND
     refused = f"another contract is at {address}, where {registry} should be: it has no {view}"
@@ -340,7 +340,7 @@ def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> N
 
 
 _IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
-"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the first bytes of the answer that accepts."""
+"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the first bytes of an accepting result."""
 
 _DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
 

@@ -78,7 +78,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
 
 
 def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sent[T]]:
-    """Send a transaction with its own nonce. Later nonces that this client has used are kept."""
+    """Send a transaction that has its own nonce. Later nonces used by this client are kept."""
     fees.require_cost(state, prepared.transaction)
     yield from transactions.require_balance(state, fees.most(prepared.transaction))
     if state.dry_run:
@@ -158,7 +158,7 @@ class _Signed:
 
     @classmethod
     def legacy(cls, record: Mapping[str, Any], fields: list[Any]) -> _Signed:
-        """Encode a transaction without type. Its chain is in the signature's `v` (EIP-155)."""
+        """Encode an untyped transaction. Its chain is in the signature's `v` (EIP-155)."""
         v, r, s = (answers.quantity(record.get(name)) for name in "vrs")
         chain_id = None if v in _V_WITHOUT_CHAIN else (v - 35) // 2
         protection = [] if chain_id is None else [max(chain_id, 0), 0, 0]
@@ -167,7 +167,7 @@ class _Signed:
 
     @classmethod
     def typed(cls, record: Mapping[str, Any], fields: list[Any], kind: int, access: list[Any]) -> _Signed:
-        """Encode a transaction with a type."""
+        """Encode a typed transaction."""
         chain_id = answers.quantity(record.get("chainId"))
         parity = answers.quantity(record.get("v", record.get("yParity")))
         r, s = (answers.quantity(record.get(name)) for name in "rs")

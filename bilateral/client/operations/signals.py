@@ -23,17 +23,17 @@ from bilateral.node.logs import LogFilter, read_logs
 from bilateral.node.steps import Exclusive, Operation, Pause, together
 
 _Key: TypeAlias = "tuple[AgentId, str, str]"
-"""The agent, the tag and the endpoint of a signal."""
+"""A signal's agent, tag and endpoint."""
 
 _FIRST_BLOCKS: Final = 10_000
 """Blocks in which events are looked up first, counting back from the latest: an interrupted run is at most hours
 old."""
 
 _ROUNDS: Final = 5
-"""Attempts while another run with the same key is also sending: each checks again which signals are missing."""
+"""Attempts while another run with the same key is also sending: each rechecks which signals are missing."""
 
 _SETTLING_SECONDS: Final = 120.0
-"""The longest wait for transactions under way: ten blocks of the slowest chain."""
+"""The longest wait for pending transactions: ten blocks on the slowest chain."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Published:
     """The outcome of publishing the signals of a period.
 
     Attributes:
-        sent: Those sent by this run.
-        already: Those already on chain.
+        sent: The signals sent by this run.
+        already: The signals already on chain.
     """
 
     sent: tuple[Sent[FeedbackEntry], ...]
@@ -138,7 +138,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
 
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
-    """Return the signer's next nonce once nothing of it is pending, and note which signals the chain has by then."""
+    """Return the signer's next nonce once none of its transactions is pending, and note which signals are on chain."""
     # Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce
     # from the one and signals from the other would have everything published again.
     started_at = time.monotonic()
@@ -161,7 +161,7 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
 
 
 def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
-    """Return the signals of the period that the chain has by the end of a block, all agents read together."""
+    """Return the period's signals that are on chain by the end of a block, reading all agents together."""
     me = [registries.require_address(state)]
     selection = reading.Selection(tag2=period, block=block)
     agents = dict.fromkeys(agent for agent, *_ in batch.requested)
@@ -172,7 +172,7 @@ def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Oper
 
 
 def _endpoints(state: ClientState, unread: set[FeedbackId], last: int) -> Operation[dict[FeedbackId, str]]:
-    """Return the endpoint of each feedback of the signer's, from the events up to a block, the latest first."""
+    """Return the endpoint of each of the signer's feedback entries, from events up to a block, latest first."""
     deployment = yield from registries.connect(state)
     reputation = deployment.address_of(Registry.REPUTATION)
     topics = ["0x" + topic_of(Registry.REPUTATION, NewFeedback).hex(), None]

@@ -1,4 +1,4 @@
-"""Transactions: simulated, priced, given a nonce, signed and sent, alone or many at once."""
+"""Transactions: simulated, priced, assigned a nonce, signed and sent, individually or in batches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,10 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Event")
 
 _NONCE_TRIES: Final = 5
-"""Further nonces to try after one is taken: as many as other programs with the same key may use meanwhile."""
+"""Additional nonces to try after one is taken: as many as other programs with the same key may use meanwhile."""
 
 _NONCE_MEMORY_SECONDS: Final = 60.0
-"""How long our own count of nonces is trusted: by then, nodes behind a load balancer agree."""
+"""How long this client's own nonce count is trusted: after that, nodes behind a load balancer agree."""
 
 
 class NonceUsedError(Exception):
@@ -118,7 +118,7 @@ def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]
 
 
 def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
-    """Find out whether a transaction was sent although the node returned an error. Return if it was."""
+    """Return whether a transaction was sent although the node returned an error."""
     hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
     node_message = failure.node_message if isinstance(failure, errors.NodeError) else ""
     meaning = Refusal.of(failure)
@@ -145,7 +145,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
 
 
 def remember_nonce(state: ClientState, nonce: int) -> None:
-    """Note that a nonce is used, for nodes that do not count it yet."""
+    """Record that a nonce is used, for nodes that do not count it yet."""
     state.nonces = NonceMemory(nonce + 1, time.monotonic())
 
 
@@ -184,7 +184,7 @@ def _later_nonce(state: ClientState, nonce: int) -> int:
 
 
 def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
-    """Send with the next nonce, and with a later one where another program with the same key was faster."""
+    """Send with the next nonce, or a later one if another program with the same key was faster."""
     refusal = ""
     nonce = _later_nonce(state, prepared.nonce)
     for _ in range(_NONCE_TRIES):
@@ -260,7 +260,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
 
 
 def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[Exception | None]]:
-    """Send signed transactions by one request. Return for each None if the node accepted it, else the error."""
+    """Send signed transactions in one request. For each, return None if the node accepted it, else the error."""
     requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
     try:
         answers = yield Batch(requests)

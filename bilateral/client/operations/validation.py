@@ -26,7 +26,7 @@ class ValidationRequested:
     Attributes:
         request_hash: The id of the request from now on.
         agent: The agent whose work is to be validated.
-        validator: The validator that is asked.
+        validator: The requested validator.
         uri: The URI of the validator's material.
     """
 
@@ -38,7 +38,7 @@ class ValidationRequested:
 
 @dataclass(frozen=True)
 class ValidationAnswered:
-    """A validator answered.
+    """A validator responded.
 
     Attributes:
         agent: The agent whose work was validated.
@@ -60,11 +60,11 @@ class ValidationAnswered:
 
 @dataclass(frozen=True)
 class ValidationStatus:
-    """A request and its last answer, as the registry stores them.
+    """A request and its last response, as the registry stores them.
 
     Attributes:
-        validator: The validator that was asked.
-        response: The last answer, 0 to 100; 0 while there is none.
+        validator: The requested validator.
+        response: The last response, 0 to 100; 0 if there is none yet.
         response_hash: The hash that came with it; zeros if none did.
         tag: The tag that came with it; may be empty.
         last_update: The time of the response, or of the request while there is none.
@@ -89,9 +89,9 @@ class ValidationSummary:
     """The average of an agent's latest responses.
 
     Attributes:
-        count: The number of answered requests that count.
-        average: The average, cut to a whole number by the registry; None if none counts.
-        tag: The tag that counts; empty: any.
+        count: The number of requests with a response that counts.
+        average: The average, truncated to an integer by the registry; None if none counts.
+        tag: The tag that responses must have; empty: any.
         validators: The validators that count; empty: all.
     """
 

@@ -31,14 +31,14 @@ class BlindMethods(Runner):
         interaction: bytes,
         lifetime: int = MAX_SERVER_LIFETIME,
     ) -> SignedEnvelope:
-        """Seal a rating of a client, as the signer's primary agent. Nothing is sent.
+        """As the signer's primary agent, seal a rating of a client. Nothing is sent.
 
         The vault stores the salt before anything is signed. Repeating the call after a crash signs the same seal again.
 
         Args:
-            vault: The file of openings.
+            vault: The vault that stores the opening.
             rating: 0 to 100.
-            client: The account of the client, which will give the feedback.
+            client: The client's account, which will give the feedback.
             interaction: The id of the interaction, 32 bytes; see
                 `bilateral.core.signatures.blind_ratings.payment_interaction`.
             lifetime: Seconds until the envelope expires; at most 14 days.
@@ -71,27 +71,28 @@ class BlindMethods(Runner):
         """Seal feedback about the server that made an offer, as its client. Nothing is sent.
 
         Args:
-            vault: The file of openings, which stores the salt before anything is signed.
+            vault: The vault, which stores the salt before anything is signed.
             offer: The server's envelope. It is verified first.
-            value: As `give_feedback`.
-            tag1: As `give_feedback`.
-            tag2: As `give_feedback`.
-            endpoint: As `give_feedback`.
-            feedback_file: As `give_feedback`. The client's store must be a `DataUriStore`: any other would reveal the
+            value: See `give_feedback`.
+            tag1: See `give_feedback`.
+            tag2: See `give_feedback`.
+            endpoint: See `give_feedback`.
+            feedback_file: See `give_feedback`. The client's store must be a `DataUriStore`: any other would reveal the
                 feedback before it is sealed.
-            feedback_uri: As `give_feedback`.
-            feedback_hash: As `give_feedback`.
-            agent_id: The agent you mean to rate; an offer by any other agent is refused.
+            feedback_uri: See `give_feedback`.
+            feedback_hash: See `give_feedback`.
+            agent_id: The agent you mean to rate; an offer from any other agent is rejected.
             lifetime: Seconds until the envelope expires; at most one hour.
 
         Returns:
             The client's envelope, to hand to a relayer, or to seal with `seal_ratings`.
 
         Raises:
-            InvalidArgumentError: The offer is invalid, expired or for another client, or an argument is out of range.
+            InvalidArgumentError: The offer is invalid, expired or for a different client, or an argument is out of
+                range.
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             AlreadySealedError: The vault has different feedback for this interaction.
-            ContractRevertError: The registry would refuse the feedback: `self_feedback`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry would reject the feedback: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return self._run(blind.seal_feedback(self.state, vault, offer, draft, agent_id, lifetime))
@@ -112,11 +113,11 @@ class BlindMethods(Runner):
 
         Args:
             envelope: The envelope of either side.
-            other: The envelope of the other side.
+            other: The other side's envelope.
 
         Raises:
             EnvelopeMismatchError: The envelopes do not belong together.
-            ContractRevertError: The registry refuses: `envelope_expired`, `unexpected_rater`, `unexpected_client`,
+            ContractRevertError: The registry reverts: `envelope_expired`, `unexpected_rater`, `unexpected_client`,
                 `invalid_signature`, `already_rated`.
         """
         return self._write(blind.seal(self.state, envelope, other))
@@ -133,8 +134,8 @@ class BlindMethods(Runner):
 
         Args:
             pair: The sealed pair.
-            openings: The openings of one side or both. The server's alone is refused while the client's feedback is
-                sealed, until 14 days after the client's deadline.
+            openings: The openings of one side or both. While the client's feedback is sealed, the server's opening
+                without the client's is rejected until 14 days after the client's deadline.
             confirmations: The number of blocks for which the pair must have been sealed, including the latest. A
                 reorganisation that removes the seal would let the server react to the opening.
             timeout: Seconds to wait for these blocks.
@@ -143,7 +144,7 @@ class BlindMethods(Runner):
             SealMismatchError: An opening does not belong to the pair.
             SealUnsettledError: The pair was not sealed for that many blocks in time. Nothing was sent.
             InvalidArgumentError: No opening is passed, `confirmations` is 0 or less, or the client has to open first.
-            ContractRevertError: The registry refuses: `unknown_pair`, `already_rated`, `self_feedback`.
+            ContractRevertError: The registry reverts: `unknown_pair`, `already_rated`, `self_feedback`.
         """
         return self._write(blind.open_(self.state, pair, openings, confirmations, timeout))
 
@@ -165,7 +166,7 @@ class BlindMethods(Runner):
             InvalidArgumentError: The chain may have a public mempool, or one side is missing.
             EnvelopeMismatchError: The envelopes do not belong together.
             SealMismatchError: An opening does not belong to its envelope.
-            ContractRevertError: The registry refuses, as for `seal_ratings` and `open_ratings`.
+            ContractRevertError: The registry reverts, as for `seal_ratings` and `open_ratings`.
         """
         operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)
         return self._write(operation)

@@ -1,5 +1,5 @@
 # Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
-"""The client, whole; its writes in batches; and the clients of several chains."""
+"""The complete client, its batches of writes, and clients for several chains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Methods(
 
 
 class WriteBatch(Methods):
-    """Writes that are prepared together and sent at once, see `Client.batch`. It reads like its client."""
+    """Writes that are prepared and sent together, see `Client.batch`. Reads work as in its client."""
 
     def __init__(self, client: Runner) -> None:
         self._client = client
@@ -60,7 +60,7 @@ class WriteBatch(Methods):
             self.send()
 
     def close(self) -> None:
-        """Forget the writes that were not sent. The client stays open."""
+        """Discard the writes that were not sent. The client stays open."""
         self._writes, self._handles = [], []
 
     def send(self) -> tuple[Handle[Any], ...]:
@@ -71,8 +71,8 @@ class WriteBatch(Methods):
 
         Raises:
             ContractRevertError: A registry would revert one of them. Nothing was sent.
-            InsufficientFundsError: The signer cannot pay for all. Nothing was sent.
-            FeeLimitError: One exceeds the client's limits. Nothing was sent.
+            InsufficientFundsError: The signer cannot pay for all writes. Nothing was sent.
+            FeeLimitError: A write exceeds the client's limits. Nothing was sent.
             BatchInterruptedError: Sending stopped in the middle. Handles with a hash were sent.
         """
         writes, handles = self._writes, self._handles
@@ -85,7 +85,7 @@ class WriteBatch(Methods):
         return tuple(handles)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:
-        """Keep a write, and return a handle without a transaction."""
+        """Store a write, and return a handle without a transaction."""
         handle: Handle[T] = Handle(self._client.runner.run, self._client.state, None)
         self._writes.append(operation)
         self._handles.append(handle)
@@ -95,10 +95,10 @@ class WriteBatch(Methods):
 class Client(Methods, BlindMethods):
     """Bilateral's registries on one chain, through one node.
 
-    A read returns what is on chain now. A write is checked and simulated first, and returns at once with a handle:
+    A read returns what is on chain now. A write is checked and simulated first, and immediately returns a handle:
     `handle.wait()` returns the result, decoded from the events of its transaction.
 
-    Threads may share a client.
+    Tasks in the same event loop may share a client.
 
     Args:
         rpc: The URL of the node's JSON-RPC, or an `Provider`: an object with web3.py's `make_request`.
@@ -106,28 +106,27 @@ class Client(Methods, BlindMethods):
             `sign_transaction` and `sign_message`. A client without a signer only reads.
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
             By default the canonical registries of the node's chain, or else this project's packaged record.
-        chain_id: The only chain for which to sign, and to read. By default that of the deployment. Without a
-            `Deployment`, the node's word decides, and the first write logs the chain and its name (logger
-            `bilateral.client`).
-        store: The store of documents; by default each becomes its own `data:` URI.
-        loader: Loads documents; by default as careful as `Loader()`.
-        dry_run: True if writes only try: every check is made, the transaction is simulated and its gas estimated, but
-            no transaction is signed or sent. The handle then has no hash and shows the transaction. No document is
-            stored: where that would publish it, a placeholder stands for its URI. Messages are signed all the
-            same: by `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent
-            by `set_agent_wallet`, whose simulation needs it.
-        max_fee_per_gas: The largest fee per gas to sign, in wei. By default the chain's limit in the address book,
-            which has another one for the tip alone, or for a gas price without base fee. Beyond it, a write raises
+        chain_id: The only chain to sign for and read from. By default, the deployment's chain. Without a `Deployment`,
+            the node determines the chain, and the first write logs it with its name (logger `bilateral.client`).
+        store: The store for documents; by default each becomes its own `data:` URI.
+        loader: Loads documents; `Loader()` by default.
+        dry_run: True to only simulate writes: every check is made, the transaction is simulated and its gas estimated,
+            but no transaction is signed or sent. The handle then contains the transaction but no hash. No document is
+            stored if that would publish it; a placeholder replaces its URI. Messages are still signed: by
+            `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent by
+            `set_agent_wallet`, whose simulation needs it.
+        max_fee_per_gas: The largest fee per gas to sign, in wei. By default, the chain's limit in the address book,
+            which has a separate limit for the tip, or for a gas price without a base fee. Above it, a write raises
             `FeeLimitError`.
-        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. By
-            default no limit.
-        request_timeout: Seconds for one request to the node, from its first byte to the last byte of the answer, its
-            retries included. A provider has time-outs of its own.
+        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. No
+            limit by default.
+        request_timeout: Seconds for one request to the node, from its first byte to the last byte of the response,
+            including retries. A provider has its own timeouts.
         poll_interval: Seconds between two checks whether a transaction is in a block.
     """
 
     def batch(self) -> WriteBatch:
-        """Collect writes, and send them at once at the end of a context.
+        """Collect writes, and send them together at the end of a context.
 
         The batch has the methods of the client. Its writes return handles, which get their transactions when the
         context ends. Writes that depend on each other need separate batches, because all are simulated before any is
@@ -143,26 +142,27 @@ class Client(Methods, BlindMethods):
             transaction_hash: Its hash, 0x and 64 hexadecimal digits.
 
         Returns:
-            A handle to wait for it, speed it up or cancel it. Its `wait` returns True once a block has it.
+            A handle to wait for it, speed it up or cancel it. Its `wait` returns True once the transaction is in a
+            block.
 
         Raises:
-            InvalidArgumentError: The hash is malformed, another account sent the transaction, or it is of another chain
-                or type.
-            MalformedNodeAnswerError: The node's fields and signature have another hash.
-            TransactionDroppedError: The node does not know the transaction.
+            InvalidArgumentError: The hash is malformed, another account sent the transaction, or it has an unsupported
+                type or a different chain.
+            MalformedNodeAnswerError: The fields and signature returned by the node have a different hash.
+            TransactionDroppedError: The node does not have the transaction.
         """
         return self._write(replacements.find(self.state, transaction_hash))
 
     @checked
     def resolve_rater(self, address: str, *, load_file: bool = True) -> Rater:
-        """Find out which agent stands behind an address that gave feedback (best practices, "Agent-as-Rater").
+        """Find the agent behind an address that gave feedback (best practices, "Agent-as-Rater").
 
         Args:
             load_file: True to load the agent's registration file, for its name and image.
 
         Returns:
-            The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
-            first ones are, is searched for agents whose wallet the address is now, by its logs.
+            The address with its primary agent (`agentOf`), if any. If the registry lacks that function, as the earliest
+            ones do, its logs are searched for agents whose wallet is now this address.
         """
         return self._run(directory.resolve(self.state, address, load_file=load_file))
 
@@ -170,38 +170,38 @@ class Client(Methods, BlindMethods):
     def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> SignalBatch:
         """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
 
-        Each becomes a feedback of the signer's with `tag1` as the signal's tag and `tag2` as the period. A
-        signal of an agent, tag, endpoint and period that the chain already holds from the signer is not published
-        again, so a run that was cut off is completed by running it again. A revoked signal counts as not published.
-        All signals are checked before the first is sent. The signer's pending transactions are waited for.
+        Each becomes a feedback entry by the signer, with the signal's tag as `tag1` and the period as `tag2`. A signal
+        for an agent, tag, endpoint and period that the signer has already published on chain is not published again, so
+        an interrupted run is completed by running it again. A revoked signal counts as not published. All signals are
+        checked before the first is sent. The call waits for the signer's pending transactions.
 
         Args:
             signals_of_period: The measurements, at most one for each agent, tag and endpoint.
             period: The name of the period, such as `2026-W47` (see `week_of`); not empty.
 
         Returns:
-            The sent signals, and those that the chain held already.
+            The signals that were sent, and those already on chain.
 
         Raises:
-            UnrepresentableValueError: A value means nothing under its tag.
-            InvalidArgumentError: The period is empty, a tag is not a watchtower's, or a signal comes twice.
-            ContractRevertError: The registry would refuse one of them; none was sent.
-            BatchInterruptedError: Sending stopped in the middle. It has the hashes of those that were sent.
+            UnrepresentableValueError: A value is not meaningful for its tag.
+            InvalidArgumentError: The period is empty, a tag is not one used by watchtowers, or a signal is repeated.
+            ContractRevertError: The registry would reject one of them; none was sent.
+            BatchInterruptedError: Sending stopped in the middle. The error contains the hashes of those that were sent.
         """
         return self._write_signals(signals.publish(self.state, signals_of_period, period))
 
 
 class Clients(Closing):
-    """One client a chain, all with the same settings.
+    """One client per chain, all with the same settings.
 
         clients = Clients({8453: "https://base.example", 84532: "https://sepolia.example"}, signer=signer)
         agent = clients.of("84532:42").load_agent("84532:42")
 
     Args:
-        rpcs: The node of each chain, by chain id: a URL, or a provider, as `Client` takes it.
-        deployments: The addresses of the registries on chains for which the packaged ones are not meant.
-        **settings: Further settings of `Client`, such as `signer`; `deployment` names the packaged deployment on
-            the other chains.
+        rpcs: The node of each chain, by chain id: a URL or a provider, as for `Client`.
+        deployments: The registries' addresses on chains where the packaged ones should not be used.
+        **settings: Other settings of `Client`, such as `signer`; `deployment` is the name of the packaged
+            deployment for the other chains.
     """
 
     def __init__(
@@ -221,30 +221,30 @@ class Clients(Closing):
 
     @property
     def chain_ids(self) -> tuple[int, ...]:
-        """The chains, in the order in which they were given."""
+        """The chains, in the order in which they were passed."""
         return tuple(self._clients)
 
     def on(self, chain_id: int) -> Client:
-        """Return the client of a chain.
+        """Return the client for a chain.
 
         Args:
             chain_id: The chain's EIP-155 id.
 
         Raises:
-            UnknownChainError: No node of the chain was given.
+            UnknownChainError: No node was passed for the chain.
         """
         if chain_id not in self._clients:
             raise UnknownChainError(chain_id, self.chain_ids)
         return self._clients[chain_id]
 
     def of(self, agent_id: AgentLike) -> Client:
-        """Return the client of an agent's chain.
+        """Return the client for an agent's chain.
 
         Args:
             agent_id: The agent, with its chain: `"84532:42"` or `"eip155:84532:0x…#42"`.
 
         Raises:
-            MalformedIdentifierError: The id is malformed, or does not name its chain.
-            UnknownChainError: No node of the chain was given.
+            MalformedIdentifierError: The id is malformed, or does not include its chain.
+            UnknownChainError: No node was passed for the chain.
         """
         return self.on(chain_of(agent_id))

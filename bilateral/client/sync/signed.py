@@ -29,22 +29,22 @@ class SignedMethods(Runner):
         index_limit: int | None = None,
         expiry: datetime | None = None,
     ) -> FeedbackAuthorization:
-        """Sign, as the agent's owner, an authorisation for a client to rate the agent (FeedbackAuth). Nothing is sent.
+        """As the agent's owner, sign an authorisation for a client to rate it (FeedbackAuth). Nothing is sent.
 
         Args:
-            agent_id: The agent, which the signer owns.
+            agent_id: The agent, which the signer must own.
             client_address: The account that may rate it.
-            count: The number of further feedback entries.
+            count: The number of additional feedback entries.
             last_index: The number of feedback entries the client has given for the agent in this registry. The node
-                must agree: a node on its own could otherwise make the signed limit as high as it likes.
+                must agree: otherwise, a malicious node could make the signed limit as high as it likes.
             index_limit: The limit below which the client's index must stay, instead of `count` and `last_index`.
-            expiry: When it expires; a day from the chain's time when left out.
+            expiry: When it expires; by default, a day from the chain's time.
 
         Returns:
             The authorisation, whose `encoded` form the client needs.
 
         Raises:
-            NotAgentOwnerError: The signer does not own the agent, so the registry would refuse.
+            NotAgentOwnerError: The signer does not own the agent, so the registry would reject the authorisation.
             IndexMismatchError: The node reports a different number than `last_index`. Nothing was signed.
             InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
                 so the registry would accept none of its feedback.
@@ -70,22 +70,22 @@ class SignedMethods(Runner):
 
         Args:
             score: 0 to 100.
-            feedback_auth: The authorisation, as object, bytes, or hexadecimal digits.
+            feedback_auth: The authorisation, as an object, bytes, or hexadecimal digits.
             tag1: The first tag, at most 32 bytes in UTF-8.
-            tag2: The second tag, with the same limit.
+            tag2: The second tag, to which the same applies.
             file: A feedback file, to be completed and stored in the client's store.
             file_uri: The URI of an existing file, instead of `file`.
 
         Raises:
             InvalidArgumentError: An argument does not fit its type.
-            ContractRevertError: The registry refuses, with one of the errors of `AuthorizedReputationRegistry`:
+            ContractRevertError: The registry reverts with one of the errors of `AuthorizedReputationRegistry`:
                 `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
         """
         draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
         return self._write(authorized.give(self.state, agent_id, score, feedback_auth, draft))
 
     def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
-        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`)."""
+        """Average all authorised feedback for an agent (FeedbackAuth, `getSummary`)."""
         return self._run(authorized.summarize(self.state, agent_id))
 
     def get_authorized_feedback(
@@ -94,9 +94,9 @@ class SignedMethods(Runner):
         """Read authorised feedback, oldest first, page by page.
 
         Args:
-            client_address: The client; all clients when left out.
+            client_address: The client; all clients by default.
             offset: The number of entries to skip.
-            limit: The largest number of entries to read; all when left out.
+            limit: The maximum number of entries to read; all by default.
 
         Raises:
             InvalidArgumentError: A number is negative.
@@ -118,24 +118,24 @@ class SignedMethods(Runner):
     ) -> SignedFeedback:
         """Sign feedback for another account to send and pay for (`giveFeedbackBySig`). Nothing is sent.
 
-        The signature is valid only for the signer's next feedback for the agent: any feedback given before it
+        The signature is valid only for the signer's next feedback for the agent: any feedback given before then
         invalidates it. `void_signatures` invalidates it permanently.
 
         Args:
-            value: As `give_feedback`.
+            value: See `give_feedback`.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
             endpoint: The endpoint that was used; may be empty.
-            feedback_file: As `give_feedback`.
-            feedback_uri: As `give_feedback`.
-            feedback_hash: As `give_feedback`.
-            deadline: When it expires; a day from the chain's time when left out.
+            feedback_file: See `give_feedback`.
+            feedback_uri: See `give_feedback`.
+            feedback_hash: See `give_feedback`.
+            deadline: When it expires; by default, a day from the chain's time.
 
         Raises:
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
             InvalidArgumentError: Both a file and a URI are given, the hash is invalid, or the deadline has passed or is
                 void.
-            ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry would revert: `self_feedback`, `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return self._run(authorized.sign(self.state, agent_id, draft, deadline))
@@ -147,7 +147,7 @@ class SignedMethods(Runner):
             signed_feedback: The result of `sign_feedback`.
 
         Raises:
-            ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
+            ContractRevertError: The registry reverts: `signature_expired`, `signature_voided`,
                 `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
         """
         return self._write(authorized.submit(self.state, signed_feedback))
@@ -160,7 +160,7 @@ class SignedMethods(Runner):
 
         Raises:
             InvalidArgumentError: The deadline has no time zone.
-            ContractRevertError: The registry refuses: `deadline_already_voided`.
+            ContractRevertError: The registry reverts: `deadline_already_voided`.
         """
         return self._write(authorized.void(self.state, through))
 
@@ -184,11 +184,11 @@ class SignedMethods(Runner):
 
         Args:
             digest: The 32 bytes that were signed, such as `FeedbackAuth.digest`.
-            signature: The signature: 65 bytes of a key, or any bytes that a contract accepts.
+            signature: The signature: 65 bytes from a key, or any bytes that a contract accepts.
             verifier: The contract on whose behalf to verify, such as a registry; by default the zero address.
 
         Raises:
             InvalidArgumentError: The digest does not have 32 bytes.
-            NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
+            NodeError: The node reports an error other than a revert, for example because a contract used all gas.
         """
         return self._run(registries.is_valid_signature(self.state, account, digest, signature, verifier))

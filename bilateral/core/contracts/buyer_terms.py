@@ -1,4 +1,4 @@
-"""Terms of the buyer reputation registry: tiers, payments, states, credentials and roles.
+"""The buyer reputation registry's terms: tiers, payments, states, credentials and roles.
 
 Shared by the client and the service. They match the structs and enums of the contracts.
 """
@@ -17,7 +17,7 @@ from bilateral.core.signatures import TypedMessage
 from bilateral.core.values.arguments import checked_class, is_whole
 
 WHOLE_TRANSACTION: Final = 255
-"""The position that denotes the whole transaction."""
+"""The position that stands for the whole transaction."""
 
 MAX_ATTESTED_AMOUNT: Final = 2**56 - 1
 """The highest amount of an attested payment, in millionths of a dollar."""
@@ -39,12 +39,12 @@ class BuyerTier(StrEnum):
 
     @property
     def level(self) -> int:
-        """The number of the tier in the contracts, 0 to 3."""
+        """The tier's number in the contracts, 0 to 3."""
         return list(BuyerTier).index(self)
 
     @property
     def discount_eligibility(self) -> int:
-        """The highest discount of the tier, in percent."""
+        """The tier's highest discount, in percent."""
         return {"new": 0, "verified": 5, "trusted": 10, "premium": 20}[self.value]
 
     @classmethod
@@ -64,7 +64,7 @@ class BuyerTier(StrEnum):
 
 
 class BuyerRole(IntEnum):
-    """A role of the registry, with the contract's number."""
+    """A role in the registry, with the contract's number."""
 
     ATTESTOR = 0
     """Records payments, reviews, disputes and feedback, and signs credentials."""
@@ -103,7 +103,7 @@ class AttestedPayment:
         buyer: The account that paid.
         amount: The amount, in millionths of a dollar, below 2^56.
         paid_at: The time, in Unix time.
-        position: The number of logs before that of the payment within its transaction; 255: the whole transaction.
+        position: The number of logs before the payment's log within its transaction; 255: the whole transaction.
     """
 
     buyer: str
@@ -134,7 +134,7 @@ class AttestedPayment:
 @checked_class
 @dataclass(frozen=True)
 class PaymentRecord:
-    """One payment of a batch."""
+    """One payment in a batch."""
 
     transaction_hash: bytes
     payment: AttestedPayment
@@ -166,7 +166,7 @@ class BuyerFeedback:
 @checked_class
 @dataclass(frozen=True)
 class BuyerReviews:
-    """The reviews and disputes of a buyer.
+    """A buyer's reviews and disputes.
 
     Attributes:
         buyer: The account.
@@ -188,14 +188,14 @@ class BuyerReviews:
 @checked_class
 @dataclass(frozen=True)
 class SignedPayment:
-    """A payment of x402's `exact` scheme that its buyer signed (EIP-3009, `TransferWithAuthorization`).
+    """A payment in x402's `exact` scheme that its buyer signed (EIP-3009, `TransferWithAuthorization`).
 
     Attributes:
         buyer: The account that pays: x402's `from`.
         payee: The account that is paid: x402's `payTo`.
         amount: The amount, in the token's smallest unit.
-        valid_after: The last second, in Unix time, before the payment is valid.
-        valid_before: The first second, in Unix time, after it.
+        valid_after: The last second, in Unix time, before the payment becomes valid.
+        valid_before: The first second, in Unix time, at which the payment is no longer valid.
         nonce: The nonce, 32 bytes.
         signature: The signature. With 65 bytes it is passed in parts, which every EIP-3009 token accepts.
     """
@@ -228,11 +228,11 @@ class SignedPayment:
 @checked_class
 @dataclass(frozen=True)
 class BuyerState:
-    """The state of a buyer, which a leaf of an anchored tree commits to.
+    """A buyer's state, to which a leaf of an anchored tree commits.
 
     Attributes:
         buyer: The account.
-        chain_id: The EIP-155 id of the chain of its payments.
+        chain_id: The EIP-155 id of the chain where its payments were made.
         payments: The number of payments.
         volume: The sum of their amounts, in millionths of a dollar.
         first_payment_at: The time of the first payment, in Unix time; 0: none.
@@ -240,7 +240,7 @@ class BuyerState:
         reviews: The number of reviews that the buyer gave.
         review_sum: The sum of their scores.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes, rounded half up. The score is of the exact sum.
+        feedback_sum: The sum of their votes, rounded half up. The score is computed from the exact sum.
         disputes: The number of disputes.
         policy: The hash of the scoring policy's name, see `policy_hash`.
         block_number: The last block of that chain that the state takes into account.
@@ -277,11 +277,11 @@ class BuyerState:
 @checked_class
 @dataclass(frozen=True)
 class TierCredential(TypedMessage):
-    """A statement of the attestor on the buyer behind an address, which the attestor signs (EIP-712).
+    """The attestor's statement on the buyer behind an address, signed by the attestor (EIP-712).
 
     Attributes:
         holder: The address that may use the credential. It may be fresh.
-        issued_at: The first second, in Unix time, in which the credential is valid.
+        issued_at: The first second, in Unix time, at which the credential is valid.
         valid_until: The last second, in Unix time; at most a day later.
         policy: The hash of the scoring policy's name, see `policy_hash`.
         tier: The tier of the buyer behind the holder.

@@ -1,4 +1,4 @@
-"""Calls of the registries: their calldata, their results, and their reverts with a reason for programs and advice.
+"""Calls to the registries: their calldata, results, and reverts, with a reason for programs and advice.
 
 Anyone can put bytes that are not UTF-8 into a tag, a URI or a domain. They must not stop a reader, so strings are
 decoded as bytes first and become `ChainText`.
@@ -27,7 +27,7 @@ _STRING = re.compile(r"\bstring\b")
 
 
 def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
-    """Encode a call of a registry.
+    """Encode a call to a registry.
 
     Args:
         function: The function's name. Overloads are distinguished by the number of arguments.
@@ -41,11 +41,11 @@ def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> 
 
 
 def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, ...]:
-    """Decode the result of a call of a registry.
+    """Decode the result of a call to a registry.
 
     Args:
         function: The function's name. All its overloads return the same types.
-        data: The returned data.
+        data: The data returned by the call.
 
     Returns:
         The values: text as `ChainText`, addresses in checksum form, structs as dictionaries.
@@ -58,7 +58,7 @@ def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, 
 
 @cache
 def _function(registry: Registry, name: str, count: int | None = None) -> Mapping[str, Any]:
-    """Return a function of a registry by name and number of arguments; any of its overloads without a number."""
+    """Return a registry's function by name and number of arguments; without a number, any of its overloads."""
     return next(
         entry
         for entry in abi(registry)
@@ -246,7 +246,7 @@ class ContractRevertError(BilateralError):
         error: The error's name in Solidity, or the text of `Error(string)`; empty if the registry returned neither.
         arguments: The error's arguments by name; addresses are checksummed.
         reason: The error in lower case with underscores.
-        advice: The next step for the caller; empty if unknown.
+        advice: What the caller can do next; empty if unknown.
         data: The complete data of the revert.
         __cause__: For a batch of ratings, the revert of the rating that made the batch revert.
         transaction: The hash of the mined transaction that reverted; None if a simulation reverted and nothing was
@@ -274,7 +274,7 @@ def decode_revert(data: bytes) -> ContractRevertError:
         data: The data as a node returns it.
 
     Returns:
-        The exception, to be raised. Any data yields one, because a contract may revert with any bytes.
+        The exception to raise. Any data yields one, because a contract may revert with any bytes.
     """
     selector, payload = data[:4], data[4:]
     try:
@@ -305,7 +305,7 @@ def _errors() -> Mapping[bytes, Mapping[str, Any]]:
 
 
 def _inner(error: str, arguments: Mapping[str, Any]) -> ContractRevertError | None:
-    """Return the revert of the rating that made a batch revert; None for any other error."""
+    """Return the revert of the rating that caused a batch to revert; None for any other error."""
     is_of_batch = error == "RatingRefused" and arguments["reason"][:4] != _selector(error)
     return decode_revert(arguments["reason"]) if is_of_batch else None
 

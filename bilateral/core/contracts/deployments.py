@@ -56,10 +56,10 @@ class Deployment:
         first_block: The block from which to read logs: no registry has earlier ones. 0 if unknown.
         ratings: The registry for ratings of clients and validators. By default the reputation registry, which has
             ratings if it is this project's. None for no ratings.
-        directory: The companion that gives a foreign identity registry a directory; None where it needs none.
+        directory: The companion that provides a directory for a foreign identity registry; None if none is needed.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
         buyers: The registry of buyers, which records payments.
-        tier_proofs: The contract of private proofs of buyers' tiers.
+        tier_proofs: The contract for private proofs of buyers' tiers.
         facts: Facts about registries, by address. A registry specified by the caller has none.
     """
 
@@ -121,7 +121,8 @@ class Deployment:
             The deployments by chain id. See `from_record`.
 
         Raises:
-            DeploymentRecordError: The text is not a valid address book, or a chain of it lacks the identity registry.
+            DeploymentRecordError: The text is not a valid address book, or one of its chains lacks the identity
+                registry.
         """
         from bilateral.core.contracts.records import read_book  # noqa: PLC0415  # heavy
 
@@ -138,7 +139,7 @@ class Deployment:
             chain_id: EIP-155 id of the chain.
 
         Returns:
-            The deployment; None if the address book does not have the chain.
+            The deployment; None if the address book does not contain the chain.
         """
         from bilateral.core.contracts.records import address_book  # noqa: PLC0415  # heavy
 
@@ -288,7 +289,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
     """Return the largest fee and the largest tip per gas that a client signs by default on a chain, in wei.
 
     Args:
-        chain_id: EIP-155 id of the chain. One that the packaged address book lacks has the limits of most chains.
+        chain_id: EIP-155 id of the chain. A chain that the packaged address book lacks has the limits of most chains.
     """
     from bilateral.core.contracts.records import MAX_FEE_GWEI, MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
 
@@ -298,7 +299,7 @@ def max_fees_of(chain_id: int) -> tuple[int, int]:
 
 
 def has_private_mempool(chain_id: int) -> bool:
-    """Return True if a chain's transactions stay private until they are included, by the packaged address book.
+    """Return True if the packaged address book says that transactions on a chain are private until included.
 
     Args:
         chain_id: EIP-155 id of the chain.
@@ -310,7 +311,7 @@ def has_private_mempool(chain_id: int) -> bool:
 
 
 def network_of(chain_id: int) -> str:
-    """Return the name of a chain's network by the packaged records, such as `base:sepolia`; "unnamed" without one.
+    """Return a chain's network name from the packaged records, such as `base:sepolia`; otherwise "unnamed".
 
     Args:
         chain_id: EIP-155 id of the chain.
@@ -324,7 +325,7 @@ def network_of(chain_id: int) -> str:
 
 
 def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployment | None:
-    """Return the deployment on a chain from the package.
+    """Return the packaged deployment on a chain.
 
     Args:
         chain_id: EIP-155 id of the chain.

@@ -15,14 +15,14 @@ _MAX_TOPICS: Final = 4  # LOG4 is the EVM's last instruction for logs
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """The place of a log in the chain.
+    """The position of a log in the chain.
 
     Attributes:
         address: The contract that emitted it, in checksum form.
         block_hash: The hash of its block: 0x and 64 digits in lower case.
         transaction_hash: The hash of its transaction, in the same form.
         log_index: Its index among the logs of the block, from 0.
-        block_timestamp: The time of its block in Unix seconds; None if the node leaves it out of logs, as many do.
+        block_timestamp: The time of its block in Unix seconds; None if the node omits it from logs, as many do.
     """
 
     address: str
@@ -38,7 +38,7 @@ class RawLog:
     """A log, not decoded.
 
     Attributes:
-        position: Its place in the chain.
+        position: Its position in the chain.
         topics: Its topics, 32 bytes each; at most four.
     """
 
@@ -48,7 +48,7 @@ class RawLog:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
-        """Read a log in the form of JSON-RPC (`eth_getLogs`, `eth_getTransactionReceipt`)."""
+        """Read a log in JSON-RPC form (`eth_getLogs`, `eth_getTransactionReceipt`)."""
         try:
             position = LogPosition(
                 checksummed(entry["address"]),
@@ -80,7 +80,7 @@ def _quantity(text: str) -> int:
 
 
 def _time(value: object) -> int | None:
-    """Return the time in a log; None if the node leaves it out, or writes 0 or something else."""
+    """Return the time in a log; None if the node omits it, or sends 0 or something else."""
     if isinstance(value, str) and _QUANTITY.fullmatch(value):
         return int(value, 16) or None
     return value if type(value) is int and value > 0 else None

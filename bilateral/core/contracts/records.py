@@ -1,4 +1,4 @@
-"""Deployment records: those of this project, and those of the address book of canonical registries.
+"""Deployment records: this project's, and those in the address book of canonical registries.
 
 Both have the same schema. The address book, `deployments/canonical.json`, groups what its chains share.
 """
@@ -19,10 +19,10 @@ BOOK: Final = "canonical.json"
 """The name of the address book's file."""
 
 MAX_TIP_GWEI: Final = 50
-"""Gwei of tip per gas on a chain without its own limit: 0.025 of its currency for a write of 500,000 gas."""
+"""The tip limit in gwei per gas for other chains: 0.025 of the chain's currency for a write of 500,000 gas."""
 
 MAX_FEE_GWEI: Final = 500
-"""Gwei of fee per gas on a chain without its own limit: 0.25 of its currency for a write of 500,000 gas."""
+"""The fee limit in gwei per gas for other chains: 0.25 of the chain's currency for a write of 500,000 gas."""
 
 Number = Annotated[int, Field(strict=True, ge=0)]
 
@@ -54,7 +54,7 @@ class _Chain(BaseModel):
     """A chain, its fees and its mempool.
 
     Attributes:
-        network: The network's name, as `base:sepolia`.
+        network: The network's name, such as `base:sepolia`.
         max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
         max_fee_gwei: The largest fee per gas that a client signs by default, base fee and tip, in gwei.
         private_mempool: True if transactions are private until they are included, as with a single sequencer.
@@ -88,7 +88,7 @@ class DeploymentRecord(_Chain):
 
 
 class _BookChain(_Chain):
-    """A chain of the address book, and the groups of registries on it."""
+    """A chain in the address book, and the groups of registries on it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -97,11 +97,11 @@ class _BookChain(_Chain):
 
 
 class ForeignRecord(BaseModel):
-    """The registries on one chain of Solana.
+    """The registries on one Solana chain.
 
     Attributes:
         chain: The chain (CAIP-2).
-        network: The network's name, as `solana:devnet`.
+        network: The network's name, such as `solana:devnet`.
         registries: The program of each registry, by its name.
     """
 
@@ -177,7 +177,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
 
 
 def _first_line(error: ValueError) -> str:
-    """Return an error on one line, without the address of a page that explains it."""
+    """Return an error on one line, without the URL of the page that explains it."""
     problems = getattr(error, "errors", None)
     if problems is None:
         return str(error)

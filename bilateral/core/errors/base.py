@@ -1,4 +1,4 @@
-"""The base of the exceptions of the package, and the errors of arguments and extras."""
+"""The base of the package's exceptions, and the errors for arguments and extras."""
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, fields
@@ -9,10 +9,10 @@ from bilateral.core.text import quoted
 
 
 class BilateralError(Exception):
-    """Base of every exception that the package raises on purpose.
+    """Base of every exception that the package raises intentionally.
 
     Attributes:
-        reason: The kind of error, for programs: lower case with underscores, stable from release to release.
+        reason: The kind of error, for programs: lower case with underscores, stable across releases.
     """
 
     reason: ClassVar[str] = "error"
@@ -20,7 +20,7 @@ class BilateralError(Exception):
 
 @dataclass_transform(eq_default=False)
 class FormattedError(BilateralError):
-    """An error declared by its fields. Its message is the template filled with them; bytes are hexadecimal.
+    """An error declared by its fields. Its message is a template filled in with them; bytes are hexadecimal.
 
     A field that is an `InitVar` only appears in the message.
     """
@@ -68,14 +68,14 @@ def require_modules(extra: str, *names: str) -> None:
         *names: The names under which they are imported.
 
     Raises:
-        MissingExtraError: Some are missing.
+        MissingExtraError: Some modules are missing.
     """
     if missing := [name for name in names if find_spec(name) is None]:
         raise MissingExtraError(extra, missing)
 
 
 class MalformedIdentifierError(BilateralError, ValueError):
-    """A text is not a valid identifier of the expected kind.
+    """Some text is not a valid identifier of the expected kind.
 
     Attributes:
         kind: The expected kind of identifier.

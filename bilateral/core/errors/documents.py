@@ -1,4 +1,4 @@
-"""Errors of registration and feedback files."""
+"""Errors with registration and feedback files."""
 
 from dataclasses import InitVar
 from typing import Literal, TypeAlias
@@ -14,7 +14,7 @@ class DocumentError(BilateralError):
 
 
 class MalformedDocumentError(DocumentError, ValueError):
-    """A document violates its format: not a JSON object, a field of the wrong type, or a required field missing."""
+    """A document violates its format: it is not a JSON object, or has a missing or mistyped field."""
 
     reason = "malformed_document"
 
@@ -26,7 +26,7 @@ class UnsupportedUriError(DocumentError, ValueError):
 
 
 class ForbiddenAddressError(DocumentError):
-    """A URI leads to an address that is not public: this machine, its network, or a cloud's metadata service.
+    """A URI leads to an address that is not public: this machine, its network, or a cloud metadata service.
 
     Attributes:
         host: The host as written in the URI.
@@ -90,7 +90,7 @@ class HostNotFoundError(UnreachableDocumentError):
 
 
 class ConnectionRefusedDocumentError(UnreachableDocumentError):
-    """A host has addresses, but no server accepts connections at its port."""
+    """A host has addresses, but no server accepts connections on its port."""
 
     reason = "connection_refused"
 
@@ -108,7 +108,7 @@ class ResolverError(OwnNetworkError):
 
 
 class ResolverTimeoutError(DocumentTimeoutError, ResolverError):
-    """This machine's DNS resolver does not answer in time."""
+    """This machine's DNS resolver does not respond in time."""
 
     reason = "resolver_failed"
     phase: Phase = "resolve"
@@ -168,7 +168,8 @@ class RefusedDocumentError(FormattedError, UnreachableDocumentError):
     """A server responds with an error status.
 
     Attributes:
-        wait_seconds: The seconds that the server asks to wait before the next request; None if it does not say.
+        wait_seconds: The seconds that the server asks clients to wait before the next request; None if it specifies
+            none.
     """
 
     template = "{url_text} answers with status {status}"
@@ -184,8 +185,8 @@ class HashMismatchError(DocumentError):
         content: The document.
         expected: The hash on chain.
         actual: The keccak-256 hash of the document.
-        variant: The known other serialisation or digest of the same document that has the expected hash; None without
-            one. The content is then the author's, though not byte for byte what the author hashed.
+        variant: The known alternative serialisation or digest of the same document with the expected hash; None if
+            there is none. The content is then the author's, though not byte for byte what the author hashed.
     """
 
     reason = "hash_mismatch"
@@ -200,7 +201,7 @@ class HashMismatchError(DocumentError):
 
 
 class CidMismatchError(FormattedError, DocumentError):
-    """A gateway delivers content that does not match its CID.
+    """A gateway delivered content that does not match its CID.
 
     Attributes:
         expected: The requested CID.

@@ -1,4 +1,4 @@
-"""Errors of pydantic in the package's wording."""
+"""Pydantic errors in the package's wording."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _WORDS: Final = {
     "greater_than_equal": "is too small: write at least {ge}",
     "int_parsing": "is not an integer",
 }
-"""The messages about texts of a form or a command line, by pydantic's type of problem."""
+"""The messages about text from a form or a command line, by pydantic's error type."""
 
 
 def refusal(error: ValidationError, ending: str = "") -> InvalidArgumentError:
-    """Return the first problem of a text as an error with the text, such as `minimum "much" is not a number`."""
+    """Return the first problem with a text as an error that quotes it, such as `minimum "much" is not a number`."""
     first = error.errors(include_url=False)[0]
     context = dict(first.get("ctx", {}))
     if "expected" in context:

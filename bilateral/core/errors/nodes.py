@@ -1,4 +1,4 @@
-"""Errors of nodes, and of deployments of the registries."""
+"""Errors from nodes, and with deployments of the registries."""
 
 from dataclasses import InitVar
 from typing import Final
@@ -8,13 +8,13 @@ from bilateral.core.text import quoted
 
 
 class NodeError(BilateralError):
-    """A node answers with a JSON-RPC error, or refuses a read that may be too large (HTTP status 400, 413 or 422).
+    """A node returned a JSON-RPC error, or rejected a read that may be too large (HTTP status 400, 413 or 422).
 
     Attributes:
-        code: The error's JSON-RPC code; None without one.
+        code: The error's JSON-RPC code; None if there is none.
         node_message: The node's message, which is untrusted text; or the HTTP status.
         data: The error's data.
-        wait_seconds: The seconds that the node asks to wait before the next request; None if it does not say.
+        wait_seconds: The seconds that the node asks clients to wait before the next request; None if it specifies none.
     """
 
     reason = "node_error"
@@ -36,7 +36,7 @@ class NodeError(BilateralError):
 
 
 class NodeUnreachableError(FormattedError, ConnectionError):
-    """A node is unreachable, or answers with an HTTP error other than those of `NodeError`.
+    """A node is unreachable, or returned an HTTP error other than those covered by `NodeError`.
 
     Attributes:
         is_final: True if retrying does not help, because the node's URL redirects.
@@ -49,7 +49,7 @@ class NodeUnreachableError(FormattedError, ConnectionError):
 
 
 class NodeTimeoutError(BilateralError, TimeoutError):
-    """A node does not answer in time."""
+    """A node did not respond in time."""
 
     reason = "node_timeout"
 
@@ -61,7 +61,7 @@ class MalformedNodeAnswerError(BilateralError):
 
 
 NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
-"""The errors of a node that does not answer a request, or not properly."""
+"""The errors for a node that does not respond to a request, or not properly."""
 
 
 class DeploymentRecordError(BilateralError, ValueError):
@@ -74,7 +74,7 @@ class UnknownDeploymentError(BilateralError):
     """The package has no deployment for the chain.
 
     Attributes:
-        origin: The deployment that the caller chose: `canonical` or `bilateral`; None without one.
+        origin: The deployment that the caller chose: `canonical` or `bilateral`; None if none was chosen.
     """
 
     reason = "unknown_deployment"
@@ -93,8 +93,8 @@ class MissingRegistryError(BilateralError):
     """The deployment in use lacks a registry. The message says which contract to deploy.
 
     Attributes:
-        registry: Its attribute of `Deployment`.
-        contract: The contract of this project that would be this registry.
+        registry: Its attribute in `Deployment`.
+        contract: This project's contract that would serve as this registry.
     """
 
     reason = "missing_registry"
@@ -120,14 +120,14 @@ _CONTRACTS: Final = {
     "buyers": "BuyerReputationRegistry",
     "tier_proofs": "BuyerTierProofs",
 }
-"""The contract of this project for each attribute of `Deployment`."""
+"""This project's contract for each attribute of `Deployment`."""
 
 
 class MissingFunctionError(BilateralError):
-    """A registry of the deployment lacks a function, as the canonical registries lack some of this project's.
+    """A registry in the deployment lacks a function, as the canonical registries lack some of this project's.
 
     Attributes:
-        registry: Its attribute of `Deployment`.
+        registry: Its attribute in `Deployment`.
         function: The function's name in Solidity.
     """
 
@@ -162,10 +162,10 @@ _INSTEAD: Final = {
 
 
 class WrongIdentityRegistryError(FormattedError):
-    """A registry of the deployment belongs to another identity registry.
+    """A registry in the deployment belongs to a different identity registry.
 
     Attributes:
-        registry: Its attribute of `Deployment`.
+        registry: Its attribute in `Deployment`.
         expected: The identity registry that it should belong to.
         found: The identity registry that it belongs to.
     """
@@ -185,7 +185,7 @@ class UnknownChainError(BilateralError):
     """`Clients` has no node for the chain.
 
     Attributes:
-        chain_ids: The chains whose nodes were given.
+        chain_ids: The chains whose nodes were passed.
     """
 
     reason = "unknown_chain"
@@ -198,7 +198,7 @@ class UnknownChainError(BilateralError):
 
 
 class WrongChainError(BilateralError):
-    """The node serves another chain than the deployment's, or than the chain to which the client is pinned.
+    """The node's chain differs from the deployment's chain, or from the chain to which the client is pinned.
 
     Attributes:
         expected: The deployment's chain, or the pinned one.

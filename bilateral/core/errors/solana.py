@@ -1,4 +1,4 @@
-"""Errors of reading Solana: agents, payments, and nodes without a usable answer."""
+"""Errors when reading Solana: agents, payments, and nodes without a usable response."""
 
 from dataclasses import InitVar
 
@@ -6,7 +6,7 @@ from bilateral.core.errors import FormattedError
 
 
 class SolanaError(FormattedError):
-    """Base of the errors of reading Solana.
+    """Base of the errors when reading Solana.
 
     Attributes:
         code: The kind of problem: `agent_not_registered`, `authority_mismatch`, `malformed_wallet`,
@@ -30,7 +30,7 @@ class MalformedAccountError(SolanaError, ValueError):
 
 
 class WrongNodeError(SolanaError):
-    """The node serves another chain."""
+    """The node serves a different chain."""
 
     reason = "wrong_node"
 
@@ -39,7 +39,7 @@ class WrongNodeError(SolanaError):
 
 
 class InconsistentNodeError(SolanaError):
-    """The node answered from different slots, so its answers are inconsistent."""
+    """The node responded from different slots, so its responses are inconsistent."""
 
     reason = "inconsistent_node"
 
@@ -54,7 +54,7 @@ class SolanaPaymentError(SolanaError):
     """The transaction is not the payment that was requested. See `code`.
 
     Attributes:
-        is_final: False if the same check may have another result later.
+        is_final: False if the same check may have a different result later.
     """
 
     reason = "solana_payment"
@@ -63,7 +63,7 @@ class SolanaPaymentError(SolanaError):
 
 
 class UnknownTransactionError(SolanaPaymentError):
-    """The node does not have the transaction, or not yet."""
+    """The node does not have the transaction, at least not yet."""
 
     reason = "unknown_transaction"
 

@@ -1,4 +1,4 @@
-"""Errors of signatures and transactions."""
+"""Errors with signatures and transactions."""
 
 from dataclasses import InitVar
 
@@ -115,7 +115,7 @@ class FeeLimitError(FormattedError):
     """A transaction would cost more than the client's limit. Nothing was sent.
 
     Attributes:
-        wei: The amount: of the whole transaction, or per gas.
+        wei: The amount in wei: of the whole transaction, or per gas.
         limit: The limit, in wei.
     """
 
@@ -131,7 +131,7 @@ class PaymentSettledHereError(BilateralError):
     """The registry settled a payment itself, so it must not be attested: it would count twice. Nothing was sent.
 
     Attributes:
-        transaction_hash: The hash of the payment's transaction.
+        transaction_hash: The payment's transaction hash.
         buyer: The account that paid.
     """
 
@@ -148,10 +148,10 @@ class PaymentSettledHereError(BilateralError):
 
 
 class MissingReceiptError(FormattedError):
-    """The node has no receipt of a payment's transaction, so it is unknown who settled it. Nothing was sent.
+    """The node has no receipt for a payment's transaction, so it is unknown who settled it. Nothing was sent.
 
     Attributes:
-        transaction_hash: The hash of the payment's transaction.
+        transaction_hash: The payment's transaction hash.
     """
 
     reason = "missing_receipt"
@@ -172,7 +172,7 @@ class TransactionError(FormattedError):
     """A signed transaction did not succeed, or its outcome is unknown.
 
     Attributes:
-        hash: Its hash, 0x and 64 digits.
+        hash: The transaction's hash, 0x and 64 digits.
         raw: The signed transaction. It may be sent again to any node, because it takes effect at most once.
     """
 
@@ -224,7 +224,7 @@ class BatchInterruptedError(BilateralError):
     """Sending many transactions stopped before the end. The message gives the reason.
 
     Attributes:
-        __cause__: The error that stopped it; None if other transactions of the same account did.
+        __cause__: The error that stopped it; None if it was stopped by other transactions from the same account.
         hashes: The hashes of the sent transactions.
         missing: The number of transactions that were not sent.
     """

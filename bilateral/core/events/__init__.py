@@ -1,4 +1,4 @@
-"""Every registry event as a frozen type, decoded from logs by `bilateral.core.events.decoder`."""
+"""Each registry event as a frozen type, decoded from logs by `bilateral.core.events.decoder`."""
 
 from typing import Final
 

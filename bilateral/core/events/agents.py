@@ -85,8 +85,8 @@ class AgentStates:
     def name_address(self, agent_id: int, address: str) -> None:
         """Apply the address in an August 2025 event.
 
-        A registry with tokens reports the owner or the wallet. One without tokens has no other event about ownership: a
-        second address is that of the new owner.
+        A registry with tokens reports the owner or the wallet. A registry without tokens has no other event about
+        ownership, so a second address is the new owner's.
         """
         self.settle()
         previous = self.owners.get(agent_id), self.wallets.get(agent_id)
@@ -98,13 +98,13 @@ class AgentStates:
             self._disown(agent_id, account)
 
     def settle(self) -> None:
-        """Clear a wallet at the end of a transaction, when no later transfer can restore it."""
+        """Clear a wallet at the end of a transaction, when no later transfer in it can restore the wallet."""
         if self._cleared is not None:
             cleared, self._cleared = self._cleared, None
             self._disown(*cleared)
 
     def _disown(self, agent_id: int, account: str | None) -> None:
-        """End an account's choice of a primary agent when it is no longer the agent's owner or wallet."""
+        """Clear an account's primary agent when the account is no longer the agent's owner or wallet."""
         entitled = self.owners.get(agent_id), self.wallets.get(agent_id)
         if account is not None and account not in entitled and self.primary_agents.get(account) == agent_id:
             del self.primary_agents[account]

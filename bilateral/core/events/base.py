@@ -1,4 +1,4 @@
-"""Events of registries in general, and logs that cannot be decoded."""
+"""The base of registry events, and logs that cannot be decoded."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ class Event:
     """An event of a registry.
 
     Attributes:
-        position: Its place in the chain.
+        position: Its position in the chain.
     """
 
     position: LogPosition
@@ -53,5 +53,5 @@ class UndecodedLog:
 
     @property
     def position(self) -> LogPosition:
-        """Its place in the chain."""
+        """Its position in the chain."""
         return self.log.position

@@ -1,4 +1,4 @@
-"""Events of the registries of buyers."""
+"""Events of the buyer registries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class PaymentAttested(Event):
 
 @dataclass(frozen=True, slots=True)
 class FeedbackAttested(Event):
-    """The attestor recorded the vote of a seller on a buyer.
+    """The attestor recorded a seller's vote on a buyer.
 
     Attributes:
         buyer: The account that paid.
@@ -92,7 +92,7 @@ class SuccessorNominated(Event):
     """The holder of a role nominated a successor.
 
     Attributes:
-        role: The number of the role, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
+        role: The role's number, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
         nominee: The successor; the zero address: the nomination was withdrawn.
     """
 
@@ -103,11 +103,11 @@ class SuccessorNominated(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleTaken(Event):
-    """A role has a holder: at the deployment, and when a successor accepts.
+    """A role was assigned a holder, at deployment or when a successor accepted.
 
     Attributes:
-        role: The number of the role, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
-        former_holder: The previous holder; the zero address at the deployment.
+        role: The role's number, see `bilateral.core.contracts.buyer_terms.BuyerRole`.
+        former_holder: The previous holder; the zero address at deployment.
         holder: The new holder.
     """
 
@@ -130,7 +130,7 @@ class Anchored(Event):
 
 @dataclass(frozen=True, slots=True)
 class TierRootsPosted(Event):
-    """The attestor posted the roots of a day's groups of buyers by tier.
+    """The attestor posted the roots of a day's buyer groups by tier.
 
     Attributes:
         epoch: The UTC day, in days since the beginning of Unix time.
@@ -154,4 +154,4 @@ BUYER_EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
     ),
     Registry.TIER_PROOFS: (TierRootsPosted,),
 }
-"""The types of the events of each registry of buyers."""
+"""The event types of each buyer registry."""

@@ -1,7 +1,7 @@
-"""The decoder of registry events: strict and fast, and made from the registries' ABIs.
+"""The decoder for registry events: strict, fast, and generated from the registries' ABIs.
 
 It accepts the encodings that eth-abi accepts in strict mode, in a tenth of web3.py's time, with two differences. It
-refuses a truncated head, where eth-abi reads a shorter number. A string that is not UTF-8 does not fail but becomes a
+rejects a truncated head, where eth-abi reads a shorter number. A string that is not UTF-8 causes no error but becomes a
 `ChainText` with its bytes: anyone can put any bytes into a tag, and one entry must not stop a reader.
 """
 
@@ -23,14 +23,14 @@ G = TypeVar("G", bound="Hashable")
 def paired_nonces(
     transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]
 ) -> dict[tuple[G, int], bytes]:
-    """Pair transfers with the authorizations that they used. A transaction may hold several payments of one account.
+    """Pair transfers with the authorizations that they used. A transaction may hold several payments from one account.
 
     A token logs the use of an authorization and its transfer one after the other, in either order. Processed from the
     last transfer to the first, the pairs are correct for both. Each authorization belongs to at most one transfer. A
     transfer without an authorization that precedes a use and its transfer takes neither.
 
     Pass every transfer of each group that `unsure_groups` returns. Otherwise a transfer without an authorization may be
-    paired with that of a missing one.
+    paired with a missing transfer's authorization.
     """
     left, paired = dict(used), {}
     for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
@@ -42,17 +42,17 @@ def paired_nonces(
 
 
 def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:
-    """Return the groups in which a missing transfer could change the pairs of the given ones, see `paired_nonces`.
+    """Return the groups in which a missing transfer could change the pairs of given transfers, see `paired_nonces`.
 
-    A transfer takes the use after it, if there is one. A missing transfer after that use could have a better claim to
-    it. Every other pair is the same, whatever is missing.
+    A transfer is paired with the use after it, if there is one. A missing transfer after that use could be its correct
+    match. All other pairs stay the same, whatever is missing.
     """
     existing = set(transfers)
     return {group for group, index in existing if (group, index + 1) in used and (group, index + 2) not in existing}
 
 
 Reader: TypeAlias = Callable[[bytes, int], Any]
-"""Reads the value whose head is at a position of the data."""
+"""Reads the value whose head is at a position in the data."""
 
 
 WORD: Final = 32  # bytes of a word of the contract ABI
@@ -144,7 +144,7 @@ def _decoders(registry: Registry) -> Mapping[bytes, _Decoder]:
 
 
 def _reader(kind: str, head: int) -> Reader:
-    """Return a reader of values of an ABI type, for data whose head has the given number of bytes."""
+    """Return a reader for values of an ABI type, for data whose head has the given number of bytes."""
     if kind in ("string", "bytes"):
         return _tail_reader(head, ChainText if kind == "string" else bytes)
     if kind == "address":
@@ -174,7 +174,7 @@ def _reader(kind: str, head: int) -> Reader:
 
 
 def _tail_reader(head: int, convert: Callable[[bytes], Any]) -> Reader:
-    """Return a reader of bytes whose position is in the head."""
+    """Return a reader for bytes whose position is in the head."""
 
     def read(data: bytes, at: int) -> Any:
         start = int.from_bytes(data[at : at + WORD])

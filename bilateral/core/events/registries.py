@@ -1,4 +1,4 @@
-"""Events of the registries of agents, feedback, ratings and validations."""
+"""Events of the registries for agents, feedback, ratings and validations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class ApprovalForAll(Event):
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate(Event):
-    """The token's URI changed (ERC-4906). `URIUpdated` carries the new one."""
+    """The token's URI changed (ERC-4906). `URIUpdated` contains the new one."""
 
     agent_id: int
 
@@ -130,7 +130,7 @@ class AgentUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentCountRaised(Event):
-    """A proof raised a companion's count of agents.
+    """A proof increased a companion's agent count.
 
     Attributes:
         agent_count: The highest id ever proven to exist.
@@ -152,7 +152,7 @@ class NewFeedback(Event):
     """A client gave feedback (ERC-8004).
 
     Attributes:
-        feedback_index: The feedback's index among those of the client about the agent, from 1.
+        feedback_index: The index among the client's feedback entries for the agent, from 1.
         value: The value, times `10 ** value_decimals`; within ±1e38.
         value_decimals: The number of decimals, 0 to 18.
         indexed_tag1: The keccak-256 hash of the first tag.
@@ -250,7 +250,7 @@ class ValidatorRated(Event):
 
 @dataclass(frozen=True, slots=True)
 class RatingsSealed(Event):
-    """A client and a server sealed their ratings of each other (ours).
+    """A client and a server sealed their ratings of each other (this project's extension).
 
     Attributes:
         client_id: The client's agent.
@@ -263,7 +263,7 @@ class RatingsSealed(Event):
 
 @dataclass(frozen=True, slots=True)
 class RatingsOpened(Event):
-    """Sealed ratings were opened (ours): the rating, the feedback, or both.
+    """Sealed ratings were opened (this project's extension): the rating, the feedback, or both.
 
     Attributes:
         client_id: The client's agent.
@@ -280,7 +280,7 @@ class RatingsOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class AuthFeedback(Event):
-    """A server authorised a client's feedback (August 2025).
+    """A server authorised feedback from a client (August 2025).
 
     Attributes:
         agent_client_id: The client's agent.
@@ -317,7 +317,7 @@ class NewAuthorizedFeedback(Event):
 
 @dataclass(frozen=True, slots=True)
 class ValidationRequest(Event):
-    """An agent's owner asked a validator to check its work.
+    """An agent's owner requested validation of its work from a validator.
 
     Attributes:
         request_uri: The URI of the request file.
@@ -372,4 +372,4 @@ REGISTRY_EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
     Registry.VALIDATION: (ValidationRequest, ValidationResponse),
     Registry.COMPANION: (AgentRegistered, AgentUpdated, PrimaryAgentSet, AgentCountRaised),
 }
-"""The types of the events of each of these registries."""
+"""The event types of each of these registries."""

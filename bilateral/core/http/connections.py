@@ -1,7 +1,7 @@
-"""Blocking connections for httpcore with one deadline for everything, including the lookup of the host's name.
+"""Blocking connections for httpcore with one deadline for everything, including the host name lookup.
 
-The timeouts of HTTP libraries restart with each piece of data, so a server that sends little at a time could hold a
-request forever. The system's resolver has no timeout at all.
+The timeouts of HTTP libraries restart with each piece of data, so a server that sends little at a time could keep a
+request open forever. The system's resolver has no timeout at all.
 """
 
 import errno
@@ -23,7 +23,7 @@ class Remaining(Protocol):
     """A function that returns the seconds until the deadline."""
 
     def __call__(self, at_most: float | None = None, /) -> float | None:
-        """Return the seconds that remain, `at_most` at most; None without a deadline and a limit."""
+        """Return the remaining seconds, at most `at_most`; None without a deadline and a limit."""
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -34,7 +34,7 @@ def resolve(host: str, port: int) -> list[str]:
 Cause: TypeAlias = Literal["no_name", "resolver", "no_route", "refused"]
 
 _NO_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-"""The resolver's codes for a name that does not exist. All others mean that the resolver could not find out."""
+"""The resolver's codes for a name that does not exist. All others mean that the resolver itself failed."""
 
 _OWN_FAULTS: Final = {
     *(errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
@@ -44,7 +44,7 @@ _OWN_FAULTS: Final = {
 
 
 class HostUnreachableError(httpcore.ConnectError):
-    """A host has no address, or none of its addresses answers.
+    """A host has no address, or none of its addresses responds.
 
     Attributes:
         cause: `no_name` and `refused` are the host's fault, `resolver` and `no_route` this machine's.
@@ -72,7 +72,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         self._inner = inner or httpcore.SyncBackend()
 
     def check_addresses(self, host: str, port: int, addresses: list[str]) -> None:
-        """Check the addresses of a host before a connection. All are permitted here."""
+        """Check a host's addresses before connecting. All are permitted here."""
 
     def connect_tcp(
         self,
@@ -82,7 +82,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the first of a host's addresses that answers."""
+        """Connect to the first of a host's addresses that responds."""
         addresses = self._look_up(host, port)
         self.check_addresses(host, port, addresses)
         faults = []
@@ -151,7 +151,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Start TLS with the host's name; the connection itself was made by address."""
+        """Start TLS with the host's name; the connection itself was opened by address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._remaining(timeout))
         return _DeadlineStream(stream, self._remaining)
 

@@ -3,8 +3,8 @@
 Every class is immutable and compares by value: the case of an address does not matter. `parse` and `str()` are exact
 inverses. `parse` raises a `MalformedIdentifierError` for any other text.
 
-The textual feedback id of the best practices counts from 0, the contract and published indexers count from 1. A
-`FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each count.
+The textual feedback id in the best practices counts from 0; the contract and published indexers count from 1. A
+`FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each numbering.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from bilateral.core.identifiers.caip import (
 __all__ = ["EVM", "AccountId", "AgentId", "ChainId", "FeedbackId", "GlobalAgentId", "TransactionRef", "checksummed"]
 
 AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
-"""The accepted forms of an agent's id, for messages about one that has none of them."""
+"""The accepted forms of an agent's id, for error messages about an invalid one."""
 
 _MAX_INDEX: Final = 2**64 - 1  # ERC-8004 counts feedback in uint64
 
@@ -38,10 +38,11 @@ _FEEDBACK: Final = "a feedback id"
 
 @dataclass(frozen=True)
 class AgentId:
-    """An agent of the registry in use: `84532:42`, or just `42` if the context determines the chain.
+    """An agent in the registry in use: `84532:42`, or just `42` if the context determines the chain.
 
     Attributes:
-        token_id: The id of the agent's token, 0 to 2^256 - 1. Our registry starts at 1, the canonical ones at 0.
+        token_id: The id of the agent's token, 0 to 2^256 - 1. This project's registry starts at 1, the canonical ones
+            at 0.
         chain_id: The EIP-155 id of its chain; None if the context determines the chain.
 
     Raises:
@@ -82,7 +83,7 @@ class AgentId:
             chain_id: The chain of the context.
 
         Raises:
-            MalformedIdentifierError: The id names another chain.
+            MalformedIdentifierError: The id contains a different chain.
         """
         if self.chain_id not in (None, chain_id):
             raise MalformedIdentifierError(f"an agent of chain {chain_id}", str(self), f"its chain is {self.chain_id}")
@@ -94,7 +95,7 @@ class AgentId:
 
 
 def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return the id of an agent among all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
+    """Return an agent's id across all registries, such as `eip155:8453:0x8004…#247`, from columns of the index.
 
     Args:
         identity_registry: The address of its registry, which is not checked again.
@@ -105,11 +106,11 @@ def global_agent_id(chain_id: int, identity_registry: str, agent_id: int) -> str
 
 @dataclass(frozen=True)
 class GlobalAgentId:
-    """An agent, unique among all registries: `eip155:8453:0x8004…#247`.
+    """An agent, unique across all registries: `eip155:8453:0x8004…#247`.
 
     Attributes:
         registry: The identity registry.
-        agent: The token id in decimals on EVM, an address elsewhere, such as that of a mint.
+        agent: On EVM, the token id in decimals; elsewhere an address, such as a mint's.
 
     Raises:
         MalformedIdentifierError: The agent does not have the form of its registry's chain.
@@ -185,13 +186,13 @@ class FeedbackId:
 
     @classmethod
     def from_index(cls, agent: AgentId, client: str, index: int) -> Self:
-        """Return the feedback with an index that counts from 0, as in the textual id."""
+        """Create the id from an index that counts from 0, as in the textual id."""
         require(_FEEDBACK, int, index)
         return cls(agent, client, index + 1)
 
     @classmethod
     def from_chain(cls, agent: AgentId, client: str, on_chain_index: int) -> Self:
-        """Return the feedback with an index that counts from 1, as in the contract and its events."""
+        """Create the id from an index that counts from 1, as in the contract and its events."""
         return cls(agent, client, on_chain_index)
 
     @classmethod
@@ -214,7 +215,7 @@ class FeedbackId:
 
     @property
     def index(self) -> int:
-        """The index of the textual id, from 0."""
+        """The index in the textual id, from 0."""
         return self.on_chain_index - 1
 
     @property

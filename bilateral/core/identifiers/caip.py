@@ -192,7 +192,7 @@ def is_foreign(identifier: str) -> bool:
 
 
 def family_of(identifier: str) -> str:
-    """Return the name of the kind of chain that an identifier belongs to."""
+    """Return the name of the kind of chain to which an identifier belongs."""
     namespace = identifier.partition(":")[0]
     return FAMILIES.get(namespace, namespace)
 
@@ -211,7 +211,7 @@ def checksummed(address: str) -> str:
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Refuse values of the wrong type as parts of an identifier. A `bool` is not a number."""
+    """Reject values of the wrong type as parts of an identifier. A `bool` is not a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
@@ -246,7 +246,7 @@ def _split(kind: str, text: str, form: str, count: int) -> list[str]:
 
 
 def whole_number(kind: str, text: str, part: str) -> int:
-    """Parse a part that is a number in canonical decimals; at most 78 digits, as many as a uint256 has."""
+    """Parse a part that is a number in canonical decimals, with at most 78 digits, as many as a uint256 can have."""
     if not _NUMBER.fullmatch(part):
         raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimals")
     if len(part) > len(str(MAX_UINT256)):
@@ -269,7 +269,7 @@ def _chain_problem(namespace: str, reference: str) -> str | None:
 
 
 def base58_problem(text: str, length: int, subject: str) -> str | None:
-    """Return the problem of a Solana identifier with the given number of bytes; None if it is valid."""
+    """Return the problem with a Solana identifier of the given number of bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{subject} of solana is {length} bytes in base 58"
     decoded = len(base58_bytes(text))

@@ -1,4 +1,4 @@
-"""Kinds of x402 payments on EVM chains: what a payer signs, what settles it, and what a transaction proves.
+"""Kinds of x402 payments on EVM chains: what a payer signs, what settles a payment, and what a transaction proves.
 
 Clients, servers, the index, the service for buyers, the aggregator and the pages all read payments with these
 functions. `docs/x402.md` has the table of kinds.

@@ -9,7 +9,7 @@ from bilateral.core.payments.contracts import ESCROW_COLLECTORS, EXACT_PROXY, UP
 EIP_3009: Final = "authorization"
 PERMIT2: Final = "permit2Authorization"
 SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
-"""The parts of a payment payload that a payer signs, one for each method of transfer."""
+"""The parts of a payment payload that a payer signs, one for each transfer method."""
 
 
 class PaymentKind(StrEnum):
@@ -18,9 +18,9 @@ class PaymentKind(StrEnum):
     EIP3009 = "eip3009"
     """Scheme `exact`: the token moves the amount that the payer signed (`transferWithAuthorization`)."""
     PERMIT2_EXACT = "permit2-exact"
-    """Scheme `exact`: a proxy moves the signed amount by Permit2."""
+    """Scheme `exact`: a proxy moves the signed amount through Permit2."""
     PERMIT2_UPTO = "permit2-upto"
-    """Scheme `upto`: a proxy moves what the seller charges, at most the signed ceiling."""
+    """Scheme `upto`: a proxy moves what the seller charges, at most the signed maximum."""
     CHANNEL = "channel"
     """Scheme `batch-settlement`: the seller claims from a deposit."""
     AUTH_CAPTURE = "auth-capture"
@@ -32,7 +32,7 @@ class PaymentKind(StrEnum):
 
 
 PROVABLE: Final = frozenset({PaymentKind.EIP3009, PaymentKind.PERMIT2_EXACT, PaymentKind.PERMIT2_UPTO})
-"""The kinds whose single payments a transaction proves."""
+"""The kinds of payments that a transaction proves individually."""
 
 _METHODS: Final[dict[object, PaymentKind]] = {
     None: PaymentKind.EIP3009,
@@ -40,7 +40,7 @@ _METHODS: Final[dict[object, PaymentKind]] = {
     "default": PaymentKind.EIP3009,  # the SDK's own name
     "permit2": PaymentKind.PERMIT2_EXACT,
 }
-"""The kind of each `extra.assetTransferMethod` of the scheme `exact`."""
+"""The kind for each `extra.assetTransferMethod` of the `exact` scheme."""
 
 _SCHEMES: Final[dict[object, PaymentKind]] = {
     "upto": PaymentKind.PERMIT2_UPTO,
@@ -49,7 +49,7 @@ _SCHEMES: Final[dict[object, PaymentKind]] = {
 }
 
 PROXIES: Final = {PaymentKind.PERMIT2_EXACT: EXACT_PROXY, PaymentKind.PERMIT2_UPTO: UPTO_PROXY}
-"""The spender that a payer signs for, by the kind of payment by Permit2."""
+"""The spender that a payer authorises, by kind of Permit2 payment."""
 
 _COLLECTORS: Final = frozenset(collector.lower() for collector in ESCROW_COLLECTORS)
 
@@ -66,9 +66,9 @@ def kind_of_terms(scheme: object, extra: object) -> PaymentKind:
 
 
 def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the name and the content of the part that a payer signs; an empty name and None without one.
+    """Return the name and content of the part that a payer signs; an empty name and None if there is none.
 
-    A payment with two of them counts as having none: a facilitator would settle one and ignore the other.
+    A payment with two such parts counts as having none: a facilitator would settle one and ignore the other.
     """
     names = [name for name in SIGNED_PARTS if name in payload]
     signed = payload[names[0]] if len(names) == 1 else None

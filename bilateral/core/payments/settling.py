@@ -1,8 +1,8 @@
-"""Settlements by Permit2: the calls of the proxies, and the transfers that they made.
+"""Permit2 settlements: the calls to the proxies, and the transfers that they made.
 
 The proxies' events contain no accounts, and Permit2 logs nothing. A payment is therefore proven by the calldata of its
 transaction, or by a trace if another contract called the proxy. All relevant words are at fixed positions, so no offset
-can make two readers disagree. Trailing bytes after the calldata are normal.
+can make two readers interpret them differently. Trailing bytes after the calldata are normal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ _FUNCTIONS: Final = {
 
 _WORDS: Final = {PaymentKind.PERMIT2_EXACT: 7, PaymentKind.PERMIT2_UPTO: 9}
 _MOST_FRAMES: Final = 10_000
-"""The number of calls of a trace to read: a transaction of 30 million gas makes fewer that reach a proxy."""
+"""The number of calls to read from a trace: a transaction with 30 million gas makes fewer that reach a proxy."""
 
 
 class ReceiptLog(NamedTuple):
-    """A log of a transaction.
+    """A log from a transaction.
 
     Attributes:
-        log_index: Its place in the block.
+        log_index: Its position in the block.
         address: The contract, in checksum form.
     """
 
@@ -44,7 +44,7 @@ class ReceiptLog(NamedTuple):
 
 
 class ProxyCall(NamedTuple):
-    """A call that settles a payment by Permit2.
+    """A call that settles a Permit2 payment.
 
     Attributes:
         payment: The payment. Its kind is `permit2-exact` or `permit2-upto`.
@@ -56,7 +56,7 @@ class ProxyCall(NamedTuple):
 
 
 def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
-    """Return the payment that a call settles; None if it is not a call of a proxy."""
+    """Return the payment that a call settles; None if it is not a call to a proxy."""
     function = _FUNCTIONS.get(((to or "").lower(), data[:_SELECTOR].hex()))
     if function is None:
         return None
@@ -78,11 +78,11 @@ def proxy_call(to: str | None, data: bytes) -> ProxyCall | None:
 def inner_calls(trace: Any) -> list[ProxyCall]:
     """Return the payments that the calls of a transaction settled, in the order of the proxies' events.
 
-    A proxy logs its event at its end, so an inner call comes first. Calls that failed, or are below one that failed,
-    settled nothing.
+    A proxy logs its event at its end, so an inner call comes first. Calls that failed, or were made within a failed
+    call, settled nothing.
 
     Raises:
-        ValueError: The answer is not a trace.
+        ValueError: The response is not a trace.
     """
     calls: list[ProxyCall] = []
     frames: list[tuple[Any, bool]] = [(trace, False)]

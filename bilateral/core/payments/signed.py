@@ -38,14 +38,14 @@ class InvalidPaymentError(Exception):
 
 @dataclass(frozen=True)
 class SignedPayment:
-    """A payment as its payer signed it.
+    """A payment as signed by its payer.
 
     Attributes:
-        kind: One of `PROVABLE`.
+        kind: The kind, one of `PROVABLE`.
         asset: The token.
         payer: The account that pays. All accounts are in checksum form.
         payee: The account to be paid, `payTo`.
-        amount: The agreed amount in the token's smallest unit; of `upto`, the ceiling.
+        amount: The agreed amount in the token's smallest unit; for `upto`, the maximum.
         nonce: The nonce in 32 bytes.
         valid_after: Unix seconds. EIP-3009 is valid after this time, Permit2 from this time on.
         deadline: Unix seconds. EIP-3009 is valid before this time, Permit2 until this time.
@@ -148,7 +148,7 @@ def _number(record: Mapping[str, Any], path: str, code: str = "invalid_payment")
 
 
 def authorization_nonce(text: object) -> bytes | None:
-    """Read a nonce of EIP-3009 as facilitators do: without 0x, with spaces, without zeros at the end."""
+    """Read an EIP-3009 nonce as facilitators do: also without 0x, with spaces, or without trailing zeros."""
     if not isinstance(text, str):
         return None
     try:

@@ -17,10 +17,10 @@ _NUMBER_FIELDS: Final = {"client_id", "server_id", "deadline", "value", "value_d
 
 @dataclass(frozen=True)
 class SignedEnvelope:
-    """An envelope and the signature of its side.
+    """An envelope and its side's signature.
 
     Attributes:
-        signature: The signature: 65 bytes of a key, or any bytes that a contract accepts (ERC-1271).
+        signature: The signature: 65 bytes from a key, or any bytes that a contract accepts (ERC-1271).
     """
 
     envelope: SealedFeedback | SealedRating
@@ -59,7 +59,7 @@ class FeedbackOpening:
         return self.feedback.arguments, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
-        """Return the seal that this opening has in an envelope of these sides."""
+        """Return the seal for this opening in an envelope between these sides."""
         return self.feedback.seal(self.salt, envelope.client, envelope.server_id)
 
     def to_json(self) -> str:
@@ -86,7 +86,7 @@ class RatingOpening:
         return self.rating, self.salt
 
     def seal_for(self, envelope: Envelope) -> bytes:
-        """Return the seal that this opening has in an envelope of these sides."""
+        """Return the seal for this opening in an envelope between these sides."""
         return rating_seal(self.rating, self.salt, envelope.client_id, envelope.server_id)
 
     def to_json(self) -> str:

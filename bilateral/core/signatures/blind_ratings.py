@@ -1,6 +1,6 @@
 """Blind ratings: the envelopes that both sides sign, their seals, and the pair that the registry stores.
 
-The manual is the interface `IBlindRatings`. A seal is the hash of a rating and a random salt.
+They are documented in the interface `IBlindRatings`. A seal is the hash of a rating and a random salt.
 """
 
 from dataclasses import astuple, dataclass
@@ -18,18 +18,18 @@ from bilateral.core.values import FeedbackValue
 from bilateral.core.values.arguments import is_whole
 
 HASH_BYTES: Final = 32
-"""The length of salts, seals and ids of interactions."""
+"""The length of salts, seals and interaction ids, in bytes."""
 
 MAX_RATING: Final = 100  # EIP-8004a rates from 0 to 100
 
 MAX_SERVER_LIFETIME: Final = 14 * 86_400
-"""The longest lifetime of a server's envelope that the SDK signs, in seconds. A client may be away for two weeks."""
+"""The longest lifetime of a server's envelope that the SDK signs, in seconds. A client may be offline for two weeks."""
 
 MAX_CLIENT_LIFETIME: Final = 3_600
-"""The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer receives it at once."""
+"""The longest lifetime of a client's envelope that the SDK signs, in seconds. The relayer receives it immediately."""
 
 CLIENT_SILENCE_SECONDS: Final = 14 * 86_400
-"""Seconds after a seal from which a server may open its rating alone if the client does not open."""
+"""Seconds after a seal from which a server may open its rating even if the client does not open its own."""
 
 _FEEDBACK_TYPE: Final = "(int128,uint8,string,string,string,string,bytes32)"
 _PAIR_TYPE: Final = "(bytes32,uint256,address,uint256,address,bytes32,uint256,bytes32,uint256)"
@@ -60,7 +60,7 @@ class Envelope(TypedMessage):
         server: The account that rates the client.
         interaction: The id of the paid interaction, 32 bytes; see `payment_interaction`.
         seal: The hash of the rating and its salt, 32 bytes.
-        deadline: The last second in which the registry accepts the envelope, in Unix time.
+        deadline: The last second at which the registry accepts the envelope, in Unix time.
     """
 
     client_id: Uint256

@@ -42,7 +42,7 @@ _DOMAIN_TYPE: Final = [
 
 Address = Annotated[ChecksumAddress, "address"]
 Account = Annotated[str, "address"]
-"""An address that is validated when the message is created, so it may be any text before."""
+"""An address that is validated when the message is created, so any text can be passed."""
 Bytes32 = Annotated[bytes, "bytes32"]
 String = Annotated[str, "string"]
 Int128 = Annotated[int, "int128"]
@@ -163,8 +163,8 @@ class AgentWalletSet(TypedMessage):
 
     Attributes:
         new_wallet: The wallet that consents and signs.
-        owner: The current owner of the agent's token.
-        deadline: The last second in which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
+        owner: The agent token's current owner.
+        deadline: The last second at which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
     """
 
     agent_id: Uint256
@@ -177,7 +177,7 @@ class AgentWalletSet(TypedMessage):
 
 @dataclass(frozen=True)
 class Feedback(TypedMessage):
-    """A client's feedback that another account sends (ours, `giveFeedbackBySig` of the reputation registry).
+    """A client's feedback that another account sends (this project's extension, `giveFeedbackBySig`).
 
     Attributes:
         agent_id: The rated agent.
@@ -189,7 +189,7 @@ class Feedback(TypedMessage):
         endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
         feedback_hash: The keccak-256 hash of that file, 32 bytes; zeros without one.
-        deadline: The last second in which the registry accepts the signature, in Unix time.
+        deadline: The last second at which the registry accepts the signature, in Unix time.
     """
 
     agent_id: Uint256
@@ -215,7 +215,7 @@ class FeedbackAuth(TypedMessage):
         client_address: The authorised client.
         index_limit: The client's index for the agent, which counts the feedback given so far, must be below this:
             `registry.getLastIndex(agent_id, client_address) + n` allows `n` more.
-        expiry: The last second in which the registry accepts the authorisation, in Unix time.
+        expiry: The last second at which the registry accepts the authorisation, in Unix time.
         chain_id: EIP-155 id of the registry's chain.
     """
 
@@ -247,7 +247,7 @@ def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
 
     Args:
         auth: The authorisation.
-        signature: The signature of the agent's owner: 65 bytes `r`, `s`, `v`, or one that its contract accepts
+        signature: The agent owner's signature: 65 bytes `r`, `s`, `v`, or one that the owner's contract accepts
             (ERC-1271).
 
     Returns:
@@ -268,7 +268,7 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
         `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
 
     Raises:
-        InvalidArgumentError: The authorisation and the domain name different chains, so no registry would accept it.
+        InvalidArgumentError: The authorisation and the domain have different chains, so no registry would accept it.
         SignerFailedError: The owner's key fails to sign.
     """
     if auth.chain_id != domain.chain_id:
@@ -325,9 +325,9 @@ def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: D
         domain: The domain of the registry.
 
     Returns:
-        The signer's address, which must be the agent's owner. None if the signature has another length, is
-        unrecoverable, or is malleable; the registry refuses these too. Only a contract can check its own signature
-        (ERC-1271).
+        The signer's address, which must be the agent's owner. None if the signature has a different length, is
+        unrecoverable, or is malleable; the registry rejects these too. Only the contract itself can check a contract's
+        signature (ERC-1271).
     """
     return recover_signer(auth.digest(domain), signature)
 
@@ -339,8 +339,8 @@ def recover_signer(digest: bytes, signature: bytes) -> str | None:
         digest: The 32 bytes that were signed.
 
     Returns:
-        The account; None if the signature has another length than 65 bytes, is malleable (`s` too high), or yields no
-        key. Only a contract itself can check a contract's signature (ERC-1271).
+        The account; None if the signature does not have 65 bytes, is malleable (`s` too high), or yields no key. Only a
+        contract itself can check a contract's signature (ERC-1271).
     """
     if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:
         return None
@@ -354,7 +354,7 @@ def recover_signer(digest: bytes, signature: bytes) -> str | None:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a field as JSON. Numbers become digits, because JavaScript rounds those above 2^53."""
+    """Return a field as JSON. Numbers become strings of digits, because JavaScript rounds those above 2^53."""
     if isinstance(value, bytes):
         return f"0x{value.hex()}"
     return str(value) if is_whole(value) else value

@@ -4,7 +4,7 @@ from typing import Self
 
 
 class ChainText(str):
-    """A text from the chain: a `str` in which U+FFFD replaces every byte that is not UTF-8.
+    """Text from the chain: a `str` in which U+FFFD replaces every byte that is not UTF-8.
 
     Attributes:
         raw: The bytes on chain.
@@ -37,8 +37,8 @@ def printable(text: str) -> str:
         text: Any text.
 
     Returns:
-        The text with Python escapes in place of every backslash and every character that is not printable: controls,
-        escape sequences, line breaks, marks that reverse the direction of writing, lone surrogates.
+        The text with Python escapes in place of every backslash and every character that is not printable: control
+            characters, escape sequences, line breaks, marks that reverse the writing direction, lone surrogates.
     """
     return "".join(
         character if character.isprintable() and character != "\\" else repr(character)[1:-1] for character in text

@@ -1,4 +1,4 @@
-"""JSON of documents, decoded strictly and encoded canonically.
+"""JSON for documents, decoded strictly and encoded canonically.
 
 Strictly, because readers that disagree about a file can be played off against each other. Canonically, so that the
 hashed bytes are the stored bytes.
@@ -19,7 +19,7 @@ _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def decode_object(content: bytes) -> dict[str, Any]:
-    """Decode the JSON object that a document is."""
+    """Decode the JSON object that a document consists of."""
     if not isinstance(content, (bytes, bytearray)):
         raise MalformedDocumentError(f"a document must be bytes, not a {type(content).__name__}")
     try:
@@ -57,8 +57,8 @@ def encode_object(value: dict[str, Any]) -> bytes:
 def is_shallow(text: str) -> bool:
     """Return whether a JSON text nests at most 64 levels.
 
-    The parser recurses. If a program has raised Python's recursion limit, as some libraries do, a text of nothing but
-    brackets crashes it.
+    The parser recurses. If a program has raised Python's recursion limit, as some libraries do, a text that consists
+    only of brackets crashes it.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return True
@@ -80,7 +80,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite_number(text: str) -> float:
-    """Read a number with a point or an exponent, such as 1e400, which is too large for one."""
+    """Read a number with a decimal point or an exponent. Reject one that is too large for a float, such as 1e400."""
     number = float(text)
     if not math.isfinite(number):
         raise MalformedDocumentError(f"the number {quoted(text)} is too large")
@@ -88,5 +88,5 @@ def _finite_number(text: str) -> float:
 
 
 def _not_a_number(text: str) -> NoReturn:
-    """Refuse NaN and the infinities, which JSON does not have but Python reads."""
+    """Reject NaN and the infinities, which JSON lacks but Python reads."""
     raise MalformedDocumentError(f"{text} is not JSON")

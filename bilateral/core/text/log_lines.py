@@ -15,7 +15,7 @@ class SafeFormatter(logging.Formatter):
     """Formats a record as one line, and a traceback as indented lines, without characters that move a cursor.
 
     A message may contain untrusted text from a node, a file or a request. Characters that are not printable, such as
-    line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC, and say so.
+    line breaks and terminal escape sequences, are shown as Python escapes. Times are in UTC, and marked as such.
     """
 
     converter = staticmethod(time.gmtime)
@@ -37,14 +37,14 @@ class SafeFormatter(logging.Formatter):
         return _indented(super().formatException(ei))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802  # the base's name
-        """Return the stack of a call."""
+        """Return a call stack."""
         return _indented(stack_info)
 
 
 class SeldomFilter(logging.Filter):
-    """Passes the same text at most once in a few seconds, so that repeated requests cannot fill the log.
+    """Passes the same text at most once every few seconds, so that repeated requests cannot fill the log.
 
-    It passes at most 16 texts in that time, because attackers may find a way to vary the text.
+    It passes at most 16 texts during that time, because attackers may find ways to vary the text.
 
     Args:
         clock: Returns the time in seconds.
@@ -69,7 +69,7 @@ class SeldomFilter(logging.Filter):
 
 
 def safe_handler(stream: TextIO | None = None) -> logging.Handler:
-    """Return a handler that writes safe lines."""
+    """Return a log handler that writes safe lines."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(SafeFormatter(_FORMAT))
     return handler

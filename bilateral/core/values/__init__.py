@@ -1,4 +1,4 @@
-"""Values of feedback, computations on them, and checks of arguments."""
+"""Feedback values, computations on them, and argument checks."""
 
 from bilateral.core.values.feedback import (
     MAX_DECIMALS,

@@ -1,7 +1,7 @@
 """Check arguments against the annotations of their parameters.
 
 Python accepts values that were never intended: a string is also a sequence of strings, and `True` is also the number 1.
-`checked` refuses what the annotations do not allow, with an error that names the argument.
+`checked` rejects what the annotations do not allow, with an error that identifies the argument.
 
 Existing libraries are not suitable: pydantic's `validate_call` repeats the value, which may be a key, and copies it.
 Others accept `True` as a number.
@@ -22,7 +22,7 @@ C = TypeVar("C", bound=type)
 
 
 def checked(function: F) -> F:
-    """Make a function refuse arguments that its annotations do not allow."""
+    """Make a function reject arguments that its annotations do not allow."""
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     hints = get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__)
     parameters = signature(function)

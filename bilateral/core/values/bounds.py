@@ -1,10 +1,10 @@
-"""Bounds of ratings, and values in millionths: integers whose sums are exact and fit into 64 bits.
+"""Rating bounds, and values in millionths: integers whose sums are exact and fit into 64 bits.
 
-Trust analysis takes the quantile from here. Its `lower` is another figure, with a definition in `docs/trust.md`.
+Trust analysis uses the quantile defined here. Its `lower` is a different figure, defined in `docs/trust.md`.
 
 A value is converted to a share of its tag's scale, 0 to 1. Each counterpart counts once, with the mean of its shares,
-so an account gains nothing by repeating itself. The bound is that of Wilson's score interval: if the counterparts were
-a random sample, the mean would lie above it with 95 % confidence. With few counterparts it is far below the mean.
+so an account gains nothing by rating repeatedly. The bound comes from the Wilson score interval: if the counterparts
+were a random sample, the mean would lie above it with 95 % confidence. With few counterparts it is far below the mean.
 """
 
 from math import sqrt
@@ -22,7 +22,7 @@ _DEFAULT_SCALE: Final = (0, 100)  # as EIP-8004a rates
 
 
 def scale_of_tag(tag: str) -> tuple[int, int] | None:
-    """Return the minimum and maximum value of a tag."""
+    """Return a tag's minimum and maximum value."""
     standard = STANDARD_TAGS.get(tag)
     if standard is None:
         return _DEFAULT_SCALE
@@ -32,7 +32,7 @@ def scale_of_tag(tag: str) -> tuple[int, int] | None:
 
 
 def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
-    """Return a value's share of its scale. A value outside the scale counts as the nearest value on it."""
+    """Return a value's share of its scale. A value outside the scale is clamped to it."""
     lowest, highest = scale
     unit: int = 10**decimals
     share = (value - lowest * unit) * SHARES // ((highest - lowest) * unit)
@@ -40,7 +40,7 @@ def share_of_scale(value: int, decimals: int, scale: tuple[int, int]) -> int:
 
 
 def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> float:
-    """Return the lower confidence bound of a mean."""
+    """Return the lower confidence bound for a mean."""
     share = share_sum / (counterparts * SHARES)
     squared = QUANTILE**2
     centre = share + squared / (2 * counterparts)
@@ -54,7 +54,7 @@ UNITS: Final = 10**6
 """The value 1, in millionths."""
 
 MAX_UNITS: Final = 10**18
-"""The limit of a single value on either side of zero: 10^12."""
+"""The limit for a single value on either side of zero: 10^12."""
 
 
 def units_of(value: int, decimals: int) -> int:

@@ -1,4 +1,4 @@
-"""Amounts of dollars and of a chain's own currency, formatted for people."""
+"""Amounts in dollars and in a chain's own currency, formatted for people."""
 
 from decimal import Context, Decimal
 from typing import Final
@@ -21,7 +21,7 @@ def ether(wei: int) -> str:
 
 
 def dollars(value: Decimal | float) -> str:
-    """Return an amount of dollars: with cents, or with as many digits as a smaller one needs."""
+    """Return an amount in dollars: with cents, or with as many digits as a smaller amount needs."""
     return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0").rstrip(".")
 
 

@@ -7,16 +7,16 @@ from typing import Final
 from bilateral.core.values.standing import SHARED_TRIAL, Standing, Status
 
 TRIAL: Final = 1.0
-"""The amount up to which an agent without evidence is accepted, because newcomers must be tried to become known. It is
-about the price of a usual purchase."""
+"""The amount up to which an agent without evidence is accepted, because newcomers must be tried before they can earn a
+reputation. It is about the price of a usual purchase."""
 
 LEAST_EVIDENCE: Final = 0.075
-"""The share of the amount that an agent's positive raters must have spent elsewhere. Evidence is a floor: it leaves out
-what raters paid the agent itself, all that buyers paid who did not rate, and all beyond a usual purchase. In `make
-market` without attackers, limits cost buyers 3 % of their value at twice this share."""
+"""The share of the amount that an agent's positive raters must have spent elsewhere. Evidence is a lower bound: it
+leaves out what raters paid the agent itself, everything paid by buyers who did not rate, and everything above a usual
+purchase. In `make market` without attackers, limits cost buyers 3 % of their value at twice this share."""
 
 LEAST_RATING: Final = 50.0
-"""The rating below which buyers got less than half of their money's worth."""
+"""The rating below which buyers received less than half of their money's worth."""
 
 _UNPROVEN: Final = 5.0
 """The points by which the bound of an agent without backed opinions, or with few good ones, may be below that."""
@@ -32,17 +32,17 @@ class Ground(StrEnum):
     """It is certainly rated badly, by raters backed by purchases elsewhere."""
 
     LOW_RATING = "low_rating"
-    """Its rating is below the least one, by more than thin evidence."""
+    """Its rating is below the minimum by more than thin evidence could explain."""
 
     CONTESTED = "contested"
     """It is suspected of arranging false ratings. It may be tried, because its owner could register a new agent for
-    less than a trial costs. Sellers that send gifts at their launch are contested, too."""
+    less than a trial costs. Sellers that send gifts at launch are also contested."""
 
     SHARED_TRIAL = "shared_trial"
     """It is new, and another new agent with the same source of funds is tried first."""
 
     EVIDENCE = "evidence"
-    """Its evidence is a sufficient share of the amount, or the amount is that of a trial."""
+    """Its evidence is a sufficient share of the amount, or the amount is small enough for a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class Limit:
     """The highest amount that a standing allows.
 
     Attributes:
-        amount: The amount, in units of the payment token; 0 for a rating below the least one, and for one that waits.
+        amount: The amount, in units of the payment token; 0 for a rating below the minimum, and for an agent that has
+            to wait.
         ground: The part of the standing that limits it.
     """
 

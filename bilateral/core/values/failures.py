@@ -1,4 +1,4 @@
-"""Verified payments that did not settle because of what their payer did after the verification."""
+"""Verified payments that did not settle because of the payer's actions after verification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FailureReason(StrEnum):
-    """The acts of a payer that prevent a verified payment from settling."""
+    """The payer's actions that prevent a verified payment from settling."""
 
     INSUFFICIENT_BALANCE = "insufficient_balance"
     INSUFFICIENT_ALLOWANCE = "insufficient_allowance"
@@ -15,12 +15,12 @@ class FailureReason(StrEnum):
 
 @dataclass(frozen=True)
 class FailureCount:
-    """The failed settlements of a payer recorded by one seller.
+    """A payer's failed settlements recorded by one seller.
 
     Attributes:
-        number: Their number. Each authorization counts once.
-        last_at: The time of the last one, in Unix seconds; None without one.
-        reasons: The number of each reason.
+        number: The number of failures. Each authorization counts once.
+        last_at: The time of the last one, in Unix seconds; None if there is none.
+        reasons: The number of failures for each reason.
     """
 
     number: int = 0

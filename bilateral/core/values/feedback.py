@@ -1,4 +1,4 @@
-"""Human values to and from the registry's `(int128 value, uint8 valueDecimals)`, exactly or not at all.
+"""Conversion of human-readable values to and from the registry's `(int128 value, uint8 valueDecimals)`, always exact.
 
 ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of
 decimals, and averages depend on it. So `99.70` and `99.7` differ, and this module keeps the decimals as written.
@@ -34,7 +34,7 @@ class FeedbackValue:
     """A value as the reputation registry stores it.
 
     Attributes:
-        value: The integer, at most 1e38 either side of zero.
+        value: The integer, at most 1e38 on either side of zero.
         decimals: The number of its decimals, 0 to 18.
 
     Raises:
@@ -62,15 +62,15 @@ class FeedbackValue:
 
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag.
-                A `float` is refused, because it rarely equals the written number exactly.
+                A `float` is rejected, because it rarely equals the written number exactly.
             decimals: The number of decimals to store; by default those of the written value.
 
         Returns:
             The value, exactly: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
 
         Raises:
-            UnrepresentableValueError: Not a finite number, more than 18 decimals, beyond 1e38, or not exact with the
-                requested decimals.
+            UnrepresentableValueError: The value is not a finite number, has more than 18 decimals, exceeds 1e38, or is
+                not exact with the requested decimals.
         """
         number = _number(human)
         sign, digits, exponent = number.as_tuple()
@@ -99,7 +99,7 @@ class FeedbackValue:
 
     @property
     def human(self) -> Decimal:
-        """The value as a number, with all of its decimals: `(9970, 2)` is `Decimal("99.70")`."""
+        """The value as a number, with all its decimals: `(9970, 2)` is `Decimal("99.70")`."""
         return Decimal(f"{self.value}e-{self.decimals}")  # exact for any precision of the context, unlike arithmetic
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ MEASURED_TAGS: Final = (
 and anyone can run ten watchtowers, so the analysis only uses those of raters who paid the agent."""
 
 PAID_TAGS: Final = ("x402-resource-delivered", "x402-resource-missing", "x402-response-delayed", "x402-payment-amount")
-"""The tags of feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
+"""The tags for feedback on paid answers, by the conventions of the x402 extension `8004-reputation`."""
 
 _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "$": "s"})
 
@@ -162,33 +162,33 @@ _LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", 
 def resembled_tag(tag: str) -> str | None:
     """Return the standard tag that another tag resembles and could be confused with.
 
-    The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not tell apart
-    l, I, 1 and |, nor 0 and O, 5 and S, rn and m, vv and w.
+    The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not distinguish l, I, 1
+    and |, nor 0 and O, 5 and S, rn and m, vv and w.
 
     Args:
         tag: Any tag.
 
     Returns:
-        The standard tag; None if `tag` is a standard tag itself, or looks like none.
+        The standard tag; None if `tag` is itself a standard tag, or resembles none.
     """
     return None if tag in STANDARD_TAGS else _STANDARD_SKELETONS.get(_skeleton(tag))
 
 
 def _skeleton(tag: str) -> str:
-    """Return a text shared by all look-alikes of a tag."""
+    """Return the text shared by all of a tag's look-alikes."""
     letters = unicodedata.normalize("NFKD", tag[:_LONGEST_LOOK_ALIKE]).casefold().translate(_LOOK_ALIKES)
     return "".join(filter(str.isalnum, letters)).replace("rn", "m").replace("vv", "w")
 
 
 _LONGEST_LOOK_ALIKE: Final = 200
-"""The number of characters of a tag to compare, because strangers may store tags of any length."""
+"""The number of a tag's characters to compare, because anyone may store tags of any length."""
 
 _STANDARD_SKELETONS: Final[Mapping[str, str]] = {_skeleton(name): name for name in STANDARD_TAGS}
 
 
 @checked
 def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue:
-    """Turn a human value into the registry's form, checked against its tag.
+    """Convert a human-readable value to the registry's form, after checking it against its tag.
 
     Args:
         tag1: The measured quantity. A tag not defined by the best practices accepts any value.
@@ -200,8 +200,8 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
         The value for `giveFeedback`.
 
     Raises:
-        InvalidArgumentError: A tag is not a text.
-        UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier is not meaningful for this tag.
+        InvalidArgumentError: A tag is not a string.
+        UnrepresentableValueError: As for `FeedbackValue.of`, or the value or qualifier is not meaningful for this tag.
     """
     value = FeedbackValue.of(human)
     tag = STANDARD_TAGS.get(tag1)
@@ -237,16 +237,16 @@ def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
 
 
 def stars_to_value(stars: HumanValue) -> FeedbackValue:
-    """Convert a star rating to 0-100, as catalogues do: 1 star is 20, 5 stars are 100.
+    """Convert a star rating to 0-100, as catalogues do: 1 star becomes 20, 5 stars become 100.
 
     Args:
-        stars: 1 to 5; parts of a star, such as `"4.5"`, count in proportion.
+        stars: 1 to 5; fractions of a star, as in `"4.5"`, count proportionally.
 
     Returns:
         The value for the tag `starred`, with as few decimals as it needs.
 
     Raises:
-        UnrepresentableValueError: Fewer than 1 star or more than 5, or not exact with 18 decimals.
+        UnrepresentableValueError: The rating is below 1 star or above 5, or not exact with 18 decimals.
     """
     number = FeedbackValue.of(stars)
     if isinstance(stars, bool) or not 1 <= number.human <= 5:  # noqa: PLR2004  # the scale itself
@@ -265,10 +265,10 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
         value: 0 to 100.
 
     Returns:
-        The stars, exactly: 87 are `Decimal("4.35")`. Values below 20 are less than one star.
+        The exact number of stars: 87 becomes `Decimal("4.35")`. Values below 20 are less than one star.
 
     Raises:
-        UnrepresentableValueError: Not within 0 to 100.
+        UnrepresentableValueError: The value is not between 0 and 100.
     """
     if not 0 <= value.human <= 100:  # noqa: PLR2004  # the scale itself
         raise UnrepresentableValueError(f"{value} is not within 0 to 100")

@@ -1,4 +1,4 @@
-"""The standing of an agent on one side: the figure used for ranking, gates and decisions."""
+"""An agent's standing on one side: the figure used for ranking, gates and decisions."""
 
 import json
 import time
@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 LEAST: Final = 1.5
-"""The effective raters below which a standing is thin: more than one ordinary rater, and less than two."""
+"""The number of effective raters below which a standing is thin: more than one ordinary rater, but fewer than two."""
 
 
 SHARED_TRIAL: Final = "shared_trial"
-"""The reason code of a new agent that waits because another with the same source of funds is tried first."""
+"""The reason code for a new agent that waits because another with the same source of funds is tried first."""
 
 OWNER_CHANGED: Final = "owner_changed"
-"""The reason code for evidence about an earlier owner of the agent, which does not count."""
+"""The reason code for evidence about an earlier owner of the agent, which is ignored."""
 
 
 class Side(StrEnum):
@@ -26,7 +26,7 @@ class Side(StrEnum):
 
 
 class Status(StrEnum):
-    """The meaning of a standing. `docs/trust.md` explains what to do with each."""
+    """The status of a standing. `docs/trust.md` explains what to do for each."""
 
     OK = "ok"
     """There is enough evidence to rank the agent."""
@@ -49,7 +49,7 @@ class StandingReason:
         code: Its code: `paid`, `no_payments`, `false_raters`, `few_raters`, `shared_trial`, `owner_changed`, or the
             name of a detector.
         amount: The amount involved, in units of the payment token; None if there is none.
-        figures: Its other figures by name.
+        figures: The reason's other figures by name.
     """
 
     code: str
@@ -63,17 +63,19 @@ class Standing:
 
     Attributes:
         side: `server` or `client`.
-        rating: The rating, 0 to 100; None without a rating that counts.
+        rating: The rating, 0 to 100; None if no rating counts.
         lower: The lower bound of the rating. Use it for ranking.
         upper: The upper bound of the rating.
-        effective_raters: The independent raters that the evidence is worth, at most `raters`.
-        raters: The distinct raters under the current owner, except those who only measured and never paid it.
-        payments: The payments to the agent that stayed with it; on the client side, those by the agent.
-        paid: Their sum, in units of the payment token.
+        effective_raters: The number of independent raters that the evidence is worth, at most `raters`.
+        raters: The number of distinct raters under the current owner, except those who only measured it and never paid
+            it.
+        payments: The number of payments to the agent whose money stayed with it; on the client side, of payments by the
+            agent.
+        paid: The sum of these payments, in units of the payment token.
         first_at: The time of the first rating or payment, in Unix seconds; None without any.
         last_at: The time of the last one.
         evidence_cost: The money that a server's positive raters spent with other sellers trusted by early buyers, or
-            that a client spent with such sellers, in units of the payment token.
+            that a client itself spent with such sellers, in units of the payment token.
         reasons: The reasons that count most.
         block: The last block it is based on; None if it was not stored.
         made_at: When it was computed, in Unix seconds; None if it was not stored.
@@ -103,17 +105,17 @@ class Standing:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], block: int | None = None, made_at: int | None = None) -> Self:
-        """Return the standing of a row of a table of standings."""
+        """Return the standing in a row of a standings table."""
         reasons = {"reasons": tuple(StandingReason(**reason) for reason in json.loads(row["reasons"]))}
         columns = {field_.name: row[field_.name] for field_ in fields(cls) if field_.name in row}
         return cls(**{**columns, **reasons, "block": block, "made_at": made_at})
 
 
 class Currency(StrEnum):
-    """The age of a chain's standings."""
+    """The freshness of a chain's standings."""
 
     CURRENT = "current"
-    """They include all rows of the index except those of the last minutes."""
+    """They include all rows of the index except those from the last few minutes."""
 
     STALE = "stale"
     """The analysis lags its chain by more than ten minutes, or by three refreshes if these take longer."""
@@ -155,7 +157,7 @@ class StandingsState:
 
     @property
     def lack(self) -> str | None:
-        """Why a chain has no current standings, as the end of a sentence; None if it has them."""
+        """The reason why a chain has no current standings, as the end of a sentence; None if it has them."""
         cause = "" if self.problem is None else f": {self.problem}"
         if self.is_missing:
             return f"is not analysed yet{cause}"

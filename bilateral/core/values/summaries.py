@@ -1,6 +1,6 @@
 """Summaries of feedback as the registry computes them, and the filter that selects blind ratings.
 
-Use them for feedback that is already loaded. Summarising another selection then needs no request to the node.
+Use them for feedback that is already loaded. Summarising a different selection then requires no request to the node.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ class Summary:
 
     @property
     def average(self) -> Decimal | None:
-        """The average as a number with all its decimals; None if there are no values."""
+        """The average as a number, with all its decimals; None if there are no values."""
         return Decimal(f"{self.value}e-{self.decimals}") if self.count else None
 
 

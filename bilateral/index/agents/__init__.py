@@ -1,1 +1,1 @@
-"""The state of agents according to their events, and when they were active."""
+"""Agents' states, derived from their events, and when they were active."""

@@ -1,4 +1,4 @@
-"""The projection of agents: their states, which the journal restores, and the times of their activity."""
+"""The agent projection: agents' states, which the journal restores, and their times of activity."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,10 +22,10 @@ from bilateral.index.log.rows import Row, Rows, key_columns, picker, rows_of
 from bilateral.index.log.text import key_text
 
 _Change: TypeAlias = tuple[int, int, type[events.Event], Row]
-"""Block, log index, event and row of an event that changes an agent."""
+"""Block, log index, type and row of an event that changes an agent."""
 
 _Texts: TypeAlias = dict[bool, str]
-"""An agent's new URI under True, and its new domain under False."""
+"""An agent's new URI (key True) and its new domain (key False)."""
 
 
 IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
@@ -40,7 +40,7 @@ IDENTITY_EVENTS: Final[Mapping[type[events.Event], Callable[[Row], Any]]] = {
         (events.PrimaryAgentSet, "account"),
     )
 }
-"""The events that change the state of an agent, and the relevant columns, with the agent first."""
+"""The events that change an agent's state, and their relevant columns, starting with the agent."""
 
 _BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
     list(schema.EVENT_TABLES[events.Transfer].c.keys()).index(name)
@@ -175,7 +175,7 @@ def _accounts(kind: type[events.Event], values: list[Any]) -> tuple[str, ...]:
 
 
 AgentPlace: TypeAlias = tuple[str, int]
-"""An agent of a chain: the address of its identity registry, and its id."""
+"""An agent on a chain: its identity registry's address and its id."""
 
 Times: TypeAlias = tuple[int, int]
 """The times of an agent's last feedback and of its last event of any kind; 0 for none."""
@@ -184,7 +184,7 @@ _NEVER: Final[Times] = (0, 0)
 _RAISING: Final = tuple(
     schema.EVENT_TABLES[event] for event in (events.NewFeedback, events.FeedbackRevoked, events.Approval)
 )
-"""Events that are not in the rows of agents but still count as an update of the agent."""
+"""Events that do not appear in agent rows but still count as updates of the agent."""
 
 _CHANGING: Final = tuple(schema.EVENT_TABLES[event] for event in IDENTITY_EVENTS if event is not events.PrimaryAgentSet)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*_RAISING, *_CHANGING)}
@@ -193,7 +193,7 @@ _KEY: Final = key_columns(agent_activity)
 
 
 class ActivityTable:
-    """The table `agent_activity`, for the events of one chain."""
+    """The table `agent_activity`, for one chain's events."""
 
     def __init__(self, chain_id: int, rows: Rows) -> None:
         self._chain_id = chain_id
@@ -201,7 +201,7 @@ class ActivityTable:
         self._identities = self._feedback_registries()
 
     def derive(self, batch: EventRows, agents: Mapping[Row, Row | None]) -> None:
-        """Update the table with new events. The tables of events may already contain them."""
+        """Update the table with new events. The event tables may already contain them."""
         # Each registry, agent and time once: most events of an agent share a block's time.
         raising = ((table, *entry) for table in _RAISING for entry in set(map(_pick[table], batch.get(table, ()))))
         times = self._times(raising)
@@ -227,7 +227,7 @@ class ActivityTable:
         writes.write()
 
     def touched_after(self, block: int) -> set[AgentPlace]:
-        """Return the agents that events after a block concern. The tables of events still contain these."""
+        """Return the agents affected by events after a block. The event tables still contain these events."""
         touched: set[AgentPlace] = set()
         for table in (*_RAISING, *_CHANGING):
             for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):
@@ -237,7 +237,7 @@ class ActivityTable:
         return touched
 
     def renew(self, agents: Iterable[AgentPlace]) -> None:
-        """Recompute the rows of some agents, from the tables of events and of agents."""
+        """Recompute the given agents' rows from the event and agent tables."""
         keys = [(self._chain_id, *agent) for agent in sorted(agents)]
         self._rows.delete(agent_activity, keys)
         present = {row[:3]: _pick_agent(row) for row in self._rows.select(agent_tables.agent, _KEY, keys)}
@@ -255,7 +255,7 @@ class ActivityTable:
         self.renew(map(tuple, self._rows.connection.execute(query)))
 
     def _feedback_registries(self) -> dict[str, str]:
-        """Return the identity registry of each registry whose open feedback counts."""
+        """Return the identity registry for each registry whose open feedback counts."""
         column = schema.registry.c
         query = select(column.identity_registry, column.kind, column.address).order_by(
             column.first_block, column.address
@@ -294,7 +294,7 @@ class ActivityTable:
 
 
 class Agents(Projection):
-    """Agents with their metadata, the accounts whose primary agent they are, and their times of activity."""
+    """Agents with their metadata, the accounts that they are the primary agent for, and their times of activity."""
 
     name = "agents"
     tables = derived = (*AGENT_TABLES, agent_activity)

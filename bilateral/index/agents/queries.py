@@ -17,7 +17,7 @@ from bilateral.index.reading.registries import AgentKey
 
 
 def feedback_registry(registries: Iterable[tuple[str, str]]) -> str | None:
-    """Return the registry whose open feedback counts for the agents of one identity registry; None without one."""
+    """Return the registry whose open feedback counts for an identity registry's agents; None if there is none."""
     kinds: dict[str, str] = {}
     for kind, address in registries:
         kinds.setdefault(kind, address)
@@ -36,7 +36,7 @@ class Change:
         account: The new owner, the new wallet, or the account that changed the file; None for a removed wallet.
         text: The new URI or domain, untrusted text; None for other kinds.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Change:
 
 
 def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[Change, ...]:
-    """Return the changes of an agent, newest first."""
+    """Return an agent's changes, newest first."""
     moved, changed, updated = (schema.EVENT_TABLES[event].c for event in (Transfer, URIUpdated, AgentUpdated))
     metadata = schema.EVENT_TABLES[MetadataSet].c
     changes = [
@@ -70,7 +70,7 @@ def changes_of(connection: Connection, key: AgentKey, limit: int = 20) -> tuple[
 
 
 def _newest(connection: Connection, key: AgentKey, limit: int, events: Any, *columns: Any) -> list[tuple[Any, ...]]:
-    """Return the newest events of an agent: the columns and the position of each."""
+    """Return an agent's newest events, each with its columns and position."""
     query = select(*columns, events.block_number, events.log_index, events.block_time, events.transaction_hash).where(
         events.chain_id == key.chain_id, events.registry == key.identity_registry, events.agent_id == key.agent_id
     )
@@ -90,7 +90,7 @@ def _wallet(value: bytes, *place: Any) -> Change:
 
 
 MAX_AGENTS: Final = 200
-"""The largest number of agents of an account in one answer."""
+"""The maximum number of an account's agents in one response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class AccountAgent:
 
     Attributes:
         id: The agent's short id.
-        global_id: Its id among all registries.
+        global_id: Its id, unique across registries.
         is_owner: True if the account owns it.
         is_wallet: True if the account receives its payments.
         is_primary: True if it is the account's primary agent.
@@ -118,7 +118,7 @@ class Account:
 
     Attributes:
         address: The account.
-        agents: Its agents, ordered by chain, registry and id: the first 200.
+        agents: The first 200 of its agents, ordered by chain, registry and id.
         has_more: True if there are more. A search by owner or wallet lists all of them in pages.
     """
 

@@ -1,4 +1,4 @@
-"""The tables of agents, which are derived from the events of identity registries."""
+"""The agent tables, which are derived from identity registry events."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ primary_agent: Final = Table(
     **columns.BY_CHAIN,
 )
 AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
-"""Tables that are computed from the events of identity registries."""
+"""Tables computed from identity registry events."""
 
 agent_activity: Final = Table(
     "agent_activity",
@@ -61,4 +61,4 @@ agent_activity: Final = Table(
     ),
     sqlite_with_rowid=False,
 )
-"""The times of each agent that is registered, and its id as decimal digits."""
+"""Each registered agent's times, and its id in decimal digits."""

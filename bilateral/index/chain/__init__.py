@@ -1,1 +1,1 @@
-"""Read and check the blocks and logs of a chain from its endpoints."""
+"""Read a chain's blocks and logs from its endpoints, and check them."""

@@ -1,4 +1,4 @@
-"""Checks of the logs of a block: against its header, its receipts, and other endpoints. docs/index.md has the table."""
+"""Checks of a block's logs against its header, its receipts, and other endpoints. docs/index.md has the table."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ ENDPOINT_FAILURES: Final = (
 """Errors after which another endpoint may succeed."""
 
 _RECEIPTS_EVERY: Final = 600.0
-"""Seconds after which an endpoint without receipts is retried: each block would waste two calls."""
+"""Seconds until receipts are requested again where they were missing: each block would waste two calls."""
 
 
 class Checks:
-    """Checks of the answers of one chain's endpoints.
+    """Checks of the responses from one chain's endpoints.
 
     Args:
         pool: The endpoints.
-        registries: The registry at each address, in checksum form.
+        registries: The registries, by checksummed address.
     """
 
     def __init__(self, pool: Pool, registries: Mapping[str, Registry]) -> None:
@@ -58,7 +58,7 @@ class Checks:
         is_thorough: bool = False,
         is_proof_due: bool = False,
     ) -> BlockLogs | None:
-        """Check the logs of one block against its header, and read again if either of them seems wrong."""
+        """Check a block's logs against its header, and reread if either of them seems wrong."""
         number = header.block.number
         if logs is not None and logs.hash != header.block.hash:
             raise of_another_block(source, number)
@@ -72,7 +72,7 @@ class Checks:
         return None
 
     def is_doubtful(self, header: Header, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether fields of a header contradict logs: its filter, its root, or its list of transactions."""
+        """Check whether a header's filter, root, or transaction list contradicts logs."""
         has_no_receipts = header.receipts_root == EMPTY_ROOT
         if has_no_receipts or not any(header.bloom or b"1"):
             is_contradicted = has_no_receipts or header.is_sealed()
@@ -105,7 +105,7 @@ class Checks:
         return whole
 
     def _require_plausible(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
-        """Refuse logs that contradict their header when no receipts show which of the two is right."""
+        """Reject logs that contradict their header if no receipts show which of the two is right."""
         # A filter counts if the header's hash proves it: else the node may have filled it with anything.
         if logs is None:
             return
@@ -118,7 +118,7 @@ class Checks:
             raise errors.EndpointLiesError(source.name, problem)
 
     def look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> bool:
-        """Read a range again and compare, using another endpoint if one has its last block."""
+        """Reread a range and compare, using another endpoint if one has the range's last block."""
         is_confirmed = True
         while first <= last:
             second = self._pool.second(source, last)
@@ -152,7 +152,7 @@ class Checks:
         raise self._liar_of(source, second, min(log[0] for log in before ^ after), before)
 
     def _liar_of(self, source: Source, second: Source, number: int, before: set[Any]) -> errors.EndpointLiesError:
-        """Distrust the endpoint whose logs of a block its receipts contradict, and return its error."""
+        """Distrust an endpoint whose receipts for a block contradict its logs, and return its error."""
         # Without such receipts both are distrusted, because a retry would pass by chance.
         header = source.headers_of([number])[0]
         for witness in dict.fromkeys((source, second)):
@@ -173,12 +173,12 @@ class Checks:
 
 
 def of_another_block(source: Source, number: int) -> errors.EndpointLiesError:
-    """Return the error of an endpoint whose header of a block has a different hash than its logs."""
+    """Return the error for an endpoint whose block header has a different hash than its logs."""
     return errors.EndpointLiesError(source.name, f"the logs of block {number} belong to another block")
 
 
 def take_time(source: Source, header: Header, logs: BlockLogs) -> None:
-    """Set the time of logs from their header. Their own time is a hint, unless the header's hash proves it."""
+    """Set the logs' time from their header. Their own time is a hint, unless the header's hash proves it."""
     hint, logs.time = logs.time, header.block.time
     if hint not in (None, logs.time) and not header.is_sealed() and header.is_sealed(hint):
         raise errors.EndpointLiesError(

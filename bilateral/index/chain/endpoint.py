@@ -1,7 +1,8 @@
-"""One JSON-RPC endpoint: typed answers, limits on time and size, and readable error messages.
+"""One JSON-RPC endpoint: typed responses, limits on time and size, and readable error messages.
 
 It shares the connection of the SDK, but not its protocol layer (`bilateral.node.json_rpc`), which reads any JSON and
-retries by itself. The index evaluates each refusal, and reads logs straight into typed records, in a tenth of the time.
+retries by itself. The index evaluates each refusal, and decodes logs directly into typed records, in a tenth of the
+time.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ _READABLE_ERRORS: Final = (400, 401, 402, 403, 408, 413, 422, 429, 503)
 
 
 class HeaderEntry(msgspec.Struct, gc=False):
-    """A block's header in the form of JSON-RPC, without the fields that are not needed here."""
+    """A block header in JSON-RPC form, without the fields that are not needed here."""
 
     number: str | int
     hash: str
@@ -55,7 +56,7 @@ class HeaderEntry(msgspec.Struct, gc=False):
 
 
 class _RpcError(msgspec.Struct):
-    """The error of an answer."""
+    """The error in a response."""
 
     code: int | None = None
     message: Any = ""
@@ -63,11 +64,11 @@ class _RpcError(msgspec.Struct):
 
 
 class Endpoint:
-    """A node's JSON-RPC over HTTP.
+    """A node's JSON-RPC API over HTTP.
 
     Args:
         url: Its URL. It is never displayed, because it may contain a key; `name` is.
-        timeout: The total time limit of one request, in seconds.
+        timeout: The total time limit for one request, in seconds.
 
     Attributes:
         name: Its host, and its port if the URL contains one.
@@ -108,7 +109,7 @@ class Endpoint:
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
     def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
-        """Call a method several times: in a batch, or one by one if the endpoint refuses batches. See `batch`."""
+        """Call a method several times: in a batch, or one by one if the endpoint rejects batches. See `batch`."""
         try:
             return self.batch(method, calls, kind)
         except (NodeError, MalformedNodeAnswerError):
@@ -143,11 +144,11 @@ class Endpoint:
 
 
 _BUILDING: Final = threading.RLock()
-"""The lock for types that msgspec builds. A thread that uses a half-built one crashes the process with SIGSEGV."""
+"""The lock for building msgspec types. A thread that uses a half-built one crashes the process with SIGSEGV."""
 
 
 def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key of the cache
-    """Return the decoder of answers whose result has a type. It is fully built before any thread uses it."""
+    """Return the decoder for responses with a given result type. It is fully built before any thread uses it."""
     with _BUILDING:
         return _built_decoder(kind, is_batch)
 
@@ -165,7 +166,7 @@ def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a
 
 
 def _text(error: _RpcError) -> str:
-    """Return the text of an error. `data` comes first: some nodes put the helpful part there."""
+    """Return an error's text. `data` comes first: some nodes put the helpful part there."""
     data = error.data if isinstance(error.data, str) else ""
     if isinstance(error.data, dict | list):
         data = msgspec.json.encode(error.data).decode()

@@ -1,9 +1,9 @@
-"""Rows of the tables of events, straight from logs.
+"""Rows for the event tables, built directly from logs.
 
-Most logs are plain: their text is UTF-8 without NUL, and their data are the ABI encoding of their event. For these,
-functions are generated from the ABI. They take a third of the time of creating log and event objects, and decline every
-log that is not plain. `bilateral.core.events` decodes what they decline; it handles every case, and is their oracle in
-tests.
+Most logs are plain: their text is UTF-8 without NUL, and their data is their event's ABI encoding. For these, functions
+are generated from the ABI. They take a third of the time needed to create log and event objects, and decline every log
+that is not plain. `bilateral.core.events` decodes what they decline; it handles every case, and serves as the reference
+in tests.
 """
 
 import struct
@@ -37,10 +37,10 @@ _WORD: Final = 32  # bytes of a word of the contract ABI
 
 
 class Extraction:
-    """Converts the logs of one chain to rows.
+    """Converts one chain's logs to rows.
 
     Args:
-        registries: The registry at each address, in checksum form.
+        registries: The registries, by checksummed address.
     """
 
     def __init__(self, chain_id: int, registries: Mapping[str, Registry]) -> None:
@@ -72,7 +72,7 @@ class Extraction:
         return {table: rows for table, rows in rows_of.items() if rows}
 
     def _plan(self, address: str, rows: Mapping[Table, list[Row]]) -> _Plan:
-        """Return a registry's checksummed address and, by first topic, the adder of rows and the reader of values."""
+        """Return a registry's checksummed address and, by first topic, the functions that add rows and read values."""
         registry = address_of(address)
         readers = _readers(self._registries[registry])
         return registry, {topic: (rows[table].append, read) for topic, (table, read) in readers.items()}
@@ -84,7 +84,7 @@ class Extraction:
 
 
 def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row]:
-    """Return the table of a log, and the values of its columns after those of its position."""
+    """Return a log's table, and the values of its columns after the position columns."""
     if isinstance(event, UndecodedLog):
         return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
     table = schema.EVENT_TABLES[type(event)]

@@ -25,11 +25,11 @@ from bilateral.index.log.batches import Batch, Block, counted, stored_events
 from bilateral.index.log.store import ChainStore
 
 _MOST_CHANGES: Final = 3
-"""Changes of the chain during one batch after which the endpoint that reports them is no longer used."""
+"""The number of chain changes during one batch after which the reporting endpoint is no longer used."""
 
 ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 40 * 1024**2
-"""Logs, and bytes of their data in memory, that one transaction stores far from the head."""
+"""The logs, and the bytes of their data in memory, that one transaction stores far from the head."""
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""
@@ -53,8 +53,8 @@ class Step:
     """One step, for progress and logs.
 
     Attributes:
-        block: The cursor after it.
-        head: The latest reported head of the chain.
+        block: The cursor after the step.
+        head: The chain's latest reported head.
         events: The number of logs that were stored, or removed.
         endpoint: The host of the endpoint that was used.
         depth: The number of removed blocks.
@@ -74,10 +74,10 @@ class Follower:
     Args:
         store: The chain's rows.
         pool: The chain's endpoints.
-        registries: The registry at each address, in checksum form.
+        registries: The registries, by checksummed address.
         first_block: The first block to index.
-        enough: The number of logs after which a transaction ends. SQLite lets one transaction write at a time, so
-            writers that share a process divide the usual number: otherwise some would wait for too long.
+        enough: The number of logs after which a transaction ends. SQLite allows one writing transaction at a time, so
+            writers in one process divide the usual number: otherwise some would wait too long.
         trusts_reorganisation: True to remove finalized blocks on the evidence of a single endpoint.
     """
 
@@ -126,7 +126,7 @@ class Follower:
                 return step
 
     def go_back(self, first: int) -> None:
-        """Remove all blocks from a number on, even finalized ones, so that the next steps read them again.
+        """Remove all blocks from a given number on, even finalized ones, so that the next steps reread them.
 
         The cursor moves to a block whose hash is stored, so the next step detects a reorganisation before it.
         """
@@ -160,7 +160,7 @@ class Follower:
             raise
 
     def _recheck(self, source: Source, cursor: Block, head: int) -> Step | None:
-        """Reread, one range per step, what only an endpoint delivered before a false answer; None if nothing."""
+        """Reread, one range per step, blocks that only one endpoint delivered before a false response; None if none."""
         # If rows differ, the index goes back to before them.
         for suspect in [other for other in self._pool.sources if other.loses_logs and other.alone_from is not None]:
             first, last = suspect.alone_from or 0, self._recheck_ends.setdefault(suspect, cursor.number)
@@ -292,13 +292,13 @@ class Follower:
 
 
 def _timed(source: Source, checkpoint: Block) -> Block:
-    """Return a checkpoint with the time of its header, if the endpoint has that block."""
+    """Return a checkpoint with its header's time, if the endpoint has that block."""
     header = source.header(checkpoint.number) if checkpoint.number >= 0 else None
     return checkpoint if header is None or header.block.hash != checkpoint.hash else header.block
 
 
 class _PendingBatches:
-    """Batches waiting for one transaction. PostgreSQL starts storing the events of many while others are read.
+    """Batches waiting for one transaction. PostgreSQL starts storing many batches' events while others are read.
 
     Args:
         store: The chain's rows.
@@ -338,7 +338,7 @@ class _PendingBatches:
                 self._writes.add(pending.rows)
 
     def store(self) -> int:
-        """Store the batches, and return the number of their logs."""
+        """Store the batches, and return their number of logs."""
         batch = Batch.joined(self._batches)
         self._batches = []
         try:

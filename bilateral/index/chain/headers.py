@@ -1,4 +1,4 @@
-"""Headers of blocks and what their hashes prove (Yellow Paper, 4.3)."""
+"""Block headers and what their hashes prove (Yellow Paper, 4.3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bilateral.index.log.batches import Block
 BLOOM_BYTES: Final = 256  # 2,048 bits (Yellow Paper, section 4.3.1)
 _BITS: Final = 2047  # the mask of a bit's number among 2,048
 _SPARSE_BITS: Final = _BITS // 8
-"""Set bits up to which a filter is informative: with an eighth set, one in 500 foreign topics matches."""
+"""Maximum set bits in an informative filter: with an eighth set, one in 500 foreign topics matches."""
 
 _EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
 """Events that other tokens emit too, so nearly every block's filter announces them."""
@@ -33,7 +33,7 @@ def _mask(item: bytes) -> int:
 
 
 def bloom_of(items: Iterable[bytes]) -> bytes:
-    """Return the filter that announces some addresses and topics, and nothing else."""
+    """Return the filter that announces exactly the given addresses and topics."""
     return reduce(or_, map(_mask, items), 0).to_bytes(BLOOM_BYTES)
 
 
@@ -43,10 +43,10 @@ def is_sparse(bloom: bytes | None) -> bool:
 
 
 class Announcements:
-    """The logs of some registries that filters announce.
+    """The registries' logs that filters announce.
 
     Args:
-        registries: The registry at each address, in checksum form.
+        registries: The registries, by checksummed address.
     """
 
     def __init__(self, registries: Mapping[str, Registry]) -> None:
@@ -79,7 +79,7 @@ class Announcements:
         )
 
     def are_hidden(self, bloom: bytes | None, logs: BlockLogs, *, is_thorough: bool) -> bool:
-        """Check whether a block's filter lacks logs that an endpoint returned: then one of them is false."""
+        """Check whether a block's filter lacks logs that an endpoint returned: if so, one of the two is false."""
         if bloom is None:
             return False
         bits = int.from_bytes(bloom)
@@ -90,7 +90,7 @@ class Announcements:
     def are_proven(self, bloom: bytes | None, logs: BlockLogs | None) -> bool:
         """Check whether a filter announces a registry that returned no log, together with one of its events.
 
-        In a sparse filter this happens by chance in at most one of 10,000 blocks. Other filters prove nothing.
+        In a sparse filter this happens by chance in at most one in 10,000 blocks. Other filters prove nothing.
         """
         if bloom is None or not is_sparse(bloom):
             return False
@@ -115,7 +115,7 @@ _COVERED: Final = (
 _LATER: Final = (
     *("baseFeePerGas", "withdrawalsRoot", "blobGasUsed", "excessBlobGas", "parentBeaconBlockRoot", "requestsHash"),
 )
-"""Fields of headers since London, Shanghai, Cancun and Prague. A header without them is older, or of another chain."""
+"""Fields of headers since London, Shanghai, Cancun and Prague. A header without them is older, or for another chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Header:
 
     Attributes:
         parent_hash: The hash of the block before it.
-        bloom: Its filter of addresses and topics of logs; None if the node omits it or it does not have 256 bytes.
+        bloom: Its filter for log addresses and topics; None if the node omits it or it is not 256 bytes long.
         receipts_root: The root of its receipts; None if the node omits it.
         transactions: The hashes of its transactions, in lower case; empty if the node omits them.
         entry: The header as the node returned it.

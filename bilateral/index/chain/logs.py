@@ -1,7 +1,7 @@
-"""Logs in the form of JSON-RPC: checked, in chain order, and grouped by block.
+"""Logs in JSON-RPC form: checked, in chain order, and grouped by block.
 
-They are decoded straight from the node's text, see `extraction`, because an object per log would take as long as
-decoding it.
+They are decoded directly from the node's text (see `extraction`), because creating an object per log would take as long
+as decoding it.
 """
 
 import re
@@ -25,7 +25,7 @@ _MAX_NUMBER: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 
 def quantity(value: str | int) -> int:
-    """Read a number: 0x and digits, padded or not, or a JSON number, as some nodes send."""
+    """Read a number: 0x and digits, padded or not, or a JSON number, which some nodes send."""
     number = value if isinstance(value, int) else int(value, 16) if _QUANTITY.fullmatch(value) else -1
     if not 0 <= number <= _MAX_NUMBER:
         text = repr(value)[:80]
@@ -66,11 +66,11 @@ Word = Annotated[str, msgspec.Meta(min_length=66, max_length=66)]
 
 _MAX_LOG_INDEX: Final = 2**31 - 1  # the greatest number of an INTEGER of PostgreSQL
 _IN_CHAIN: Final = (False, None, 0, "", "false", "0x0")
-"""Values of `removed` that nodes send for a log that is in the chain."""
+"""`removed` values that nodes send for a log in the chain."""
 
 
 class LogEntry(msgspec.Struct, gc=False):
-    """A log in the form of JSON-RPC."""
+    """A log in JSON-RPC form."""
 
     address: str
     topics: Annotated[list[Word], msgspec.Meta(max_length=4)]
@@ -104,7 +104,7 @@ class BlockLogs:
     Attributes:
         number: The block's number.
         hash: Its hash, 32 bytes.
-        time: Its time in Unix seconds. Until the header is read, the hint in its logs; None if they have none.
+        time: Its time in Unix seconds. Until the header is read, the hint from its logs; None if they contain none.
         entries: The logs, in their order.
         indices: The index of each among all logs of the block.
     """
@@ -120,7 +120,7 @@ class BlockLogs:
         return {address_of(text) for text in {entry.address for entry in self.entries}}
 
     def contents(self) -> Iterator[tuple[Any, ...]]:
-        """Yield for each log what two endpoints must agree on: all but the block's time, which some omit."""
+        """Yield the fields of each log on which two endpoints must agree: all but the block time, which some omit."""
         for index, entry in zip(self.indices, self.entries, strict=True):
             topics = tuple([topic.lower() for topic in entry.topics])
             origin = entry.address.lower(), entry.transactionHash.lower()
@@ -128,7 +128,7 @@ class BlockLogs:
 
 
 def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], first: int, last: int) -> list[BlockLogs]:
-    """Check the logs of an answer and group them by block."""
+    """Check a response's logs and group them by block."""
     try:
         try:
             return _grouped(name, entries, contracts, first, last)
@@ -149,7 +149,7 @@ def grouped(name: str, entries: list[LogEntry], contracts: Collection[str], firs
 
 
 class UnnumberedLogsError(Exception):
-    """Indices that repeat or contradict the order of transactions, as when a node counts logs per transaction.
+    """Indices that repeat or contradict the transaction order, as when a node counts logs per transaction.
 
     Attributes:
         block: The number of the block.
@@ -214,7 +214,7 @@ def _index_of(entry: LogEntry, block: int) -> int:
 
 
 def _time_hint(entry: LogEntry) -> int | None:
-    """Return the time of its block that a log names; None without one. 0 is how some nodes leave it out."""
+    """Return the block time that a log contains; None if there is none. Some nodes send 0 instead of omitting it."""
     return optional_quantity(entry.blockTimestamp) or None
 
 
@@ -229,7 +229,7 @@ def bytes_of(text: str) -> bytes:
 
 
 address_of = lru_cache(maxsize=1 << 10)(checksummed)
-"""Returns an address in checksum form, and remembers it: those of the registries are few."""
+"""Returns an address in checksum form, and caches it: registries have few addresses."""
 
 hash_of = lru_cache(maxsize=1 << 10)(word)
-"""Reads 32 bytes, and remembers them: the logs of a transaction share its hash."""
+"""Reads 32 bytes, and caches them: a transaction's logs share its hash."""

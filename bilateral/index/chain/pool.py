@@ -1,4 +1,4 @@
-"""The endpoints of one chain: one is in use, others stand by, and those that fail or lie are benched."""
+"""One chain's endpoints: one is in use, others stand by, and those that fail or lie are benched."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from bilateral.index.log.rows import Row, rows_of
 # By failures in a row: a hiccup is over in a second, an outage takes minutes.
 _BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
 _ALONE_SECONDS: Final = 10.0
-"""The longest bench of the only endpoint, for which there is no substitute."""
+"""The maximum time to bench the only endpoint, which has no substitute."""
 
 _LIAR_SECONDS: Final = 3600.0
 """An endpoint that returned false logs is not used for an hour: it seldom recovers sooner."""
@@ -30,16 +30,16 @@ LONGEST_LAG: Final = 30
 """The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
 
 _NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
-"""The errors of an endpoint that does not report its head."""
+"""Errors from an endpoint that does not report its head."""
 
 _FRESH_SECONDS: Final = 24 * 3600
-"""Seconds after which a limit is measured again: providers change them with plans and over time."""
+"""Seconds after which a limit is measured again: providers change limits with plans and over time."""
 
 _UNCONFIRMED: Final = "unconfirmed from "
-"""The prefix of the name of an endpoint's second row, whose `blocks` is `Source.alone_from`."""
+"""The name prefix of an endpoint's second row, whose `blocks` is `Source.alone_from`."""
 
 _NO_LIMIT: Final = (0, None, 0, None)
-"""The default row of an endpoint: blocks, ceiling, time of measuring, and time of lost logs."""
+"""An endpoint's default row: blocks, ceiling, measurement time, and time of lost logs."""
 
 T = TypeVar("T")
 
@@ -52,16 +52,16 @@ class Ahead(Generic[T]):
 
     @property
     def is_under_way(self) -> bool:
-        """True from `start` to `take`."""
+        """True between `start` and `take`."""
         return self._job is not None
 
     @property
     def is_done(self) -> bool:
-        """True once `take` would not wait."""
+        """True if `take` would not wait."""
         return self._job is not None and self._job[1].done()
 
     def start(self, key: object, work: Callable[[], T]) -> None:
-        """Start a task. None may be running: `take` was called since the last start."""
+        """Start a task. No task may be running: `take` must have been called since the last start."""
         result: Future[T] = Future()
 
         def run() -> None:
@@ -75,7 +75,7 @@ class Ahead(Generic[T]):
         self._job = key, result
 
     def take(self, key: object) -> T | None:
-        """Wait for the running task and return its result; None if it has another key, or there is none."""
+        """Wait for the running task and return its result; None if it has a different key, or there is none."""
         job, self._job = self._job, None
         if job is None:
             return None
@@ -85,7 +85,7 @@ class Ahead(Generic[T]):
 
 
 class HeadComparison:
-    """Finds the endpoints that lag behind others of their chain.
+    """Finds the endpoints that lag behind their chain's others.
 
     An endpoint lags if it lacks an old block that another one has: the other one had it at a comparison at least
         `LONGEST_LAG` seconds ago, or its own head is much later by the chain's clock.
@@ -144,7 +144,7 @@ class _Place:
         lies: The number of times it contradicted itself or others.
         until: The monotonic time until which it is benched.
         problem: Its last problem.
-        is_final: True if that is a permanent refusal.
+        is_final: True if that problem is a permanent refusal.
         head: The last head that it reported.
         is_checked: True if its chain id was checked.
         is_lagging: True if it lagged behind another one when it was last compared.
@@ -200,7 +200,7 @@ class Pool:
                 yield place
 
     def second(self, source: Source, last: int = -1) -> Source:
-        """Return another endpoint for a second check, preferably one that lost no logs; the same if there is none."""
+        """Return another endpoint for a second check, preferably one that lost no logs; the same if it is the only."""
         candidates = sorted(self._usable(besides=source), key=lambda place: place.source.loses_logs)
         return next((place.source for place in candidates if self._reaches(place, last)), source)
 
@@ -225,7 +225,7 @@ class Pool:
 
     @staticmethod
     def note_lie(source: Source, problem: Exception) -> None:
-        """Distrust an endpoint that contradicted itself or others, whether or not it is queried again at once."""
+        """Distrust an endpoint that contradicted itself or others, whether or not it is queried again immediately."""
         if isinstance(problem, EndpointLiesError) and not problem.may_pass:
             source.distrust()
 
@@ -253,7 +253,7 @@ class Pool:
         return place.head
 
     def release(self) -> None:
-        """Make every endpoint usable again at once, for a last try."""
+        """Make every endpoint usable again immediately, for a last attempt."""
         for place in self._places:
             place.until = 0.0
 
@@ -268,7 +268,7 @@ class Pool:
             raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}", may_pass=True)
 
     def finalized(self, source: Source) -> int | None:
-        """Return the number of the last finalized block; None if the endpoint does not say. Queried twice a minute."""
+        """Return the last finalized block's number; None if the endpoint does not report it. Queried twice a minute."""
         read_at, number = self._finalized
         if time.monotonic() - read_at < _FINALIZED_EVERY:
             return number
@@ -323,8 +323,8 @@ class Pool:
 class Limits:
     """Facts about one chain's endpoints, stored so that a restart need not discover them again.
 
-    They are the number of blocks that each endpoint returns at once, whether it gave false answers, and from which
-    block on no other endpoint confirmed what it delivered.
+    For each endpoint, they are the number of blocks that it returns at once, whether it gave false responses, and the
+    block from which no other endpoint confirmed what it delivered.
 
     Args:
         sources: The endpoints.

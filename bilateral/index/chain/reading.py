@@ -27,32 +27,32 @@ from bilateral.index.log.batches import Batch, Block
 from bilateral.index.log.store import JOURNAL_BLOCKS
 
 _SAMPLE: Final = 4
-"""Blocks of a range deep in the chain whose filters are checked, in addition to those with logs."""
+"""The number of blocks per range deep in the chain whose filters are checked, besides those with logs."""
 
 _ONE_OF: Final = 16
-"""One in this many ranges is read twice, with one block compared with its receipts: both answers are large."""
+"""One in this many ranges is read twice, with one block compared with its receipts: both responses are large."""
 
 _FEW_BLOCKS: Final = 8
-"""Blocks of a short range near the head, where filters are tested for each topic. Rereading takes a call per block."""
+"""Blocks in a short range near the head, where filters are tested for each topic. Rereading takes a call per block."""
 
 _MAX_LOGS: Final = 10_000
-"""Logs of one batch, unless a single block has more."""
+"""Logs per batch, unless a single block has more."""
 
 _LONG_DATA: Final = 32_000
-"""The characters of a log's data up to which its size is taken as the endpoint sends it."""
+"""Maximum characters of log data for which the size is taken as the endpoint sends it."""
 
 _TIMES_IN_MEMORY: Final = 3
-"""The memory of a long log, as a multiple of its data."""
+"""A long log's memory use, as a multiple of its data size."""
 
 
 @dataclass(frozen=True)
 class _Range:
-    """The unchecked logs of a range of blocks.
+    """The unchecked logs in a range of blocks.
 
     Attributes:
         logs: The blocks with logs.
         end: The last block of the range.
-        parts: The blocks with logs, in parts that can be stored at once, with the last block of each.
+        parts: The blocks with logs, in parts that can each be stored together, with the last block of each.
         later: A later block, read before the logs; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
         mismatched: The numbers of blocks whose logs belong to another block.
@@ -83,7 +83,7 @@ class Reader:
 
     Args:
         pool: The chain's endpoints.
-        registries: The registry at each address, in checksum form.
+        registries: The registries, by checksummed address.
     """
 
     def __init__(self, pool: Pool, registries: Mapping[str, Registry]) -> None:
@@ -188,7 +188,7 @@ class Reader:
         return _Range(logs, end, list(_split(logs, end)), headers=headers)
 
     def _check_dense(self, source: Source, cursor: Block, range_: _Range) -> dict[int, Block]:
-        """Check a range near the head and return its blocks. The last one must be the same before and after."""
+        """Check a range near the head and return its blocks. The last one must be the same before and after reading."""
         first, last = cursor.number + 1, range_.headers[-1].block
         after = source.header(last.number)
         if after is None or after.block.hash != last.hash:

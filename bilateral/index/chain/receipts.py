@@ -1,7 +1,7 @@
-"""The logs of one block from its receipts, which a node stores separately from its searchable logs.
+"""One block's logs from its receipts, which a node stores separately from its searchable logs.
 
-The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and address, topics and data of each log. The
-index of a log follows from its position. Indices and hashes that a node repeats there are not proven.
+The root in the header proves receipts (Yellow Paper, 4.3.1): their order, and each log's address, topics and data. A
+log's index follows from its position. Indices and hashes that a node repeats there are not proven.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,7 +46,7 @@ class _ReceiptLog(msgspec.Struct, gc=False):
 
 
 class _Receipt(msgspec.Struct, gc=False):
-    """A receipt in the form of JSON-RPC."""
+    """A receipt in JSON-RPC form."""
 
     logs: list[_ReceiptLog]
     type: Any = None
@@ -59,7 +59,7 @@ class _Receipt(msgspec.Struct, gc=False):
     depositReceiptVersion: Any = None  # noqa: N815
 
     def encoded(self) -> bytes:
-        """Return the receipt as the root covers it (EIP-2718)."""
+        """Return the receipt in the encoding that the root covers (EIP-2718)."""
         logs = [
             (bytes_of(log.address), [bytes_of(topic) for topic in log.topics], bytes_of(log.data)) for log in self.logs
         ]
@@ -82,7 +82,7 @@ class _Receipt(msgspec.Struct, gc=False):
 
 @dataclass
 class BlockReceipts:
-    """All logs of a block, in their order.
+    """All logs in a block, in order.
 
     Attributes:
         header: The block's header.
@@ -102,8 +102,8 @@ class BlockReceipts:
     def of(self, contracts: Collection[str]) -> BlockLogs:
         """Return the logs of some contracts, whose addresses are in checksum form.
 
-        If the node counts by transaction, they have its indices as long as these are in order, as they are in other
-        answers.
+        If the node counts by transaction, the logs have its indices while these are in order, as in its other
+        responses.
         """
         block = self.header.block
         logs = BlockLogs(block.number, block.hash, block.time)
@@ -115,7 +115,7 @@ class BlockReceipts:
         return logs
 
     def number(self, entries: list[LogEntry]) -> bool:
-        """Set the positions in the block of logs that another method returned."""
+        """Set the block positions of logs that another method returned."""
         stated = self.positions if self.counts_by_transaction else range(len(self.entries))
         keys = zip(self.entries, stated, strict=True)
         places = {(entry.transactionHash, index): at for at, (entry, index) in enumerate(keys)}
@@ -128,7 +128,7 @@ class BlockReceipts:
 
 
 def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
-    """Read the receipts of a block."""
+    """Read a block's receipts."""
     if header.receipts_root == EMPTY_ROOT:
         return BlockReceipts(header)
     try:
@@ -141,7 +141,7 @@ def read_receipts(endpoint: Endpoint, header: Header) -> BlockReceipts | None:
 
 
 def agrees_with_receipts(endpoint: Endpoint, logs: BlockLogs, contracts: Collection[str]) -> bool | None:
-    """Compare the logs of a block with the receipts of their transactions: small answers from a separate store."""
+    """Compare a block's logs with their transactions' receipts: small responses from a separate store."""
     hashes = list(dict.fromkeys(entry.transactionHash.lower() for entry in logs.entries))
     calls, kind = [(hash_,) for hash_ in hashes], _Receipt | None
     try:
@@ -199,7 +199,7 @@ def _checked(header: Header, receipts: Sequence[_Receipt]) -> BlockReceipts | No
 
 
 def _root(receipts: Sequence[_Receipt]) -> bytes | None:
-    """Return the root of the tree of receipts; None if they lack a field that it covers."""
+    """Return the receipt tree's root; None if they lack a field that it covers."""
     try:
         leaves = sorted((rlp.encode(at).hex(), receipt.encoded()) for at, receipt in enumerate(receipts))
     except (*NODE_FAILURES, ValueError, TypeError):

@@ -21,31 +21,31 @@ FIRST_BLOCKS: Final = 20
 """The number of blocks to request first, to find out how many logs they have."""
 
 _HEADERS_AT_ONCE: Final = 100
-"""The headers to request in one batch, the size of the SDK's first one."""
+"""The number of headers to request per batch, the same as in the SDK's first batch."""
 
 _USUAL_DATA: Final = 1_000
-"""The characters of a typical log's data, as endpoints send them."""
+"""The number of characters in a typical log's data, as endpoints send it."""
 
 _LOSS_SECONDS: Final = 30 * 24 * 3600
 """Seconds for which an endpoint that omitted logs is read twice."""
 
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # 15.5 s in all; then the pool turns to another endpoint
 _LONGEST_WAIT: Final = 60.0
-"""Seconds to wait for an endpoint that requests it. One that requests more is benched, see `Pool.bench`."""
+"""The maximum seconds to wait if an endpoint requests it. One that requests more is benched, see `Pool.bench`."""
 
 
 _MANY_LOGS: Final = 10_000
-"""The maximum number of logs per answer: more would take too much memory."""
+"""The maximum number of logs per response: more would take too much memory."""
 
 _GOOD_LOGS: Final = 6_000
-"""The number of logs to aim for in the second answer, estimated from the first."""
+"""The number of logs to aim for in the second response, estimated from the first."""
 
 
 class RangeSize:
-    """The number of blocks to request from one endpoint, adapted to its answers.
+    """The number of blocks to request from one endpoint, adapted to its responses.
 
-    Between an accepted and a refused size, it finds the limit by bisection. Limits on logs move with the chain, so
-    after eight answers in a row it tries a quarter more, up to a ceiling.
+    Between an accepted and a rejected size, it finds the limit by bisection. Limits on logs change along the chain, so
+    after eight responses in a row it tries a quarter more, up to a ceiling.
 
     Args:
         most: The maximum number of blocks to request.
@@ -54,7 +54,7 @@ class RangeSize:
     Attributes:
         blocks: The number of blocks to request next.
         ceiling: The endpoint's own stated maximum number of blocks; None if it has not stated one.
-        was_refused: True once the endpoint refused a range, so that its limit is worth storing.
+        was_refused: True once the endpoint rejected a range, so that its limit is worth storing.
     """
 
     _GROW_AFTER: Final = 8  # so at most one request in nine is a try that may be refused
@@ -75,7 +75,7 @@ class RangeSize:
         self._last = 0
 
     def accepted(self, requested: int, logs: int) -> None:
-        """Take note of an answer."""
+        """Record a response."""
         if logs > _MANY_LOGS:
             self.blocks = max(1, min(self.blocks, requested * _MANY_LOGS // logs))
             self._answers = 0
@@ -99,7 +99,7 @@ class RangeSize:
             self._ask_for(requested + max(1, requested // 4))
 
     def _is_sparse(self, requested: int, logs: int) -> bool:
-        """Request many more blocks after an answer with far fewer logs than the endpoint can return."""
+        """Request many more blocks after a response with far fewer logs than the endpoint can return."""
         self._fitting = max(self._fitting or 0, logs)
         if 2 * logs > self._fitting or self._fitting == 0:
             return False
@@ -108,7 +108,7 @@ class RangeSize:
         return True
 
     def refused(self, requested: int, limit: int | None, *, limits_blocks: bool = True) -> None:
-        """Take note of a refusal."""
+        """Record a rejected request."""
         if not limits_blocks:
             self._fitting = self._last  # an earlier answer may have had more by chance
         self._answers, self._is_first, self.was_refused = 0, False, True
@@ -135,17 +135,18 @@ class Source:
 
     Args:
         addresses: The registries whose logs are read, in checksum form.
-        wait: Waits some seconds; returns False to give up, for example when the process ends.
+        wait: Waits the given number of seconds; returns False to give up, for example when the process ends.
 
     Attributes:
         name: The endpoint's host.
-        key: The endpoint's name in the database, which distinguishes two URLs of one host without revealing them.
+        key: The endpoint's name in the database, which distinguishes two URLs on one host without revealing them.
         size: The number of blocks to request.
         lost_logs_at: The time at which the endpoint last omitted logs or contradicted itself or another one, in Unix
             seconds; None if it never did.
         is_disputed: True after another endpoint returned different logs for a block, and nothing showed which were
             right.
-        alone_from: The first stored block that only this endpoint delivered and none has confirmed since; None if none.
+        alone_from: The first stored block that only this endpoint delivered and no other has confirmed since; None if
+            none.
     """
 
     def __init__(
@@ -163,15 +164,15 @@ class Source:
 
     @property
     def loses_logs(self) -> bool:
-        """True if the endpoint gave false answers in the last 30 days. Then a sample is not enough: all is checked."""
+        """True if the endpoint gave false responses in the last 30 days. If so, everything is checked, not a sample."""
         return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS
 
     def distrust(self) -> None:
-        """Record that the endpoint gave a false answer: until then, a sample of its answers was checked."""
+        """Record that the endpoint gave a false response: until then, a sample of its responses was checked."""
         self.lost_logs_at = int(time.time())
 
     def deliver(self, first: int) -> None:
-        """Record that blocks from a number on come from this endpoint, unless all its answers are checked."""
+        """Record that blocks from a given number on come from this endpoint, unless all its responses are checked."""
         if self.alone_from is None and not self.loses_logs:
             self.alone_from = first
 
@@ -211,11 +212,11 @@ class Source:
         return headers
 
     def headers_of(self, numbers: Sequence[int]) -> list[Header]:
-        """Return the headers of some blocks."""
+        """Return the headers of the given blocks."""
         return list(self.each_header(numbers))
 
     def each_header(self, numbers: Sequence[int]) -> Iterator[Header]:
-        """Yield the headers of some blocks. Those of one batch are in memory: they list all transactions."""
+        """Yield the headers of the given blocks. Only one batch is in memory: headers list all transactions."""
         kind = HeaderEntry | None
         for start in range(0, len(numbers), _HEADERS_AT_ONCE):
             part = numbers[start : start + _HEADERS_AT_ONCE]
@@ -254,7 +255,7 @@ class Source:
         refusals: int,
         waits: Iterator[float],
     ) -> int | None:
-        """Shrink the range after a refusal, wait, or give up. Return the last block if the range starts after it."""
+        """Shrink the range after a rejection, wait, or give up. Return the last block if the range starts after it."""
         requested = last - first + 1
         if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
             if requested == 1:
@@ -330,7 +331,7 @@ _ADVICE: Final = {
     "--rpc-url, or add another --rpc-url",
     "method not found": "It gives no logs at all: add another --rpc-url",
 }
-"""Advice on a refusal that neither a smaller range nor waiting avoids, by the endpoint's message."""
+"""Advice, by the endpoint's message, on rejections that neither a smaller range nor waiting avoids."""
 
 
 def _advice_on(text: str, *, is_rate: bool, is_one_block: bool) -> str:

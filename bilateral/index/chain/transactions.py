@@ -12,7 +12,7 @@ from bilateral.index.chain.logs import LogEntry, amount, bytes_of, optional_quan
 from bilateral.index.errors import EndpointLiesError
 
 _AT_ONCE: Final = 100
-"""The transactions to request in one batch."""
+"""The number of transactions to request per batch."""
 
 _DYNAMIC_FEE: Final = ("chainId", "nonce", "maxPriorityFeePerGas", "maxFeePerGas", "gas", "to", "value", "input")
 _FIELDS: Final[Mapping[int, Sequence[str]]] = {
@@ -29,7 +29,7 @@ _SIGNATURE: Final = ("v", "r", "s")
 
 
 Transaction: TypeAlias = dict[str, Any]
-"""A transaction in the form of JSON-RPC."""
+"""A transaction in JSON-RPC form."""
 
 
 def is_provable(transaction: Transaction) -> bool:
@@ -70,7 +70,7 @@ def _item(name: str, value: Any) -> Any:
 
 
 def read_transactions(endpoint: Endpoint, logs: Sequence[LogEntry]) -> list[Transaction]:
-    """Return the transaction of each log. The input of a provable one is verified by its hash."""
+    """Return each log's transaction. A provable transaction's input is verified by its hash."""
     # By block and place, because many nodes forget in which block an older hash is. Few nodes leave the place out.
     places = [optional_quantity(log.transactionIndex) for log in logs]
     method, calls = "eth_getTransactionByHash", [(log.transactionHash,) for log in logs]

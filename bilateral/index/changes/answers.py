@@ -1,4 +1,4 @@
-"""Changes as the feed reports them, built from rows of events and from notes."""
+"""Changes as the feed reports them, built from event rows and notes."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,16 +17,16 @@ Detail = str | int | bool | None
 
 @dataclass(frozen=True, slots=True)
 class FeedChange:
-    """A change of the feed.
+    """A change in the feed.
 
     Attributes:
-        id: Its id, unique in the feed of one index. It is also the cursor of later changes.
+        id: Its id, unique within one index's feed. It is also the cursor for later changes.
         retracts: The id of the change that a reorganisation reverted; None for a change that happened.
-        event: The event's name in its contract; None for what is not on the chain.
-        block: Its block; for what is not on the chain, the last indexed block.
-        log_index: Its position in the block; None for what is not on the chain.
-        time: The time of the block, or of the analysis or fetch, Unix seconds.
-        transaction: Its transaction; None for what is not on the chain.
+        event: The event's name in its contract; None for off-chain changes.
+        block: Its block; for off-chain changes, the last indexed block.
+        log_index: Its position in the block; None for off-chain changes.
+        time: The time of the block, analysis or fetch, in Unix seconds.
+        transaction: Its transaction; None for off-chain changes.
         registry: The contract, or the identity registry of the analysis.
         agents: The agents that it concerns.
         accounts: The accounts that it mentions.
@@ -55,7 +55,7 @@ class RawChange:
     """A change as stored in rows.
 
     Attributes:
-        agents: The ids of the agents' tokens.
+        agents: The agents' token ids.
         accounts: The accounts, in checksum form.
         details: The new values, by name.
     """
@@ -88,7 +88,7 @@ def raw_note(row: Any) -> RawChange:
 
 
 def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
-    """Return values, with texts that are too long for the feed truncated with an ellipsis."""
+    """Return values in which texts too long for the feed are truncated with an ellipsis."""
     return {
         name: f"{value[:MOST_TEXT]}…" if isinstance(value, str) and len(value) > MOST_TEXT else value
         for name, value in details.items()
@@ -96,7 +96,7 @@ def _cut(details: Mapping[str, Detail]) -> dict[str, Detail]:
 
 
 def displayed_agent(registries: Registries, chain_id: int, identity_registry: str, agent_id: int) -> str:
-    """Return the short id of an agent, or the global one if the short one means another registry."""
+    """Return an agent's short id, or its global id if the short one refers to another registry."""
     if chain_id in registries.chains and registries.identity_of(chain_id) == identity_registry:
         return f"{chain_id}:{agent_id}"
     return global_agent_id(chain_id, identity_registry, agent_id)

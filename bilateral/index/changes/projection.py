@@ -67,7 +67,7 @@ PRUNED_STEP: Final = 0
 
 
 class Changes(Projection):
-    """The feed: one step for each transaction that changes the contents of the index."""
+    """The feed: one step per transaction that changes the index's contents."""
 
     name = "changes"
 

@@ -1,7 +1,7 @@
 """Reads the change feed from a cursor.
 
-The changes of a step never differ: its events are in their tables, or were preserved by a rollback. So two readers of
-one index get the same changes with the same ids, whenever they read.
+A step's changes never differ: its events are in their tables, or were preserved by a rollback. So two readers of one
+index get the same changes with the same ids, whenever they read.
 """
 
 import re
@@ -23,10 +23,10 @@ from bilateral.index.log.journal import unpacked
 from bilateral.index.reading.registries import AgentKey, Registries, agent_key, read_registries
 
 AT_ONCE: Final = 1_000
-"""The changes that one read examines, so that a filter that matches nothing takes no longer than others."""
+"""Maximum changes that one read examines, so that a filter that matches nothing takes no longer than others."""
 
 _STEPS: Final = 200
-"""The steps that one read examines: most cover one block, with few changes."""
+"""The maximum number of steps that one read examines: most cover one block, with few changes."""
 
 _CURSOR: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,18})\.(\d{1,9}))?", re.ASCII)
 
@@ -62,7 +62,7 @@ class FeedPrunedError(FeedCursorError):
 
 @dataclass(frozen=True, slots=True)
 class FeedFilter:
-    """The changes to return: those that match every part. An empty part matches all.
+    """The changes to return: those that match every part. An empty part matches everything.
 
     Attributes:
         accounts: The accounts, in checksum form.
@@ -91,8 +91,8 @@ class FeedPage:
     """A part of the feed.
 
     Attributes:
-        items: The changes, in their order.
-        cursor: The cursor of later changes.
+        items: The changes, in order.
+        cursor: The cursor for later changes.
         is_end: True if the feed had no more changes when it was read.
     """
 
@@ -118,7 +118,7 @@ class _Entry:
 
 
 def last_cursor(connection: Connection) -> str:
-    """Return the cursor of the feed's end, for readers that only want new changes."""
+    """Return the cursor at the feed's end, for readers that only want new changes."""
     return str(last_step(connection))
 
 
@@ -191,7 +191,7 @@ def _first_steps(steps: Sequence[Any]) -> Sequence[Any]:
 
 
 def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None, chosen: FeedFilter) -> list[_Entry]:
-    """Return the changes of some steps, in order; of a large step, one more than a read examines."""
+    """Return the changes in the given steps, in order; for a large step, one more than a read examines."""
     reported: list[_Entry] = []
     tables = [
         (event, table)
@@ -228,7 +228,7 @@ def _entries(connection: Connection, steps: Sequence[Any], start: _Place | None,
 def _stored(
     connection: Connection, chain_id: int, steps: Sequence[Any], start: _Place | None, kind: tuple[Any, Table]
 ) -> Iterator[_Entry]:
-    """Yield the events of a table that steps of blocks reported and that are still stored."""
+    """Yield a table's events that block steps reported and that are still stored."""
     event, table = kind
     columns, firsts = table.c, [step.first_block for step in steps]
     query = (

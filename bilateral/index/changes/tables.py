@@ -1,8 +1,8 @@
-"""The tables of the change feed: a permanent order of all changes.
+"""The change feed's tables: a permanent order of all changes.
 
-Each transaction that changes the index adds one step, with the next number. A step of blocks contains their range, and
-the events stay in their own tables. A rollback preserves the events that it removes, along with the step that reported
-them. So every reader gets the same changes in the same order, whenever it reads a step.
+Each transaction that changes the index adds one step, with the next number. A block step contains the range of its
+blocks, and the events stay in their own tables. A rollback preserves the events that it removes, along with the step
+that reported them. So every reader gets the same changes in the same order, whenever it reads a step.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ webhook: Final = sa.Table(
 """One row per subscription. `wanted` is the filter as JSON, `since` the cursor of the last accepted delivery.
 
 `pending` is the last change of a delivery that was attempted but not accepted: each retry has the same changes.
-`failures` counts since the last success, `failed` since the beginning.
+`failures` counts failures since the last success, `failed` since the beginning.
 """
 
 webhook_lease: Final = sa.Table(
@@ -51,7 +51,7 @@ WEBHOOK_TABLES: Final = (webhook, webhook_lease)
 
 
 MOST_TEXT: Final = 1_000
-"""The characters of a text that a change includes. One more is stored, to show that the text is longer."""
+"""The maximum number of characters per text in a change. One more is stored, to show that a text is longer."""
 
 
 class ChangeKind(StrEnum):
@@ -73,7 +73,7 @@ class ChangeKind(StrEnum):
     """An agent requested a validation, or a validator responded."""
 
     OWNER = "owner"
-    """An agent was registered, or its token moved."""
+    """An agent was registered, or its token was transferred."""
 
     WALLET = "wallet"
     """An agent's wallet was set or removed."""
@@ -106,7 +106,7 @@ EVENT_KINDS: Final[Mapping[type[events.Event], ChangeKind]] = {
     events.URIUpdated: ChangeKind.FILE,
     events.AgentUpdated: ChangeKind.FILE,
 }
-"""The kinds of the events that are changes. Of metadata, only the wallet counts."""
+"""The kinds of events that are changes. Of metadata, only the wallet counts."""
 
 TABLES_BY_NAME: Final = {EVENT_TABLES[event].name: (event, EVENT_TABLES[event]) for event in EVENT_KINDS}
 """The events that are changes, and their tables, by the table's name."""
@@ -135,7 +135,7 @@ change_step: Final = sa.Table(
     *required(sa.BigInteger, "changes", "made_at"),
     sa.Index("change_step_by_block", "chain_id", "kept_block"),
 )
-"""One row per step. `kept_block` is the last block of a step of blocks that no rollback removed."""
+"""One row per step. `kept_block` is a block step's last block that no rollback removed."""
 
 removed_change: Final = sa.Table(
     "removed_change",
@@ -162,6 +162,6 @@ change_note: Final = sa.Table(
     sa.Column("details", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("step", "position"),
 )
-"""The changes of a step of notes. `details` is JSON."""
+"""The changes in a step of notes. `details` is JSON."""
 
 TABLES: Final = (change_step, removed_change, change_note)

@@ -15,28 +15,28 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import rows_of
 
 MOST_OF_OWNER: Final = 20
-"""Subscriptions of one owner. Each costs a read per feed step, and attempts while its receiver is down."""
+"""Maximum subscriptions per owner. Each costs a read per feed step, and retries while its receiver is down."""
 
 MOST: Final = 1_000
-"""Subscriptions of an index."""
+"""Maximum subscriptions per index."""
 
 LEASE_SECONDS: Final = 30
 """Seconds after which another process takes over delivery, if the previous one is gone."""
 
 _LOCK: Final = (8004 << 48) - 3
-"""The lock of the number of subscriptions, in addition to those of `cursor_locks`."""
+"""The lock on the number of subscriptions, in addition to those in `cursor_locks`."""
 
 
 @dataclass(frozen=True)
 class WebhookFigures:
-    """The figures of all webhooks.
+    """Figures on all webhooks.
 
     Attributes:
         active: Those whose last delivery was accepted.
         failing: Those that are retried.
         stopped: Those that were abandoned.
-        delivered: The accepted deliveries.
-        failed: The failed attempts.
+        delivered: The number of accepted deliveries.
+        failed: The number of failed attempts.
         failing_seconds: The time since the oldest first failure of those that are retried.
     """
 
@@ -73,7 +73,7 @@ def remove_webhook(connection: Connection, webhook_id: str) -> bool:
 
 
 def stored_webhooks(connection: Connection, owner: str | None = None) -> Sequence[Any]:
-    """Return the rows of all subscriptions, or of an owner's."""
+    """Return the rows of all subscriptions, or only an owner's."""
     query = select(webhook).order_by(webhook.c.created_at, webhook.c.id)
     return connection.execute(query if owner is None else query.where(webhook.c.owner == owner)).all()
 
@@ -100,12 +100,12 @@ def take_lease(connection: Connection, holder: str, now: int) -> bool:
 
 
 def give_lease_back(connection: Connection, holder: str) -> None:
-    """Let another process deliver at once."""
+    """Let another process deliver immediately."""
     connection.execute(delete(webhook_lease).where(webhook_lease.c.holder == holder))
 
 
 def webhook_figures(connection: Connection) -> WebhookFigures:
-    """Return the figures of all webhooks."""
+    """Return figures on all webhooks."""
     rows = stored_webhooks(connection)
     going = [row for row in rows if row.stopped_at is None]
     failing = sum(row.failures > 0 for row in going)

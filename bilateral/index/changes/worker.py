@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.index.changes.tables import change_note, change_step, removed_change
 
 _AT_ONCE: Final = 1_000
-"""Steps of one transaction: the follower waits for it on SQLite, and it takes milliseconds."""
+"""Steps per transaction, which takes milliseconds: on SQLite, the follower waits for it."""
 
 _PAUSE: Final = 600.0
 """Seconds between checks. A limit in days needs no more."""
@@ -27,8 +27,8 @@ class FeedLimits:
     """The limits of the change feed. The oldest steps that exceed one of them are removed.
 
     Attributes:
-        days: The age of the oldest step. A month is longer than readers stay offline, and than any reorg reaches back.
-        steps: The number of steps. A chain with a block every two seconds makes at most 1.3 million in 30 days.
+        days: The oldest step's age. Readers stay offline, and reorganisations reach back, for less than a month.
+        steps: The number of steps. A chain with a block every two seconds produces at most 1.3 million in 30 days.
     """
 
     days: float = 30.0

@@ -65,8 +65,8 @@ class Failed:
         problem: A sentence, for people.
         is_final: True if trying again cannot help.
         is_of_host: True if the host is not responding at all.
-        is_own: True if this machine's resolver or network failed, which says nothing about the file.
-        wait_seconds: The seconds that the host requests to wait; None if it does not.
+        is_own: True if this machine's resolver or network failed, which is unrelated to the file.
+        wait_seconds: The wait that the host requests, in seconds; None if it requests none.
     """
 
     reason: str
@@ -136,7 +136,7 @@ def _read(kind: Kind, document: Document, expected_hash: bytes | None, readers: 
 
 
 def failure_of(uri: str, problem: errors.BilateralError) -> Failed:
-    """Return the outcome of a file that could not be loaded."""
+    """Return the outcome for a file that could not be loaded."""
     scheme = scheme_of(uri)
     is_of_content = isinstance(
         problem, (errors.DocumentTooLargeError, errors.HashMismatchError, errors.MalformedDocumentError)

@@ -1,6 +1,6 @@
 """Observations: the states of files as the index saw them, each with the last indexed block at the time.
 
-A file can change without a trace on the chain. So that an answer about an earlier block can be reproduced, each change
+A file can change without a trace on the chain. So that a response about an earlier block can be reproduced, each change
 of a file's state is stored with the last indexed block at the time. Contents are not stored.
 """
 
@@ -20,7 +20,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, at_most
 from bilateral.index.reading.registries import hexadecimal
 
 _MOST_AGENTS: Final = 1_000
-"""The agents of one file for which its change is reported. Anyone may refer any number of agents to one file."""
+"""Maximum agents per file for which its change is reported. Anyone may point any number of agents to one file."""
 
 _STATE: Final = ("state", "content_hash", "integrity", "reason")
 _COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
@@ -66,7 +66,7 @@ def _add_to_feed(connection: Connection, previous: int) -> None:
 
 
 def _agents_of(*conditions: Any) -> Prepared:
-    """Return the statement for the agents that name a file of a chain."""
+    """Return the statement for the agents on a chain that refer to a file."""
     query = select(*_AGENT).where(_REFERENCE.chain_id == CHAIN, *conditions).distinct()
     return Prepared(query.order_by(*_AGENT).limit(at_most(_MOST_AGENTS)))
 
@@ -88,7 +88,7 @@ def _agents(connection: Connection, chain_id: int, file_id: bytes, kind: str) ->
 def move_observations(connection: Connection, chain_id: int, block: int) -> None:
     """Move the observations at removed blocks to the block after the last remaining one.
 
-    The index did see the files, but an answer at the last remaining block did not include them.
+    The index did see the files, but a response at the last remaining block did not include them.
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
@@ -96,7 +96,7 @@ def move_observations(connection: Connection, chain_id: int, block: int) -> None
 
 
 def _changes(file_ids: Collection[bytes]) -> Any:
-    """Return the statement that selects the states of files that differ from their last ones, for their chains."""
+    """Return the statement that selects file states that differ from their last ones, for their chains."""
     observation, table, all_ = schema.file_sight.c, schema.file, schema.file_sight.alias("all_sights").c
     last = (
         select(func.max(all_.sight_id))

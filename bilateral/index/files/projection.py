@@ -1,4 +1,4 @@
-"""The projection of files: references, claims and current files are removed with blocks on a reorganisation."""
+"""The file projection: a reorganisation removes references, claims and current files along with blocks."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
-"""Names, services and other identities of agents from their registration files. All of it is untrusted text.
+"""Agents' names, services and other identities from their registration files. All of it is untrusted text.
 
-A claim to be an agent of another registry counts if both files refer to each other. Agents on foreign chains appear
-only in files. `bilateral index prove-claims` queries their chains and stores the answers.
+A claim to be an agent in another registry counts if both files refer to each other. Agents on foreign chains appear
+only in files. `bilateral index prove-claims` queries their chains and stores the responses.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ from bilateral.index.log.dialects import in_parts
 from bilateral.index.reading.registries import AgentKey, Registries, Wide, numbers_by_chain
 
 _LENGTH: Final = 320
-"""The characters of a name that are read."""
+"""The maximum number of a name's characters that are read."""
 
 
 def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
@@ -42,7 +42,7 @@ def names_of(connection: Connection, registries: Registries, ids: Iterable[str |
 
 
 MAX_SERVICES: Final = 200
-"""The largest number of services in one answer."""
+"""The maximum number of services in one response."""
 
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
@@ -53,7 +53,7 @@ class NamedService:
 
     Attributes:
         agent: The agent's short id.
-        global_id: Its id among all registries.
+        global_id: Its id, unique across registries.
         wallet: The account that receives its payments; None if it has none.
         service: The name of the service, untrusted text.
         endpoint: Its URL, untrusted text.
@@ -75,7 +75,7 @@ class NamedHost:
 
     Attributes:
         host: The host, with its port unless it is 443.
-        services: The services, ordered by chain, registry and agent: the first 200.
+        services: The first 200 services, ordered by chain, registry and agent.
         has_more: True if there are more.
     """
 
@@ -125,7 +125,7 @@ def services_at(connection: Connection, url: str) -> NamedHost:
 
 _MOST: Final = 20  # claims of one file, which strangers write
 _CHAIN_BITS: Final = 63
-"""The bits of the largest chain id that the tables hold."""
+"""The maximum size of a chain id in the tables, in bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class OtherIdentity:
 
     Attributes:
         identity_registry: The address of its identity registry.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         is_indexed: True if the index has it.
         names_back: True if its file lists this agent too.
         has_same_owner: True if one account owns both.
@@ -186,7 +186,7 @@ def foreign_agent(registry: str, number: int) -> GlobalAgentId | None:
 
 
 def _foreign_identity(agent: GlobalAgentId, names_back: Mapping[str, bool]) -> ForeignIdentity:
-    """Return an agent with the names that the address book has."""
+    """Return an agent with its names from the address book."""
     network, program = str(agent.registry.chain), agent.registry.address
     if (record := foreign_book().get(network)) is not None:
         network = record.network
@@ -218,7 +218,7 @@ def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple
 
 
 def _claims_of(key: AgentKey) -> Select[str, int]:
-    """Return the query for the claims of an agent's current file, in their order."""
+    """Return the query for the claims in an agent's current file, in order."""
     claim, current, file = files.registration_claim.c, agent_file.c, files.file.c
     content = (
         select(file.content_hash)

@@ -29,7 +29,7 @@ _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 # A restart takes a minute, an outage hours.
 _AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
 _DAILY_FAILURES: Final = 30
-"""Failures a day apart after which retries are a week apart: the server is most likely gone."""
+"""The number of daily failures after which retries are weekly: the server is most likely gone."""
 
 _HOST_SECONDS: Final = 5
 """The first pause after a host fails: a restart takes no longer."""
@@ -37,7 +37,7 @@ _HOST_SECONDS: Final = 5
 _MOST_HOST_SECONDS: Final = _HOUR
 _LONGEST_WAIT: Final = _DAY
 _MOST_PAUSE_DOUBLINGS: Final = 12
-"""Doublings after which a pause reaches its maximum; more would overflow."""
+"""The number of doublings after which a pause reaches its maximum; more would overflow."""
 
 
 def retry_seconds(failures: int) -> int:
@@ -54,12 +54,12 @@ def refresh_seconds(kind: Kind, previous: int, *, is_changed: bool) -> int:
 
 
 def waited(seconds: int | None) -> int:
-    """Return the seconds for which a host may be paused: as long as it requests, but a day at most."""
+    """Return the seconds for which a host may be paused: as long as it requests, but at most a day."""
     return min(seconds or 0, _LONGEST_WAIT)
 
 
 def spread(file_id: bytes, seconds: float) -> float:
-    """Return a time within 10 % of another, different for each file, so that not all are due at once."""
+    """Return a time within 10 % of another, different for each file, so that not all are due at the same time."""
     return seconds * (0.9 + file_id[0] / 1275)
 
 
@@ -73,13 +73,13 @@ _AT_ONCE_IPFS: Final = 16
 """Concurrent requests to the gateways: there are several, and most are slow."""
 
 _MOST_DOUBLINGS: Final = 10
-"""Doublings of a lease: seventeen hours, after which a file that crashes its worker is retried."""
+"""Maximum doublings of a lease: seventeen hours, after which a file that crashes its worker is retried."""
 
 _OUTDATED_SECONDS: Final = 86_400
 """The time after which a file that loads counts as outdated, and is loaded again."""
 
 _TRIED_HOSTS: Final = 20
-"""Hosts that a worker tries for a file: the first ones may be busy with other workers."""
+"""The number of hosts among which a worker seeks a file: the first ones may be busy with other workers."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class FileQueue:
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:
-        """Give back leases whose files were not fetched. These are due at once."""
+        """Give back leases on files that were not fetched. These are due immediately."""
         now = self.clock()
         for lease in leases:
             with self.engine.begin() as connection:

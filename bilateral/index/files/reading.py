@@ -1,7 +1,7 @@
 """Read files: derive rows from a file's content, by the file's kind.
 
-The models of `bilateral.documents` read them, as everywhere, so the index and a seller's check see the same file. Whole
-files stay in `file_content`. Texts in columns are limited, so that one agent cannot fill the search indexes.
+The `bilateral.documents` models read them, as everywhere else, so the index and a seller's check see the same file.
+Whole files stay in `file_content`. Texts in columns are limited, so that one agent cannot fill the search indexes.
 """
 
 import json
@@ -43,28 +43,28 @@ class Reader:
         return {}
 
     def stored(self, connection: Connection, rows: ReadRows) -> None:
-        """Process the rows of a content, in the transaction that stores them."""
+        """Process a content's rows, in the transaction that stores them."""
 
     def catch_up(self, engine: Engine, stop: threading.Event) -> int:  # noqa: ARG002
-        """Derive missing rows of contents until stopped. Return the number of contents."""
+        """Derive contents' missing rows until stopped. Return the number of contents."""
         return 0
 
 
 _MOST_HOSTS: Final = 3
-"""Hosts of one registration file to fetch from: a file must not send this program to hundreds of servers."""
+"""Maximum hosts per registration file to fetch from: a file must not send this program to hundreds of servers."""
 
 _REGISTRATION_PATH: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443  # the default port of `https` (RFC 9110, section 4.2.2)
 _MAX_HOST: Final = 290  # a name of the DNS has 253; the column of 300 holds the port, too
 _NAME: Final = re.compile("[a-z0-9._:-]+")
-"""The characters of DNS names and of addresses. Answers to people and models display hosts."""
+"""The characters in DNS names and addresses. Responses to people and models display hosts."""
 
 _NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
 """The characters that cannot be part of a URL's host and port."""
 
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
-    """Return the id of a file: the same kind, URI and hash result in the same id."""
+    """Return a file's id: the same kind, URI and hash result in the same id."""
     return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
 
 
@@ -80,7 +80,7 @@ def domain_uri(domain: str) -> str | None:
 
 
 def secure_host(uri: str) -> str | None:
-    """Return the host of an https URI, with a port that is not 443; None for other URIs and invalid hosts."""
+    """Return an https URI's host, with its port unless it is 443; None for other URIs and invalid hosts."""
     if uri[:8].lower() != "https://":
         return None
     try:
@@ -98,18 +98,18 @@ _MAX_SERVICE_NAME: Final = 100
 _MAX_DIGITS: Final = 78  # of 2**256
 
 _MAX_NAME: Final = 200
-"""Characters of a name, a kind of service, a skill or a tag."""
+"""Maximum characters in a name, a kind of service, a skill or a tag."""
 
 _MAX_URI: Final = 2_000
-"""Characters of a URI. The picture of a data URI is not needed for search."""
+"""Maximum characters in a URI. A data URI's image is not needed for search."""
 
 _MAX_TEXT: Final = 10_000
-"""Characters of a description or comment."""
+"""Maximum characters in a description or comment."""
 
 _MOST_CAPABILITIES: Final = 2_000  # four times `MAX_ITEMS`: each is a row, and strangers write files
 
 _SCRIPT: Final = re.compile(r"(?:javascript|vbscript|data|file|blob|about|view-source):", re.IGNORECASE)
-"""URI schemes without a server: browsers execute them, or read their own machine."""
+"""URI schemes without a server: browsers execute them, or read from their own machine."""
 
 _IGNORED: Final = re.compile("[\x00-\x20]+")
 """Characters that browsers ignore in a scheme."""
@@ -209,7 +209,7 @@ def _names(place: str, entries: Any, problems: list[str]) -> list[str]:
 
 
 def _claim(entry: documents.Registration) -> dict[str, Any]:
-    """Return the columns of an entry: EVM addresses checksummed, the 32 bytes of a foreign chain's as a number."""
+    """Return an entry's columns: EVM addresses checksummed, a foreign chain's 32 bytes as a number."""
     registry, agent_id = entry.agent_registry, _token_id(entry.agent_id)
     with suppress(MalformedIdentifierError):
         account = AccountId.parse(registry, verify_checksum=False)

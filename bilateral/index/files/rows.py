@@ -1,4 +1,4 @@
-"""Statements on the tables of files that are identical in SQLite and PostgreSQL.
+"""Statements on the file tables that are identical in SQLite and PostgreSQL.
 
 They include two tables derived from both the log and files: the current file of each agent, and the payments that
 feedback files claim. A claim is made by the file's author and is not compared with the payments in the index.
@@ -32,7 +32,7 @@ from bilateral.index.log.text import key_text, padded_text
 def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
     file_id: bytes, kind: Kind, uri: str, host: str | None, now: float, expected_hash: bytes | None = None
 ) -> dict[str, Any]:
-    """Return the row of a file that was not fetched yet. It is due at once if it has a host."""
+    """Return the row for a file that was not fetched yet. It is due immediately if it has a host."""
     row: dict[str, Any] = dict.fromkeys(schema.file.c.keys())
     row |= {"file_id": file_id, "kind": kind, "uri": uri, "expected_hash": expected_hash, "host": host}
     row |= {"state": State.WAITING, "found_at": int(now), "attempts": 0, "failures": 0, "refresh_seconds": 0}
@@ -40,7 +40,7 @@ def new_file(  # noqa: PLR0913, PLR0917  # what is known of it
 
 
 def domain_files(outcomes: Iterable[tuple[Kind, Outcome]], now: float) -> list[dict[str, Any]]:
-    """Return the rows of the files of the domains that loaded registration files name, by id."""
+    """Return the rows for the files at domains that loaded registration files list, by id."""
     parsed: dict[bytes, dict[str, Any]] = {}
     for kind, outcome in outcomes:
         if kind is Kind.REGISTRATION and isinstance(outcome, Loaded):
@@ -55,7 +55,7 @@ REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
 
 
 def store_contents(connection: sa.Connection, loaded: Iterable[Loaded]) -> None:
-    """Store contents and the rows that they make, unless they are stored. Others wait before they delete them."""
+    """Store contents and the rows derived from them, unless already stored. Others wait before deleting them."""
     table, files = schema.file_content, sorted(loaded, key=lambda file: file.content_hash)
     if not files:
         return
@@ -85,7 +85,7 @@ def delete_unused_content(connection: sa.Connection, content_hash: bytes) -> Non
 
 
 def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
-    """Return the columns of a file for the outcome of the first attempt, without those of the schedule."""
+    """Return a file's columns for the outcome of the first attempt, without the schedule columns."""
     if isinstance(outcome, Failed):
         return {"state": State.FAILED, "reason": outcome.reason, "problem": outcome.problem, "checked_at": now}
     return {
@@ -102,7 +102,7 @@ def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
 
 
 def wake_hosts(connection: sa.Connection, hosts: Iterable[str], now: float) -> None:
-    """Make hosts due at once, or as soon as they may be contacted again."""
+    """Make hosts due immediately, or as soon as they may be contacted again."""
     table = schema.file_host
     opens = sa.case((table.c.closed_until > now, table.c.closed_until), else_=now)
     is_earlier = sa.or_(table.c.next_at.is_(None), table.c.next_at > opens)
@@ -130,7 +130,7 @@ _IS_REPLACED: Final = (
     *(_LATER[name] == _REFERENCE[name] for name in ("chain_id", "registry", "agent_id")),
     sa.tuple_(_LATER.block_number, _LATER.log_index) > sa.tuple_(_REFERENCE.block_number, _REFERENCE.log_index),
 )
-"""The conditions on a later reference of the same agent. The one on its kind must be added."""
+"""The conditions on a later reference by the same agent. The condition on its kind must be added."""
 
 
 def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
@@ -146,7 +146,7 @@ def is_outdated(connection: sa.Connection, file_id: bytes) -> bool:
 
 
 def kind_literal(kind: Kind) -> sa.ColumnElement[str]:
-    """Return a kind as a literal of SQL."""
+    """Return a kind as an SQL literal."""
     return sa.literal_column(f"'{kind}'", sa.String)
 
 
@@ -160,7 +160,7 @@ def set_file(connection: sa.Connection, file_id: bytes, values: dict[str, Any], 
 
 
 AgentPlace = tuple[str, int]
-"""An agent of a chain: the address of its identity registry, and its id."""
+"""An agent on a chain: its identity registry's address and its id."""
 
 _UPDATED, _TRANSFERRED = (EVENT_TABLES[event] for event in (URIUpdated, Transfer))
 _pick_updated = picker(_UPDATED, "registry", "agent_id")
@@ -168,7 +168,7 @@ _pick_transferred = picker(_TRANSFERRED, "registry", "agent_id", "to_address")
 
 
 def left_files(events: EventRows) -> set[AgentPlace]:
-    """Return the agents that abandoned their file in some events: they have another URI, or are burnt."""
+    """Return the agents that abandoned their file in the given events: they have a different URI, or are burnt."""
     updated = {_pick_updated(row) for row in events.get(_UPDATED, ())}
     burnt = (_pick_transferred(row) for row in events.get(_TRANSFERRED, ()))
     return updated | {(registry, agent_id) for registry, agent_id, to in burnt if to == NOBODY}
@@ -191,7 +191,7 @@ def forget_files(connection: sa.Connection, chain_id: int, agents: Iterable[Agen
 
 
 def find_files(connection: sa.Connection, chain_id: int, agents: Collection[AgentPlace] | None = None) -> None:
-    """Find the current files of agents again: those in their latest events, if these have their current URIs."""
+    """Find agents' current files again: those in their latest events, if these have their current URIs."""
     if agents is None:
         connection.execute(sa.delete(agent_file).where(agent_file.c.chain_id == chain_id))
         connection.execute(_FIND, {"of_chain": chain_id})
@@ -235,10 +235,10 @@ _CLAIMS_AT_ONCE: Final = 1_000  # rows in memory, and of one insert
 
 
 def find_payments(connection: sa.Connection, is_chosen: Callable[[Any], sa.ColumnElement[bool]]) -> None:
-    """Find again the payments that the files of some feedback claim.
+    """Recompute the payments that the given feedback's files claim.
 
     Args:
-        is_chosen: Returns the condition on the columns of claims or on those of references.
+        is_chosen: Returns the condition on claim columns or on reference columns.
     """
     connection.execute(sa.delete(payment_claim).where(is_chosen(payment_claim.c)))
     for rows in connection.execute(_query(is_chosen(schema.file_reference.c))).partitions(_CLAIMS_AT_ONCE):
@@ -278,7 +278,7 @@ def _query(is_chosen: sa.ColumnElement[bool]) -> Any:
 
 
 _VALUES: Final = {NewFeedback: ("value", "value_decimals"), NewAuthorizedFeedback: ("score", None)}
-"""The columns of the value and its decimals, by event."""
+"""The columns with the value and its decimals, by event."""
 
 
 def _claim(row: sa.Row[Any]) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
-"""The tables of files. `docs/index-files.md` is their dictionary.
+"""The file tables. `docs/index-files.md` is their dictionary.
 
-They are separate from the tables of `bilateral.index.log.tables`, which contain what chains say.
+They are separate from the tables in `bilateral.index.log.tables`, which contain on-chain data.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """The states of a file."""
+    """A file's states."""
 
     WAITING = "waiting"
     """It was not fetched yet."""
@@ -191,7 +191,7 @@ CAPABILITIES: Final = {
     "a2a": (("a2a_skill", "a2aSkills", "skills"),),
     "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
 }
-"""The lists of a service, by its kind: the capability, and the names of its list."""
+"""A service's lists, by its kind: the capability, and the list's names."""
 
 CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     **{kind: {part: f"{kind}_{part}" for part in ("endpoint", "version")} for kind in ("mcp", "a2a")},
@@ -324,4 +324,4 @@ VIEWS: Final[Mapping[str, str]] = {
         LEFT JOIN registration_file read ON read.content_hash = found.content_hash AND found.state = 'loaded'
     """,
 }
-"""Files joined with the chain's own data, by the name of the view."""
+"""Files joined with the chain's own data, by view name."""

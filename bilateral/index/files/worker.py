@@ -1,4 +1,4 @@
-"""Threads that find the files of chains, by the references in the tables of events, and fetch them.
+"""Threads that find chains' files by the references in the event tables, and fetch them.
 
 The scan has its own cursor for each chain, which moves by compare-and-set. A rollback moves it back and removes the
 references of removed blocks in the same transaction. So no reference outlives its event, and none is missed.
@@ -42,21 +42,21 @@ FILE_EVENTS: Final[Mapping[type[events.Event], tuple[Kind, str, str | None]]] = 
     events.AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
     events.AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
-"""The events that refer to files: the kind of the file, the column of its URI or domain, and that of its hash."""
+"""The events that refer to files: the file's kind, and the columns with its URI or domain and with its hash."""
 
 _EVENTS_AT_ONCE: Final = 200
-"""Events of one table to read at once, unless a block has more: each may contain a whole file in a data URI."""
+"""Events in one table to read at once, unless a block has more: each may contain a whole file in a data URI."""
 
 _PLACE: Final = ("chain_id", "block_number", "log_index", "registry", "agent_id")
 _NO_HASH: Final = bytes(32)
 
 _File: TypeAlias = tuple[Kind, str, bytes | None]
-"""The kind and URI of a file, and the hash in the event; None if it has none."""
+"""A file's kind and URI, and the hash in the event; None if it has none."""
 
 
 @dataclass(frozen=True)
 class ReferenceScan:
-    """Finds the files that the events of a chain refer to."""
+    """Finds the files that a chain's events refer to."""
 
     engine: Engine
     chain_id: int
@@ -65,7 +65,7 @@ class ReferenceScan:
     clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def step(self) -> int | None:
-        """Process the events of the next blocks."""
+        """Process the next blocks' events."""
         cursor = self._cursor()
         if cursor is None:
             return None
@@ -85,7 +85,7 @@ class ReferenceScan:
         return len(references)
 
     def _cursor(self) -> tuple[int, int] | None:
-        """Return the last block that is scanned, and the number of rollbacks; None before the chain is indexed."""
+        """Return the last scanned block, and the number of rollbacks; None before the chain is indexed."""
         table = schema.file_scan
         query = select(table.c.block_number, table.c.generation).where(table.c.chain_id == self.chain_id)
         with self.engine.connect().execution_options(bilateral_reader=True) as connection:
@@ -192,7 +192,7 @@ class ReferenceScan:
         note_observations(connection, new.keys())
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
-        """Move the cursor if it has not moved, and no rollback took place meanwhile."""
+        """Move the cursor, unless it moved or a rollback took place meanwhile."""
         columns = schema.file_scan.c
         is_unmoved = (columns.block_number == before) & (columns.generation == generation)
         moved = update(schema.file_scan).where(columns.chain_id == self.chain_id, is_unmoved)
@@ -215,7 +215,7 @@ class FileSettings:
     """The settings of the queue that fetches files.
 
     Attributes:
-        workers: The threads that fetch files; 0 to fetch none.
+        workers: The number of threads that fetch files; 0 to fetch none.
         gateways: The IPFS gateways, tried in order; public ones if empty.
         max_bytes: The maximum size of a file.
         seconds: The maximum time for a file.
@@ -231,7 +231,7 @@ class FileSettings:
 
 
 class FileWorkers:
-    """Threads of one process, or none: one finds the files of its chains, the others fetch files of any chain."""
+    """One process's threads, if any: one finds its chains' files, the others fetch any chain's files."""
 
     def __init__(
         self,

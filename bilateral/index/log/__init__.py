@@ -1,1 +1,1 @@
-"""The log of events: their tables, batches, the cursor and rollbacks."""
+"""The event log: its tables, batches, cursor and rollbacks."""

@@ -25,10 +25,10 @@ from bilateral.index.log.dialects import dialect_of
 from bilateral.index.log.rows import PostgresRows, Row, Rows, picker, place_in_postgres, rows_of
 
 _MANY: Final = 2_000
-"""Logs of a transaction from which a writing thread pays off."""
+"""The number of logs per transaction at which a writing thread pays off."""
 
 _ROWS_AT_ONCE: Final = 4_000
-"""Rows of a table for a thread to start writing. Fewer are accumulated: each call of the server has its cost."""
+"""Rows of a table at which a thread starts writing. Fewer are accumulated: each server call has a cost."""
 
 _IDLE_SECONDS: Final = 5.0
 """Seconds without a write after which a transaction is rolled back, so that a slow endpoint holds no lock."""
@@ -71,7 +71,7 @@ def background_rows(engine: Engine, writer: Writer, chain_id: int, tables: Itera
 
 
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
-    """Return a second connection with locks on some tables; None if the server refuses it or a lock at once."""
+    """Return a second connection with locks on the tables; None if the server immediately refuses it or a lock."""
     # Without all locks at once the two connections could wait for a third program, and it for them.
     locks = ", ".join(f'"{name}"' for name in names)
     try:
@@ -91,7 +91,7 @@ def _has_spare(engine: Engine) -> bool:
 
 
 def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
-    """Refuse operations that no batch needs: `Rows` would run them on the wrong connection."""
+    """Reject operations that no batch needs: `Rows` would run them on the wrong connection."""
     raise NotImplementedError("rows that are written behind cannot do this: use those of one connection")
 
 
@@ -99,12 +99,12 @@ class Writer:
     """Writes rows on one connection, in a thread that has exclusive use of it until `end`.
 
     Args:
-        rows: The access to rows of the connection, which is in a transaction.
+        rows: Provides access to the connection's rows, in a transaction.
         idle_seconds: The seconds without a write after which the thread rolls back the transaction, unless it was
             claimed; None to wait forever.
 
     Attributes:
-        rows: The access to rows.
+        rows: Provides access to rows.
     """
 
     def __init__(self, rows: Rows, idle_seconds: float | None = None) -> None:
@@ -120,7 +120,7 @@ class Writer:
         self._thread.start()
 
     def put(self, write: Callable[[Table, Sequence[Row]], None], table: Table, rows: Sequence[Row]) -> None:
-        """Let the thread perform a write: one of the methods of `rows` with its arguments."""
+        """Let the thread perform a write: a method of `rows` with its arguments."""
         self._waiting.put(partial(write, table, rows))
 
     def claim(self) -> bool:
@@ -130,7 +130,7 @@ class Writer:
             return not self._is_undone
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until the thread has ended, despite interruptions: its connection must not be used before."""
+        """Wait until the thread has ended, despite interruptions: its connection must not be used before then."""
         interruption = None
         while True:
             try:

@@ -9,13 +9,13 @@ from typing import Final
 from bilateral.core.errors import BilateralError
 
 _FIRST_SECONDS: Final = 0.5
-"""The first wait, which doubles: a restarting server is back after a few."""
+"""The first wait in seconds, which doubles: a restarting server is back after a few."""
 
 _MOST_SECONDS: Final = 10.0
-"""Seconds of the first and the longest wait: a restart takes a few, and an hour without an answer costs nothing."""
+"""Seconds of the longest wait: a restart takes a few, and an hour without a response costs nothing."""
 
 _FIRST_GAP: Final = 60.0
-"""Seconds until the same line is logged again. The interval doubles, so a day of one failure takes ten lines."""
+"""Seconds until the same line is logged again. The interval doubles, so a failure that lasts a day takes ten lines."""
 
 
 class Backoff:

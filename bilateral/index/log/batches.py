@@ -15,11 +15,11 @@ from bilateral.index.log.database import snapshot
 from bilateral.index.log.rows import Row, rows_of
 
 EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
-"""Rows of tables of events by table, each table's in the order of the chain."""
+"""Rows of event tables, by table, each table's in chain order."""
 
 _LAST_BLOCK: Final = 2**63 - 1  # the greatest number of a BIGINT
 _MOST_EVENTS: Final = 5_000
-"""Events of one table to read at once, unless a single block has more."""
+"""Events in one table to read at once, unless a single block has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A range of blocks with all logs of the registries in it.
+    """A range of blocks with all the registries' logs in it.
 
     Attributes:
         end: The last block of the range.
-        rows: The rows of all its logs of the registries, by table.
-        checkpoints: Blocks of the range whose hashes are stored, to find the fork of a later reorganisation.
+        rows: The rows of all the registries' logs in it, by table.
+        checkpoints: Blocks of the range whose hashes are stored, to find where a later reorganisation forks.
         head: The latest reported number of the chain's last block.
-        finalized: The number of the last block that the node reports as finalized; None if it does not say.
+        finalized: The number of the last block that the node reports as finalized; None if it reports none.
         size: The approximate size of the logs' data in memory, in bytes.
     """
 
@@ -84,7 +84,7 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
     columns: Collection[str] = (),
     latest_first: bool = False,
 ) -> Iterator[tuple[int, EventRows]]:
-    """Yield the stored events of a chain, some blocks at a time."""
+    """Yield a chain's stored events, a few blocks at a time."""
     tables = [schema.EVENT_TABLES[event] for event in events]
     newest = [select(func.max(table.c.block_number)).where(table.c.chain_id == chain_id) for table in tables]
     numbers = [connection.execute(query).scalar_one() for query in newest]
@@ -100,7 +100,7 @@ def stored_batches(  # noqa: PLR0913  # three have defaults
 
 
 def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
-    """Return the last block of a range with about as many events as are read at once."""
+    """Return the last block of a range that contains roughly one batch of events."""
     later = select(table.c.block_number).where(table.c.chain_id == chain_id, table.c.block_number >= first)
     query = later.order_by(table.c.block_number).offset(_MOST_EVENTS).limit(1)
     number = connection.execute(query).scalar_one_or_none()

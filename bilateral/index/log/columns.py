@@ -24,7 +24,7 @@ def sqlite_integer(value: int) -> int | str:
 
 
 def python_integer(value: Any) -> int:
-    """Return the integer that a database returned in whichever form."""
+    """Return the integer that a database returned in either form."""
     return int(value, 16) if isinstance(value, str) else int(value)
 
 
@@ -48,7 +48,7 @@ def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any,
 
 
 class _SqliteInteger(UserDefinedType[int]):
-    """A column of SQLite that stores integers as integers and text as text."""
+    """An SQLite column that stores integers as integers and text as text."""
 
     cache_ok = True
 
@@ -68,7 +68,7 @@ class WideInteger(TypeDecorator[int]):
     cache_ok = True
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:  # noqa: ARG002  # the base's signature
-        """Convert a value of the database to a Python integer."""
+        """Convert a database value to a Python integer."""
         return None if value is None else python_integer(value)
 
 
@@ -99,7 +99,7 @@ HASH: Final = LargeBinary(32)
 
 
 def column_type(entry: Mapping[str, Any]) -> TypeEngine[Any]:
-    """Return the column type for a field of an event, by its entry in the ABI. An indexed text is a hash."""
+    """Return the column type for an event's field, by its ABI entry. An indexed text is a hash."""
     if entry["indexed"] and entry["type"] in ("string", "bytes"):
         return HASH
     return _FIXED.get(entry["type"]) or BigInteger()
@@ -117,10 +117,10 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
 }
 
 BY_CHAIN: Final[dict[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)", "info": {"is_partitioned": True}}
-"""The options of tables with a partition per chain in PostgreSQL."""
+"""The PostgreSQL options of tables with a partition per chain."""
 
 PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
-"""The columns that identify a log among those of all chains."""
+"""The columns that identify a log across all chains."""
 
 
 def required(kind: TypeEngine[Any] | type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
@@ -139,17 +139,17 @@ def log_columns() -> list[Column[Any]]:
 
 
 def contract_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that identify a contract of a chain."""
+    """Return the columns that identify a contract on a chain."""
     return [Column("chain_id", BigInteger, nullable=False), Column(contract, ADDRESS, nullable=False)]
 
 
 def agent_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns that identify an agent of a chain."""
+    """Return the columns that identify an agent on a chain."""
     return [*contract_columns(contract), Column("agent_id", WideInteger, nullable=False)]
 
 
 def place_columns(contract: str) -> list[Column[Any]]:
-    """Return the columns for the position of a log, with which every table of logs begins."""
+    """Return the columns for a log's position, with which every log table begins."""
     return [
         *log_columns(),
         *required(HASH, "block_hash"),

@@ -1,4 +1,4 @@
-"""The database of the index: SQLite, embedded in the process, or PostgreSQL."""
+"""The index's database: SQLite, embedded in the process, or PostgreSQL."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _BUSY_SECONDS: Final = 30
 """The longest wait for another program's lock: a large transaction of the index takes seconds."""
 
 _TRANSIENT: Final = ("40001", "40P01")
-"""PostgreSQL's codes for a failure to serialise, and for a deadlock."""
+"""PostgreSQL's codes for a serialisation failure and a deadlock."""
 
 _LOST: Final = ("53300", "57P01", "57P02", "57P03")
 """PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
@@ -60,36 +60,36 @@ _PROBLEMS: Final = {
     "bilateral index shards. Nothing is lost; its workers resume where they were.",
     "connection|server closed|terminating|failed to resolve host": _NO_ANSWER,
 }
-"""The messages for the drivers' errors, by a pattern of the drivers' own messages."""
+"""The messages for driver errors, by patterns in the drivers' own messages."""
 
 _CACHE_KIB: Final = 64 * 1024
-"""The pages that a writer caches: those of a rollback's accounts, and of the indexes of new rows."""
+"""The number of pages that a writer caches: those of a rollback's accounts, and of new rows' indexes."""
 
 _PAGE_BYTES: Final = 4 * 1024
 """The page size of a new file. The accounts of a rollback or block are spread over pages, each of which is written."""
 
 _LOG_BYTES: Final = 256 * 1024**2
-"""The size of the write-ahead log for a checkpoint: a page that changes often is then written once."""
+"""The write-ahead log's size at a checkpoint: a page that changes often is then written only once."""
 
 
 def default_url() -> str:
-    """Return the URL of the default database: an SQLite file in the user's data folder."""
+    """Return the default database's URL: an SQLite file in the user's data folder."""
     return f"sqlite:///{platformdirs.user_data_path('bilateral') / 'index.sqlite'}"
 
 
 def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
-    """Open the database of an index, and create its tables if it has none.
+    """Open an index's database, and create its tables if it has none.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path`, `postgresql://…` or `postgres://…`, with `?pooler=yes` or `no` to
             state whether a transaction pooler is in between; the default database if omitted.
-        creates: False to refuse a database that does not exist, or has no tables.
+        creates: False to reject a database that does not exist, or has no tables.
 
     Returns:
         The engine.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
         OlderSchemaError: The tables need `bilateral index schema`, or there are none and `creates` is False.
         NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
@@ -106,13 +106,13 @@ def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
 
 
 def upgrade(url: str | None = None) -> tuple[str | None, str]:
-    """Migrate the tables to the version of this package.
+    """Migrate the tables to this package's version.
 
     Args:
         url: The SQLAlchemy URL of the database; the default database if omitted.
 
     Returns:
-        The version before, None for an empty database, and the version now.
+        The previous version, None for an empty database, and the current one.
 
     Raises:
         NewerSchemaError: A newer version of this package created the tables.
@@ -132,10 +132,10 @@ def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
 
     Args:
         url: See `open_database`.
-        creates: False to refuse a database that does not exist.
+        creates: False to reject a database that does not exist.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
         DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
     parsed = parsed_url(url)
@@ -163,7 +163,7 @@ def make_engine(url: URL, **options: Any) -> Engine:
 
     Args:
         url: The URL, as `parsed_url` returns it.
-        options: Those of SQLAlchemy.
+        options: SQLAlchemy's options.
     """
     setting = _POOLER.get(str(url.query.get("pooler")))
     engine = create_engine(url.difference_update_query(["pooler"]), **options)
@@ -200,13 +200,13 @@ def is_pooled(connection: Connection) -> bool:
 
 
 def parsed_url(url: str | None) -> URL:
-    """Parse the URL of a database, and set its driver.
+    """Parse a database's URL, and set its driver.
 
     Args:
         url: See `open_database`.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
     """
     try:
         parsed = make_url(url or default_url())
@@ -221,7 +221,7 @@ def parsed_url(url: str | None) -> URL:
 
 
 def require_file(url: URL) -> None:
-    """Refuse an SQLite database whose file does not exist: the driver would create an empty one.
+    """Reject an SQLite database whose file does not exist: the driver would create an empty one.
 
     Raises:
         DatabaseUnavailableError: The file does not exist.
@@ -234,7 +234,7 @@ def require_file(url: URL) -> None:
 
 
 def _file_of(url: URL) -> Path | None:
-    """Return the file of a database; None on PostgreSQL and in memory. SQLite also accepts a URI (`?uri=true`)."""
+    """Return a database's file; None on PostgreSQL and in memory. SQLite also accepts a URI (`?uri=true`)."""
     name = url.database or ""
     if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
         return None
@@ -244,7 +244,7 @@ def _file_of(url: URL) -> Path | None:
 
 
 def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return an error that says in one line what is wrong with the database and what to do.
+    """Return an error that explains in one line what is wrong with the database and what to do.
 
     Args:
         problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
@@ -257,7 +257,7 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
 
 
 def passing_failure(problem: DBAPIError) -> DatabaseUnavailableError:
-    """Return the error to wait after, for a failure that resolves itself.
+    """Return the error after which to wait, for a failure that resolves itself.
 
     Args:
         problem: See `unavailable`.
@@ -308,7 +308,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 def _prepare_postgresql(engine: Engine) -> None:
-    """Wait as long for another program's lock as on SQLite, if neither URL nor server sets a timeout."""
+    """Wait for another program's lock as long as on SQLite, if neither URL nor server sets a timeout."""
 
     def limit(driver: Any, *, is_local: bool) -> None:
         limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', {is_local})"
@@ -356,4 +356,4 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Set up the connections of an engine, by the name of its dialect."""
+"""Set up an engine's connections, by its dialect's name."""

@@ -1,16 +1,16 @@
 """Statements, habits and locks that SQLite and PostgreSQL do not share.
 
 Files and payments are not read by the workers that move the cursor. Their notes state the last indexed block. Without a
-lock the cursor could move between the reading of that block and the commit of the note. An answer at the new block
-would then lack what the note claims was known before it.
+lock the cursor could move between reading that block and committing the note. A response at the new block would then
+lack what the note claims was known before it.
 
 A worker that moves the cursor owns the lock from its last statements to its commit. A worker that stores a note holds a
 shared lock from its last statements to its commit. Neither waits for anything else meanwhile, so they cannot deadlock.
 SQLite has one writer at a time, and needs no lock.
 
-An answer states the number of the newest observation that it used. Observations of other files with smaller numbers
-must be stored by then, so that the answer can be reproduced. A lock makes the observations of all workers commit in the
-order of their numbers. Steps of the change feed have such a lock too, which is always the last that a transaction
+A response contains the number of the newest observation that it used. Observations of other files with smaller numbers
+must be stored by then, so that the response can be reproduced. A lock makes the observations of all workers commit in
+the order of their numbers. Steps of the change feed have such a lock too, which is always the last that a transaction
 takes.
 """
 
@@ -33,18 +33,18 @@ from bilateral.index.log.columns import sqlite_integer
 T = TypeVar("T")
 
 AT_ONCE: Final = 500
-"""Values in one statement's list, so that no statement grows with the results of a query."""
+"""The maximum number of values in a statement's list, so that no statement grows with a query's results."""
 
 
 def in_parts(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """Yield some values in parts, each for the list of one statement."""
+    """Yield the given values in parts, each for one statement's list."""
     rest = iter(values)
     while part := list(islice(rest, size)):
         yield part
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
-    """The value of a column; on SQLite prefixed with a plus, which changes nothing but the plan."""
+    """A column's value; on SQLite prefixed with a plus, which changes only the plan."""
 
     name = "unindexed"
     inherit_cache = True
@@ -55,13 +55,13 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
 
 
 class by_rater(TableClause):  # noqa: N801  # a form of SQL
-    """A table of events that SQLite reads by the index of raters. Otherwise it would read all events of the chain."""
+    """An event table that SQLite reads by its index of raters. Otherwise it would read all the chain's events."""
 
     inherit_cache = True
 
 
 def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
-    """Return an order of events that avoids indexes with blocks: SQLite would read all events by one of these."""
+    """Return an order of events that avoids indexes with blocks: SQLite would read all events by one of them."""
     return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
@@ -84,15 +84,15 @@ def _compile_with_index(element: by_rater, compiler: SQLCompiler, **options: Any
 
 
 class Dialect:
-    """The dialect of one engine.
+    """One engine's dialect.
 
     Attributes:
         has_server: True if statements go to a server, which works concurrently with the caller, at a round trip each.
         has_partitions: True if each chain has its own tables.
         has_arrays: True if one parameter accepts many values.
-        has_statistics: True if it plans by statistics of how many rows have a value.
-        of_snapshot: Options of a connection whose transaction reads one state of the database.
-        of_prepared: Options of the driver's cursor for a frequent statement.
+        has_statistics: True if it plans by statistics on how many rows have a value.
+        of_snapshot: Options for a connection whose transaction reads one state of the database.
+        of_prepared: Driver cursor options for a frequent statement.
     """
 
     has_server: ClassVar[bool] = False
@@ -114,14 +114,14 @@ class Dialect:
         """Add the function `sqrt` to SQLite, if it was built without."""
 
     def set_local(self, connection: Connection, name: str, value: str) -> None:
-        """Change a setting of PostgreSQL until the end of the transaction."""
+        """Change a PostgreSQL setting until the end of the transaction."""
 
     def lock(self, connection: Connection, number: int, *, is_shared: bool = False) -> None:
         """Take an advisory lock until the end of the transaction. SQLite has one writer at a time and needs none."""
 
 
 class Sqlite(Dialect):
-    """The dialect of SQLite."""
+    """SQLite's dialect."""
 
     def is_within(self, value: ColumnElement[Any], limit: int, *, is_least: bool) -> ColumnElement[bool]:
         """See `Dialect.is_within`. Integers beyond 64 bits are text, see `sqlite_integer`."""
@@ -150,7 +150,7 @@ class Sqlite(Dialect):
 
 
 class Postgres(Dialect):
-    """The dialect of PostgreSQL."""
+    """PostgreSQL's dialect."""
 
     has_server = has_partitions = has_arrays = has_statistics = True
     of_snapshot: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
@@ -169,11 +169,11 @@ class Postgres(Dialect):
 
 _INSERTS: Final[Mapping[str, Callable[..., Any]]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 DIALECTS: Final[Mapping[str, Dialect]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
-"""The dialect of each engine, by its name in SQLAlchemy."""
+"""Each engine's dialect, by its name in SQLAlchemy."""
 
 
 def dialect_of(database: Connection | Engine) -> Dialect:
-    """Return the dialect of the engine that a connection belongs to."""
+    """Return the dialect of a connection's engine."""
     return DIALECTS[database.dialect.name]
 
 
@@ -194,13 +194,13 @@ def _insert_new(engine: str, table: Table) -> Any:
 
 
 _FIRST: Final = 8004 << 48
-"""The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""
+"""The lock for chain 0. Advisory locks have 63-bit numbers, which all programs on a database share."""
 
 _OBSERVATIONS: Final = _FIRST - 1
-"""The lock of the numbers of observations."""
+"""The lock on observation numbers."""
 
 _STEPS: Final = _FIRST - 2
-"""The lock of the numbers of the change feed's steps."""
+"""The lock on the change feed's step numbers."""
 
 _CHAINS: Final = 1 << 48  # a lock has 63 bits; those of greater chains may share one, and wait
 
@@ -233,7 +233,7 @@ def hold_cursor(connection: Connection, chain_id: int) -> None:
 
 
 def wait_for_locks(connection: Connection) -> None:
-    """Wait without a limit for the locks of a transaction: other workers of the index hold some for minutes."""
+    """Wait for a transaction's locks without a limit: the index's other workers hold some for minutes."""
     dialect_of(connection).set_local(connection, "lock_timeout", "0")
 
 

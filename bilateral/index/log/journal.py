@@ -34,11 +34,11 @@ class DerivedTable:
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
-        """The cached rows in their current state, by key. A key without a row has None."""
+        """The cached rows in their current state, by key. A key without a row maps to None."""
         return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
-        """Read the rows with some primary keys, unless they are already cached."""
+        """Read the rows with the given primary keys, unless they are already cached."""
         missing = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
         self._rows.update(dict.fromkeys(missing))
         for row in rows.select(self._table, key_columns(self._table), missing):
@@ -119,15 +119,15 @@ def undo(rows: Rows, chain_id: int, block: int, tables: Iterable[Table]) -> None
 
 
 def forget(connection: Connection, chain_id: int) -> None:
-    """Delete the journal of a chain, whose derived tables are rebuilt."""
+    """Delete the journal of a chain whose derived tables are rebuilt."""
     connection.execute(delete(schema.journal).where(schema.journal.c.chain_id == chain_id))
 
 
 class Writes:
-    """Changes of rows with specified previous values: new rows are inserted, at half the cost of replacing.
+    """Changes to rows with specified previous values: new rows are inserted, at half the cost of replacing.
 
     Args:
-        rows: The access to rows.
+        rows: Provides access to rows.
     """
 
     def __init__(self, rows: Rows, table: Table) -> None:

@@ -11,33 +11,33 @@ from bilateral.index.log import tables as schema
 from bilateral.index.log.dialects import dialect_of
 
 PARTS: Final = "sharded"
-"""The schema of the coordinator that holds the foreign tables, and the places of chains."""
+"""The coordinator's schema with the foreign tables, and the locations of chains."""
 
 PLAIN: Final = "plain"
-"""The schema of the coordinator with the empty tables of a database without shards, for migrations."""
+"""The coordinator's schema with the empty tables of a database without shards, for migrations."""
 
 SERVED: Final = "served"
-"""The schema of a shard that holds the views for the coordinator, and the name of the coordinator."""
+"""A shard's schema with the views for the coordinator, and the coordinator's name."""
 
 REACHABLE: Final = "reachable"
-"""The schema of the coordinator that precedes its own while a shard is not responding."""
+"""The coordinator's schema that precedes its main one while a shard is not responding."""
 
 DOWN: Final = "bilateral.down"
 """The setting that lists the shards to leave out, separated by commas."""
 
 LENIENT: Final = "bilateral.lenient"
-"""The setting that leaves out the rows of a chain without an error, if it is `on`."""
+"""The setting that, if `on`, leaves out a chain's rows without an error."""
 
 MISSING: Final = "MS001"
-"""The code of the error raised for rows of a shard that is left out. Its detail is the id of the chain."""
+"""The code of the error raised for rows on an omitted shard. The error's detail is the chain's id."""
 
 _ADVISORY_LOCK: Final = 80048005
-"""A number that all workers share, so that two of them do not create the partitions of one chain at once."""
+"""A lock number that all workers share, so that only one at a time creates a chain's partitions."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The place of a chain.
+    """A chain's location.
 
     Attributes:
         shard: The name of its shard.
@@ -50,14 +50,14 @@ class Placed:
 
 
 def has_schema(connection: Connection, name: str) -> bool:
-    """Return True if a database has a schema. One without partitions has none: a file of SQLite."""
+    """Return True if a database has a schema. An SQLite file, which has no partitions, has none."""
     if not dialect_of(connection).has_partitions:
         return False
     return bool(connection.execute(text("SELECT to_regnamespace(:name) IS NOT NULL"), {"name": name}).scalar_one())
 
 
 def has_reachable(connection: Connection) -> bool:
-    """Return True if a coordinator has the views of `REACHABLE` in this version."""
+    """Return True if a coordinator has this version of the `REACHABLE` views."""
     if not has_schema(connection, REACHABLE):
         return False
     view = text("SELECT to_regclass(:name) IS NOT NULL")
@@ -65,7 +65,7 @@ def has_reachable(connection: Connection) -> bool:
 
 
 def require_single_server(connection: Connection) -> None:
-    """Refuse to migrate a single server of a sharded index."""
+    """Reject migrating a single server in a sharded index."""
     shard = "" if has_schema(connection, PARTS) else None
     if shard is None and has_schema(connection, SERVED):
         shard = connection.execute(text("SELECT shard FROM served.claim")).scalar_one()
@@ -80,7 +80,7 @@ def holds(connection: Connection, chain_id: int) -> bool:
 
 
 def require_place(connection: Connection, chain_id: int) -> None:
-    """Refuse to write a chain where readers would not see it. A database without shards holds every chain."""
+    """Reject writing a chain where readers would not see it. A database without shards holds every chain."""
     if has_schema(connection, PARTS):
         raise MisplacedChainError(chain_id, "is written on its shard, not on the coordinator: pass --settings")
     if has_schema(connection, SERVED) and not holds(connection, chain_id):
@@ -90,9 +90,9 @@ def require_place(connection: Connection, chain_id: int) -> None:
 
 
 def create_partitions(connection: Connection, chain_id: int, tables: Iterable[Table]) -> None:
-    """Create the partitions of a chain, unless they exist. SQLite has none.
+    """Create a chain's partitions, unless they exist. SQLite has none.
 
-    A partition is created as a separate table and attached, because workers of other chains keep writing meanwhile.
+    A partition is created as a separate table and attached, because other chains' workers keep writing meanwhile.
     """
     dialect = dialect_of(connection)
     if not dialect.has_partitions:

@@ -1,4 +1,4 @@
-"""Projections: tables derived from the log of one chain. The log only accesses features through this protocol."""
+"""Projections: tables derived from one chain's log. The log only accesses features through this protocol."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Append:
         cursor: The last block before the batch.
         batch: The blocks and the rows of their events.
         journal: Records the previous rows of derived tables.
-        rows: The access to rows. Within `derive` a thread may own the connection, and reads may or may not see the
+        rows: Provides access to rows. Within `derive` a thread may own the connection, and reads may or may not see the
             batch's events, so only select, last_times, insert, replace and delete are allowed, and both cases must
             produce the same rows.
         connection: The connection. `derive` must not use it.
@@ -44,7 +44,7 @@ class Removal:
         cursor: The last block before the removal.
         target: The last block that remains.
         is_journalled: True if the journal restores the derived tables; otherwise projections rebuild theirs.
-        rows: The access to rows.
+        rows: Provides access to rows.
     """
 
     chain_id: int
@@ -69,12 +69,12 @@ class Background(Protocol):
 
 
 class Projection:
-    """Tables derived from the log of one chain. Methods do nothing, and send no statement, unless overridden.
+    """Tables derived from one chain's log. Methods do nothing, and send no statement, unless overridden.
 
     Attributes:
         name: The display name.
-        tables: Its tables with rows of one chain: each chain gets its own partitions, and its server the rows.
-        derived: Those of them that are derived from events alone: they can be verified and rebuilt.
+        tables: Its tables with rows of one chain: each chain gets its own partitions, and its server stores the rows.
+        derived: Those of them that are derived only from events: they can be verified and rebuilt.
         reads: Additional tables that `derive` reads. All must be listed: they are locked before a thread writes.
     """
 
@@ -93,22 +93,22 @@ class Projection:
         """Change tables while the cursor is locked. Only locks that come after the cursor's may be taken."""
 
     def undo(self, removal: Removal) -> Iterator[None]:
-        """Roll blocks back in three stages: the events are still stored, they are deleted, the cursor is locked.
+        """Roll blocks back in three stages: with the events still stored, with them deleted, with the cursor locked.
 
-        The first two run in the order of the list, the last one in reverse.
+        The first two run in list order, the last one in reverse.
         """
         yield
         yield
 
     def rebuild(self, connection: Connection, chain_id: int, progress: Progress) -> None:
-        """Compute the tables again from the tables of events, in a transaction that holds the cursor."""
+        """Recompute the tables from the event tables, in a transaction that holds the cursor."""
 
     def status(self, connection: Connection, chain_id: int) -> Mapping[str, int | float | str | None]:
-        """Return figures for the status of a chain, by the names of its fields."""
+        """Return figures for a chain's status, by field name."""
         return {}
 
     def progress(self, connection: Connection, chain_id: int | None) -> Mapping[int, Mapping[str, Any]]:
-        """Return fields of the progress of one chain or all, by chain id. Answers include it, so it must be cheap."""
+        """Return progress fields for one chain or all, by chain id. Responses include them, so it must be cheap."""
         return {}
 
     def background(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> Background | None:

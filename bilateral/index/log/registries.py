@@ -1,4 +1,4 @@
-"""The registries and the first block of a chain in a database."""
+"""A chain's registries and first block in a database."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from bilateral.index.log.rows import rows_of
 
 
 def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
-    """Return the registry at each address of some deployments, in checksum form."""
+    """Return the given deployments' registries, by checksummed address."""
     return {
         address: registry
         for deployment in deployments
@@ -22,7 +22,7 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
 
 
 def stored_first_block(engine: Engine, chain_id: int, requested: int | None) -> int | None:
-    """Return the first block that the database has of a chain; None before its first run."""
+    """Return a chain's first block in the database; None before its first run."""
     with engine.connect() as connection:
         require_place(connection, chain_id)
         query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)

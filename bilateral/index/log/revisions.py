@@ -17,7 +17,7 @@ _REBUILD: Final = "they are from before the first release, so delete the databas
 
 _MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _ADVISORY_LOCK = 80048004
-"""A number that all of these programs share, so that two of them do not create the tables at once."""
+"""A lock number that all of these programs share, so that only one at a time creates the tables."""
 
 
 def stored_revision(connection: Connection) -> str | None:

@@ -1,6 +1,6 @@
 """Rows in bulk: insert, replace, delete and select by key, on SQLite and PostgreSQL.
 
-This is the one seam between the engines. A row is a tuple in the order of the table's columns, with Python's integers;
+This is the one seam between the engines. A row is a tuple in the order of the table's columns, with Python integers;
 `Rows` converts those that the engine cannot hold as they are.
 """
 
@@ -25,7 +25,7 @@ from bilateral.index.log.tables import is_partitioned, partition_name
 Row: TypeAlias = tuple[Any, ...]
 
 _ROWS_AT_ONCE: Final = 5_000
-"""Rows that a cursor returns at once: a deep rollback removes millions, of few agents."""
+"""The number of rows that a cursor returns at once: a deep rollback removes millions, for few agents."""
 
 
 class Rows(ABC):
@@ -52,7 +52,7 @@ class Rows(ABC):
         return cast("Any", self.connection.connection.driver_connection).cursor()
 
     def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
-        """Return the combinations of values of some columns in the rows of a chain's later blocks."""
+        """Return the combinations of values in the given columns, in the rows of a chain's later blocks."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
         query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
         existing: set[Row] = set()
@@ -63,7 +63,7 @@ class Rows(ABC):
         return set(widened(list(existing), _wide_positions(table, tuple(columns))))
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
-        """Return the rows of a table of events for a range of blocks, in the order of the chain."""
+        """Return an event table's rows for a range of blocks, in chain order."""
         read = [not columns or name in columns for name in table.c.keys()]  # noqa: SIM118  # a collection of columns
         names = ", ".join(
             f'"{name}"' if is_stored else "NULL" for name, is_stored in zip(table.c.keys(), read, strict=True)
@@ -99,7 +99,7 @@ class Rows(ABC):
         """Delete the rows with these primary keys; keys that the table does not have are ignored."""
 
     def analyze(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
-        """Update the engine's statistics of a chain's rows, so that it looks keys up in the right index."""
+        """Update the engine's statistics on a chain's rows, so that it looks keys up in the right index."""
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """Return the rows whose columns have one of several combinations of values."""
@@ -129,12 +129,12 @@ class Rows(ABC):
 
 
 def place_in_postgres(table: Table, chain_id: int) -> str:
-    """Return the name of the table of PostgreSQL that holds a chain's rows."""
+    """Return the name of the PostgreSQL table that holds a chain's rows."""
     return partition_name(table, chain_id) if is_partitioned(table) else table.name
 
 
 def rows_of(connection: Connection) -> Rows:
-    """Return the implementation of `Rows` for the engine of a connection."""
+    """Return the `Rows` implementation for a connection's engine."""
     return _ROWS[connection.dialect.name](connection)
 
 
@@ -149,7 +149,7 @@ def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]
 
 
 def picker(table: Table, *names: str) -> Callable[[Row], Any]:
-    """Return a function that picks some columns of a table's rows."""
+    """Return a function that selects the given columns from a table's rows."""
     columns = list(table.c.keys())
     return itemgetter(*(columns.index(name) for name in names))
 
@@ -179,7 +179,7 @@ def _temporary_table(
 
 
 class SqliteRows(Rows):
-    """Rows of SQLite, by `executemany` of the driver."""
+    """Rows in SQLite, through the driver's `executemany`."""
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         self._fill("INSERT", table.name, rows, _wide_positions(table))
@@ -208,7 +208,7 @@ class SqliteRows(Rows):
 
 
 class PostgresRows(Rows):
-    """Rows of PostgreSQL, by COPY. All rows and keys of one call are of one chain, which comes first in them."""
+    """Rows in PostgreSQL, through COPY. All rows and keys in a call belong to one chain, which comes first in them."""
 
     _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
 
@@ -298,5 +298,5 @@ _BINARY_TYPES: Final = {"BIGINT": "int8", "INTEGER": "int4", "BOOLEAN": "bool", 
 _POSTGRES_SETTINGS: Final = "SET LOCAL random_page_cost = 1.1; SET LOCAL jit = off; SET LOCAL synchronous_commit = off"
 """Settings for the rest of a transaction: joins look keys up in indexes.
 
-A crash of the server may lose the last transactions, rows and cursor alike. The index reads their blocks again.
+A server crash may lose the last transactions, rows and cursor alike. The index reads their blocks again.
 """

@@ -1,4 +1,4 @@
-"""The rows of one chain: batches of blocks go in whole, and reorganised blocks come out whole.
+"""One chain's rows: batches of blocks are stored whole, and reorganised blocks are removed whole.
 
 Rows, derived rows and the cursor change in one transaction. The cursor moves by compare-and-set, so of two workers on
 one chain one wins and the other is notified; nothing is stored twice.
@@ -24,20 +24,20 @@ from bilateral.index.log.projection import Append, Progress, Projection, Removal
 from bilateral.index.log.rows import rows_of
 
 JOURNAL_BLOCKS: Final = 128
-"""Blocks below the head for which a rollback needs no rebuilding of derived tables."""
+"""The number of blocks below the head that can be rolled back without rebuilding derived tables."""
 
 _ANALYZE_AT: Final = tuple(2_000 * 4**power for power in range(12))
-"""Stored logs after which the engine updates its statistics of tables."""
+"""The number of stored logs after which the engine updates its table statistics."""
 
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks per stored hash, deep in the chain."""
 
 _NOTE_SECONDS: Final = 5.0
-"""Seconds between records of the head: a write for each check would wear the disk."""
+"""Seconds between records of the head: a write for each check would wear out the disk."""
 
 
 class ChainStore:
-    """The rows of one chain.
+    """One chain's rows.
 
     Args:
         projections: The projections of the log, in their order.
@@ -138,7 +138,7 @@ class ChainStore:
             connection.commit()
 
     def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
-        """Begin a transaction that stores events before all of its batch are read, if that pays off."""
+        """Begin a transaction that stores events before its whole batch is read, if that pays off."""
         pays = pays_in_thread(self.engine, count)
         return self._begin_writes(cursor, in_thread=True, is_early=True) if pays else None
 
@@ -200,7 +200,7 @@ class ChainStore:
                 next(stages, None)
 
     def rebuild(self, progress: Progress = lambda _: None) -> None:
-        """Recompute the derived tables from the tables of events."""
+        """Recompute the derived tables from the event tables."""
         cursor = self.cursor()
         if cursor is None:
             return

@@ -1,7 +1,7 @@
-"""The tables of the index. `docs/index.md` is their dictionary.
+"""The index's tables. `docs/index.md` is their dictionary.
 
-Tables of events hold what the chains say, and are only appended to. The other tables are derived from them and can be
-rebuilt, except those that record the progress of the index.
+Event tables hold on-chain data, and are only appended to. The other tables are derived from them and can be rebuilt,
+except those that record the progress of the index.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ def _event_tables() -> Mapping[type[Event], Table]:
 
 
 EVENT_TABLES: Final = _event_tables()
-"""The table of each event, by the event's type."""
+"""Each event's table, by the event's type."""
 
 undecodable_log: Final = Table(
     "undecodable_log",
@@ -137,7 +137,7 @@ journal: Final = Table(
 
 
 LOG_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log)
-"""The tables of the log itself: what chains say."""
+"""The tables of the log itself: on-chain data."""
 
 
 def is_partitioned(table: Table) -> bool:
@@ -192,7 +192,7 @@ _INDEXES: Final = (
     ("reviews_attested", "by_subject", "registry buyer"),
     ("anchored", "by_subject", "registry epoch"),
 )
-"""The indexes of the tables of events: table, end of the name, and the columns after the chain."""
+"""The event tables' indexes: table, name suffix, and the columns after the chain."""
 
 for _name, _suffix, _columns in _INDEXES:
     _table = metadata.tables[_name]
@@ -209,4 +209,4 @@ Index(
 
 _FOLDER: Final = Path(__file__).with_name("views")
 VIEWS: Final = {path.stem: "\n" + path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.sql"))}
-"""The query of each view of events, by its name: current states that need no separate table."""
+"""Each event view's query, by view name: current states that need no separate table."""

@@ -8,7 +8,7 @@ from bilateral.core.text import ChainText
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 MAX_KEY_BYTES: Final = 400
-"""The longest text in a key of a derived table. An index of PostgreSQL refuses keys of more than 2,704 bytes."""
+"""The longest text in a derived table's key. PostgreSQL indexes reject keys longer than 2,704 bytes."""
 
 _PREFIX_CHARACTERS: Final = 64  # enough to tell texts apart by eye; with the hash, 323 bytes at most
 

@@ -1,1 +1,1 @@
-"""Measurements of endpoints by watchtowers: who answers, since when, and what changed."""
+"""Watchtowers' endpoint measurements: which ones respond, since when, and what changed."""

@@ -1,4 +1,4 @@
-"""The projection of measurements: a rollback keeps them, and moves the blocks at which they were recorded."""
+"""The measurement projection: a rollback keeps measurements, and moves the blocks at which they were recorded."""
 
 from collections.abc import Iterator
 

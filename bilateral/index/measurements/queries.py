@@ -42,7 +42,7 @@ _LISTED: Final = registration_endpoint.c
 _ALIVE: Final = registration_alive.c
 _IS_LOADED: Final = unindexed(file.c.state) == State.LOADED
 _IS_STATE: Final = sa.and_(_STATE.chain_id.in_(select(chain.c.chain_id)), _STATE.endpoint_id == _LISTED.endpoint_id)
-"""The condition that a state is of a listed endpoint. Its key begins with the chain."""
+"""The condition that a state belongs to a listed endpoint. Its key begins with the chain."""
 
 _MEASURED: Final = agent_file.join(file, sa.and_(file.c.file_id == agent_file.c.file_id, _IS_LOADED)).join(
     registration_alive, _ALIVE.content_hash == file.c.content_hash
@@ -56,7 +56,7 @@ _BY_TIME: Final = registration_alive.join(
 
 
 def alive_of(row: Any, now: float | None = None) -> Alive:
-    """Return whether an agent responds, by the row of `registration_alive` of its file; None without one."""
+    """Return whether an agent responds, by its file's `registration_alive` row; None if there is none."""
     now = time.time() if now is None else now
     if row is None or row.probed_at < now - RECENT_SECONDS:
         return Alive.UNKNOWN
@@ -109,7 +109,7 @@ AGENTS_ALIVE: Final = (
     .select_from(_MEASURED.join(registration_endpoint, _LISTED.content_hash == _ALIVE.content_hash))
     .where(*(agent_file.c[name].in_(sa.bindparam(name, expanding=True)) for name in _AGENT))
 )
-"""When agents responded, once per endpoint, by lists of the parts of their keys."""
+"""When agents responded, once per endpoint, by lists of their key parts."""
 
 
 def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[int, str, int]] | None:
@@ -123,7 +123,7 @@ def agents_with(connection: Connection, alive: Alive, most: int) -> list[tuple[i
 
 
 def renew_alive(connection: Connection, endpoints: Collection[bytes]) -> None:
-    """Update `registration_alive` for the files that list some endpoints."""
+    """Update `registration_alive` for the files that list the given endpoints."""
     is_counted, is_up = _STATE.state.in_(sorted({*REACHABLE, Outcome.DOWN})), _STATE.state.in_(sorted(REACHABLE))
     listing, every = registration_endpoint.alias("listing").c, func.max
     for part in in_parts(sorted(endpoints)):
@@ -146,8 +146,8 @@ class AliveCount:
     """The agents that currently respond.
 
     Attributes:
-        of: All agents.
-        hosts: The hosts of their responding endpoints: one operator may have thousands of agents.
+        of: The total number of agents.
+        hosts: The number of their responding endpoints' hosts: one operator may have thousands of agents.
         measured_at: The Unix time of the newest probe.
     """
 
@@ -163,7 +163,7 @@ _COUNTS: Final[dict[tuple[str, int], tuple[float, AliveCount]]] = {}
 
 
 def count_alive(connection: Connection) -> AliveCount | None:
-    """Return how many agents currently respond; None if no watchtower writes into the index."""
+    """Return how many agents currently respond; None if no watchtower writes to the index."""
     newest = connection.execute(select(func.max(_ALIVE.up_at))).scalar_one()
     newest = newest or connection.execute(select(func.max(_ALIVE.probed_at))).scalar_one()
     if newest is None:
@@ -190,10 +190,10 @@ class MeasuredDay:
 
     Attributes:
         day: Days since 1970.
-        measured: The conclusive probes.
-        reachable: Those of them to which it responded.
-        scheduled: The probes that were due.
-        median_ms: The median time to the first byte, from the vantage with the longest.
+        measured: The number of conclusive probes.
+        reachable: The number of those to which it responded.
+        scheduled: The number of probes that were due.
+        median_ms: The median time to the first byte, from the vantage where it is longest.
     """
 
     day: int
@@ -219,10 +219,10 @@ class MeasuredEndpoint:
     """An endpoint of an agent's current registration file, with its measurements. The URL is untrusted.
 
     Attributes:
-        is_probed: False if the file requests not to probe it.
+        is_probed: False if the file opts it out of probing.
         state: `up`, `gated`, `degraded`, `down`, `unknown` or `unfit`; None if it was never measured.
-        code: The reason of the state.
-        since: The Unix time since which it has this state.
+        code: The reason for the state.
+        since: The Unix time since which it has had this state.
         probed_at: The Unix time of the last probe that counts.
         alive_at: The Unix time of its last response.
         milliseconds: The time to the first byte of that response.
@@ -296,7 +296,7 @@ class Measurements:
     """The measurements of an agent.
 
     Attributes:
-        alive: Whether it responds, by its endpoint that responded last.
+        alive: Whether it responds, judged by the endpoint that responded last.
     """
 
     alive: Alive

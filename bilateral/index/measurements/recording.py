@@ -1,4 +1,4 @@
-"""Record a watchtower's measurements, for the readers of the index and for the change feed."""
+"""Record a watchtower's measurements, for the index's readers and the change feed."""
 
 import json
 from collections import defaultdict
@@ -35,7 +35,7 @@ _STALE_SECONDS: Final = 2 * 86_400
 """The age at which a state becomes unknown while others are measured. Endpoints are probed at least daily."""
 
 _MOST_AGENTS: Final = 1_000
-"""The agents of one endpoint for which its change is reported. Any number of files may list it."""
+"""Maximum agents per endpoint for which its change is reported. Any number of files may list it."""
 
 
 def record(

@@ -1,7 +1,7 @@
-"""The tables of measurements. `docs/index-files.md` is their dictionary; watchtowers write them by `record`.
+"""The measurement tables. `docs/index-files.md` is their dictionary; watchtowers write them through `record`.
 
-Changes are stored with the last indexed block, as observations of files are, so that an answer about an earlier block
-can be reproduced. Rows belong to one chain: an endpoint that agents of two chains list has two of each.
+Changes are stored with the last indexed block, as observations of files are, so that a response about an earlier block
+can be reproduced. Rows belong to one chain: an endpoint that agents on two chains list has two of each.
 """
 
 from typing import Final

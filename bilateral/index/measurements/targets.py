@@ -24,7 +24,7 @@ from bilateral.index.measurements.tables import LISTINGS, registration_alive, re
 from bilateral.index.measurements.values import Protocol, Target, endpoint_id
 
 MOST_ENDPOINTS: Final = 5
-"""The endpoints of one registration file that are probed. A file may list any number, including other people's."""
+"""Maximum endpoints probed per registration file. A file may list any number, including other people's."""
 
 _SELLING: Final = frozenset({"api", "rest", "http", "https"})
 """The names of services that are probed as x402 sellers if the file says that the agent accepts x402 payments."""
@@ -35,13 +35,13 @@ _METHODS: Final = frozenset({"GET", "POST"})
 _PROTOCOLS: Final = {protocol.value: protocol for protocol in Protocol}
 _PORTS: Final = {"http": 80, "https": 443}
 _AT_ONCE: Final = 100
-"""Files of one transaction. Each has up to a megabyte."""
+"""Files per transaction. Each has up to a megabyte."""
 
 
 def read_targets(connection: Connection, chain_ids: Iterable[int]) -> list[Target]:
     """Return the endpoints in the current files of the agents of chains, by protocol and URL.
 
-    Endpoints that a file opts out of probing are omitted for its agents.
+    If a file opts an endpoint out of probing, the endpoint is omitted for the file's agents.
     """
     listed, current = registration_endpoint.c, agent_file.c
     query = (

@@ -1,4 +1,4 @@
-"""The vocabulary of measurements, which watchtowers write and readers of the index share."""
+"""The measurement vocabulary, which watchtowers and readers of the index share."""
 
 import hashlib
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ REACHABLE = frozenset({Outcome.UP, Outcome.GATED, Outcome.DEGRADED})
 
 
 class Alive(StrEnum):
-    """Whether an agent responds, by its endpoint that responded last."""
+    """Whether an agent responds, judged by its endpoint that responded last."""
 
     NOW = "now"
     """An endpoint responds, measured within a day."""
@@ -69,7 +69,7 @@ class Target:
     Attributes:
         url: The normalized URL: scheme and host in lower case, no default port, no fragment.
         agents: The agents whose current files list it.
-        is_paid: True if a listing says that it sells by x402.
+        is_paid: True if a listing says that it sells through x402.
         method: The HTTP method that a listing declares; None if none does.
         is_active: False if every listing has `active: false`.
     """
@@ -96,7 +96,7 @@ class Change:
         at: The Unix time of the change, in seconds: for `down`, that of the first failure.
         kind: `state`, or what changed: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`, `signature`.
         old: The previous value, as JSON; None for the first one.
-        new: The value now, as JSON.
+        new: The current value, as JSON.
         code: The code of the outcome that led to a state.
     """
 
@@ -114,8 +114,8 @@ class Day:
 
     Attributes:
         day: Days since 1970.
-        scheduled: The probes that were due.
-        counts: The probes that ended with each outcome.
+        scheduled: The number of probes that were due.
+        counts: The number of probes with each outcome.
         median_ms: The median time to the first byte; None without a response.
         p95_ms: The 95th percentile.
     """

@@ -1,4 +1,4 @@
-"""The progress of the indexed chains."""
+"""The indexed chains' progress."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from bilateral.index.projections import progress_of
 
 @dataclass(frozen=True, slots=True)
 class ChainProgress:
-    """The progress of one chain.
+    """One chain's progress.
 
     Attributes:
         first_block: The first indexed block.
-        block: The last indexed block, on which answers are based.
-        block_time: Its time, Unix seconds.
-        head: The head of the chain when the index last checked.
-        lag: The blocks between the two.
-        finalized: The last finalized block, if the node says.
-        updated_at: The time of the last check, Unix seconds.
+        block: The last indexed block, on which responses are based.
+        block_time: Its time, in Unix seconds.
+        head: The chain's head when the index last checked.
+        lag: The number of blocks between the two.
+        finalized: The last finalized block, if the node reports it.
+        updated_at: The time of the last check, in Unix seconds.
         reorganizations: The number of reorganisations that removed blocks.
         standings: The state of its standings: their block and age, and why the last analysis failed.
     """
@@ -39,7 +39,7 @@ class ChainProgress:
 
 
 def chains(connection: Connection, chain_id: int | None = None) -> tuple[ChainProgress, ...]:
-    """Return the progress of every chain, by chain id."""
+    """Return every chain's progress, by chain id."""
     table, figures = schema.chain, progress_of(connection, chain_id)
     names = ("chain_id", "first_block", "block_number", "block_hash", "block_time")
     query = select(*table.c[*names, "head_number", "finalized_number", "updated_at", "reorganizations"])

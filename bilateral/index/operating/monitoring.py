@@ -24,7 +24,7 @@ from bilateral.index.operating.status import ChainStatus, IndexStatus, chain_sta
 from bilateral.index.reading.missing_chains import MISSING_FIGURE
 
 _MAX_SILENCE: Final = 120.0
-"""Seconds without a check of a chain after which it is unhealthy: workers check every second, or wait ten at most."""
+"""Seconds after which an unchecked chain is unhealthy: workers check every second, or wait at most ten."""
 
 _REQUEST_SECONDS: Final = 10.0
 """Seconds for a monitor to send its request: a silent connection must not occupy a thread."""
@@ -71,7 +71,7 @@ def _look(engine: Engine) -> IndexStatus:
 
 
 def _state(look: Callable[[], IndexStatus], path: str, *, needs_analysis: bool) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Return the response to a query about the state of the process."""
+    """Return the response to a query about the process's state."""
     if path == "/healthz":
         return HTTPStatus.OK, {"status": "ok"}
     if path != "/readyz":
@@ -155,7 +155,7 @@ class _Figures(Collector):
 
 
 def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[object, ...]]) -> GaugeMetricFamily:
-    """Return a metric; each row of values starts with those of its labels."""
+    """Return a metric; each row of values starts with its label values."""
     family = GaugeMetricFamily(f"bilateral_{name}", text, labels=labels)
     for *row, value in values:
         family.add_metric(list(map(str, row)), float(value))  # type: ignore[arg-type]  # it is a number
@@ -163,7 +163,7 @@ def gauge(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Answers requests without logging each."""
+    """Responds to requests without logging each one."""
 
     timeout = _REQUEST_SECONDS
 

@@ -1,4 +1,4 @@
-"""Settings of the index: which chains it follows, through which endpoints, into which database."""
+"""Index settings: which chains it follows, through which endpoints, into which database."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Shard(_Table):
     """A table `[database.shards.NAME]` of a settings file.
 
     Attributes:
-        url: The SQLAlchemy URL of a database in PostgreSQL.
+        url: The SQLAlchemy URL of a PostgreSQL database.
         chains: The chains whose tables it contains.
     """
 
@@ -39,7 +39,7 @@ class Databases(_Table):
     """The table `[database]` of a settings file.
 
     Attributes:
-        url: The SQLAlchemy URL of the database that workers write; None for the default one.
+        url: The SQLAlchemy URL of the database that workers write to; None for the default one.
         readers: The URLs of its PostgreSQL replicas, from which the service reads.
         max_delay: The seconds that a replica may lag before the service reads from another server.
         shards: The databases that contain the tables of chains, by name. Then `url` is the coordinator.
@@ -65,7 +65,7 @@ def databases_of(value: Any) -> Databases:
 
 
 def _require_shards(databases: Databases) -> None:
-    """Refuse shards that are not PostgreSQL, two shards in one database, and a chain on two shards."""
+    """Reject shards that are not PostgreSQL, two shards in one database, and a chain on two shards."""
     places = {"database.url": databases.url} if databases.shards else {}
     places |= {f"database.shards.{name}.url": shard.url for name, shard in databases.shards.items()}
     places_by_url: dict[URL, str] = {}
@@ -91,10 +91,10 @@ def require_replicas(url: str | None, readers: list[str] | tuple[str, ...]) -> N
 
 @dataclass(frozen=True)
 class ChainSettings:
-    """The settings of one chain.
+    """One chain's settings.
 
     Attributes:
-        rpc_urls: The URLs of its nodes' JSON-RPC, the preferred one first.
+        rpc_urls: Its nodes' JSON-RPC URLs, the preferred one first.
         deployments: Its registries; the packaged ones of the nodes' chain if empty.
         from_block: The first block to index; None for the block in which the registries were deployed.
         payments: The terms on which transfers to agents count as payments; None to leave payments out.
@@ -114,7 +114,7 @@ class ChainSettings:
     adds_registries: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse settings without a chain."""
+        """Reject settings without a chain."""
         if not self.rpc_urls:
             raise InvalidArgumentError("a chain needs at least one rpc_url")
         if len({deployment.chain_id for deployment in self.deployments}) > 1:
@@ -123,7 +123,7 @@ class ChainSettings:
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The settings of one process.
+    """One process's settings.
 
     Attributes:
         chains: The chains to follow.
@@ -148,7 +148,7 @@ class IndexSettings:
 
 
 class _PaymentsTable(_Table):
-    """The table `[chain.payments]` of a chain in the file."""
+    """A chain's table `[chain.payments]` in the file."""
 
     tokens: dict[str, int]
     confirmations: int = PaymentTerms.confirmations
@@ -192,7 +192,7 @@ class _File(_Table):
     files: _FilesTable = _FilesTable()
     feed: _FeedTable = _FeedTable()
     api: dict[str, Any] = {}
-    """The settings of the service, which `bilateral.api` reads."""
+    """The service's settings, which `bilateral.api` reads."""
 
 
 def read_settings(path: Path) -> IndexSettings:

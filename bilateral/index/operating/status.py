@@ -1,4 +1,4 @@
-"""The progress of the index, chain by chain."""
+"""The index's progress, chain by chain."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,14 +16,14 @@ from bilateral.index.projections import PROJECTIONS, progress_of
 
 @dataclass(frozen=True)
 class ChainStatus:
-    """The progress of one chain.
+    """One chain's progress.
 
     Attributes:
         first_block: The first block that is indexed.
         block: The last block that is indexed.
-        head: The head of the chain when the index last checked.
-        lag: The blocks between the two.
-        finalized: The last finalized block, if the node says.
+        head: The chain's head when the index last checked.
+        lag: The number of blocks between the two.
+        finalized: The last finalized block, if the node reports it.
         event_rows: The number of stored logs.
         endpoint: The host of the endpoint in use.
         updated_at: The time of the last check.
@@ -83,7 +83,7 @@ _COPIED: Final = (
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
-    """Return the status of every chain, by chain id."""
+    """Return every chain's status, by chain id."""
     statuses = []
     with snapshot(engine) as connection:
         progress = progress_of(connection)

@@ -35,11 +35,11 @@ _OWNER: Final = re.compile(r"0x0{24}([0-9a-fA-F]{40})")
 
 @dataclass(frozen=True)
 class OwnerComparison:
-    """The comparison of some agents' owners.
+    """The comparison of the given agents' owners.
 
     Attributes:
         compared: The number of agents.
-        different: The agents with another owner on the chain: registry, agent and both owners.
+        different: The agents with a different owner on the chain: registry, agent and both owners.
     """
 
     compared: int
@@ -87,12 +87,12 @@ def _owner_of(endpoint: Endpoint, registry: str, agent_id: int, block: int) -> s
 
 
 _MOST_LISTED: Final = 20
-"""The rows of each kind to list: enough to find the cause, and still readable if a whole table is missing."""
+"""The number of rows of each kind to list: enough to find the cause, and still readable if a whole table is missing."""
 
 
 @dataclass(frozen=True)
 class DerivedComparison:
-    """The comparison of one derived table.
+    """The comparison for one derived table.
 
     Attributes:
         rows: The number of rows derived from the events.
@@ -118,7 +118,7 @@ class DerivedComparison:
 def compare_derived(
     engine: Engine, chain_id: int, progress: Callable[[int], None] = lambda _: None
 ) -> list[DerivedComparison]:
-    """Recompute the derived tables of a chain, compare, and roll the transaction back."""
+    """Recompute a chain's derived tables, compare, and roll the transaction back."""
     cursor = select(schema.chain.c.block_number).where(schema.chain.c.chain_id == chain_id)
     with engine.connect() as connection, connection.begin() as changes:
         wait_for_locks(connection)
@@ -174,7 +174,7 @@ RANGE_BLOCKS: Final = 2_000
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of one range of blocks.
+    """The comparison for one range of blocks.
 
     Attributes:
         first: The first block.

@@ -1,4 +1,4 @@
-"""A worker for each chain, and the process of the index: threads for the chains, and for the files of their events."""
+"""A worker for each chain, and the index process: threads for the chains, and for their events' files."""
 
 import logging
 import threading
@@ -48,10 +48,11 @@ class Worker:
         NoEndpointError: No endpoint reports its chain.
         UnknownDeploymentError: No deployment was passed, and none is packaged for the chain.
         WrongChainError: A deployment is for another chain.
-        OtherRegistriesError: The database has the chain with other registries, and adding is not enabled.
+        OtherRegistriesError: The database has the chain with different registries, and adding registries is not
+            enabled.
         EarlierRegistryError: A registry to add appeared before the first block that the database has.
         OtherFirstBlockError: The database has the chain with a different first block than the settings specify.
-        DeploymentRecordError: An address book does not have the chain.
+        DeploymentRecordError: An address book does not contain the chain.
     """
 
     def __init__(  # noqa: PLR0913  # all but two have defaults
@@ -199,7 +200,7 @@ class Worker:
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return the deployments of a chain: those of the settings, or the packaged canonical and project ones."""
+    """Return a chain's deployments: those in the settings, or the packaged canonical and project ones."""
     if any(chain_id not in book for book in settings.books):
         raise errors.DeploymentRecordError(
             f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
@@ -286,7 +287,7 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
 
 
 class _Process:
-    """The threads of one process."""
+    """One process's threads."""
 
     def __init__(self, engine: Engine, settings: IndexSettings, stop: threading.Event) -> None:
         self._failures: list[Exception] = []  # that ended threads, in order
@@ -320,7 +321,7 @@ class _Process:
         return is_done
 
     def _worker_of(self, chain: ChainSettings, until_head: bool) -> Worker | None:
-        """Create the worker of a chain, and wait while that fails. Return None when the process ends."""
+        """Create a chain's worker, and wait while that fails. Return None when the process ends."""
         settings = self._settings
         writers = len(settings.chains) + (settings.files.workers > 0)
         options: dict[str, Any] = {"enough": max(1, ENOUGH_LOGS // writers), "max_wait": settings.max_wait}

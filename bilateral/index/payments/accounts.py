@@ -28,7 +28,7 @@ _PICK: Final = {
 
 
 def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int, last: int) -> None:
-    """Store the changes of owners and wallets in a range of blocks."""
+    """Store the owner and wallet changes in a range of blocks."""
     tables = [schema.EVENT_TABLES[event] for event in _PICK]
     changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
     states: dict[str, AgentStates] = defaultdict(AgentStates)
@@ -41,7 +41,7 @@ def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int
 
 
 def _changes(events: EventRows) -> list[tuple[Any, ...]]:
-    """Return the changes of owners and wallets in chain order, each with its event's type at the end."""
+    """Return the owner and wallet changes in chain order, each with its event's type at the end."""
     changes = [
         (*pick(row), event) for event, pick in _PICK.items() for row in events.get(schema.EVENT_TABLES[event], ())
     ]
@@ -77,7 +77,7 @@ def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str,
 
 
 _CAN_BE_PAID: Final = (agent_account.c.wallet.is_not(None), agent_account.c.owner.is_not(None))
-"""The conditions of an agent that can be paid."""
+"""The conditions under which an agent can be paid."""
 
 
 def accounts_until(connection: Connection, chain_id: int, column: Literal["wallet", "owner"]) -> list[str]:
@@ -88,7 +88,7 @@ def accounts_until(connection: Connection, chain_id: int, column: Literal["walle
 
 
 def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str]) -> dict[str, int]:
-    """Return the blocks in which accounts first were the wallet or the owner of an agent with a wallet."""
+    """Return the blocks in which accounts first became the wallet or the owner of an agent with a wallet."""
     table = agent_account.c
     owners: dict[str, int] = {}
     for part in in_parts(sorted(accounts)):
@@ -101,7 +101,7 @@ def first_blocks(connection: Connection, chain_id: int, accounts: Collection[str
 
 
 class Wallets:
-    """The agents of some wallets at any position in the chain."""
+    """The given wallets' agents at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
         self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Payments through channels: claims, as far as they spend money that the channel's payer itself deposited.
+"""Payments through channels: claims, to the extent that they spend the payer's own deposits.
 
 Anyone may open a channel in the name of any payer, with their own money and their own key for vouchers, and its claims
 look like any others. So each deposit is attributed to the account whose transfer funded it. Money that leaves a channel
@@ -35,7 +35,7 @@ from bilateral.index.payments.transfers import TokenTransfer, TransferSource
 
 _TOPICS: Final = {"0x" + topic.hex(): topic for topic in (CHANNEL_CREATED, DEPOSITED, CLAIMED, REFUNDED, WITHDRAWN)}
 _CREATED_WORDS: Final = 8
-"""The 32-byte words of a new channel, its id first. Other events have at least the id, the caller and the amount."""
+"""32-byte words for a new channel, its id first. Other events have at least the id, the caller and the amount."""
 
 
 _Step: TypeAlias = tuple[bytes, bytes, bytes]
@@ -64,7 +64,7 @@ class ChannelEvent(NamedTuple):
 
 @dataclass(frozen=True)
 class ChannelLogs:
-    """The logs of channels in a range of blocks.
+    """The channel logs in a range of blocks.
 
     Attributes:
         events: The events of all channels, in the order of the chain.
@@ -76,7 +76,7 @@ class ChannelLogs:
 
 
 def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelLogs:
-    """Read the logs of channels in a range of blocks."""
+    """Read the channel logs in a range of blocks."""
     events: list[ChannelEvent] = []
     for block in source.channels.read_timed([list(_TOPICS)], first, last):
         for index, entry in zip(block.indices, block.entries, strict=True):
@@ -99,7 +99,7 @@ def read_channel_logs(source: TransferSource, first: int, last: int) -> ChannelL
 
 @dataclass
 class _Channel:
-    """A channel in a listed token, and the money of each account in it that was read so far."""
+    """A channel in a listed token, and each account's money in it that was read so far."""
 
     payer: str
     receiver: str
@@ -137,7 +137,7 @@ def store_channels(connection: Connection, chain_id: int, tokens: Collection[str
 
 
 class _Ledger:
-    """The money in some channels, event by event."""
+    """The money in the given channels, event by event."""
 
     def __init__(self, connection: Connection, chain_id: int, tokens: Collection[str], ids: Collection[bytes]) -> None:
         self._connection, self._chain_id, self._tokens = connection, chain_id, tokens

@@ -1,4 +1,4 @@
-"""The projection of payments, which are read after their block is indexed, so that answers can be reproduced."""
+"""The payment projection: payments are read after their block is indexed, so that responses can be reproduced."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -13,7 +13,7 @@ from bilateral.index.payments.tables import CHAIN_TABLES, FORGOTTEN, late_paymen
 
 
 class Payments(Projection):
-    """Payments of a chain, which follow its index in their own steps."""
+    """A chain's payments, which follow its index in their own steps."""
 
     name = "payments"
     tables = (payment_cursor, *CHAIN_TABLES, late_payment)
@@ -44,7 +44,7 @@ def note_late_payments(connection: Connection, chain_id: int, blocks: Collection
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
-    """Record that all payments of a chain are read again: it is no longer known which ones were stored when."""
+    """Record that all of a chain's payments are read again: it is no longer known which ones were stored when."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
     _note(connection, chain_id, FORGOTTEN)
 

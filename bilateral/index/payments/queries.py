@@ -29,7 +29,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 _NEWEST: Final = 20_000
-"""The newest events of each kind that are searched. An index by transaction would slow down storing every event."""
+"""Number of newest events searched per kind. An index by transaction would slow down storing every event."""
 
 _MOST: Final = 20  # events; a batch may have more
 
@@ -41,12 +41,12 @@ _PAGES: Final[dict[type[events.Event], tuple[str, tuple[str, ...]]]] = {
     events.ValidationRequest: ("validation", ("request_hash",)),
     events.Registered: ("registration", ("agent_id",)),
 }
-"""The kind of the page of each event, and the column that identifies it if the event's position does not."""
+"""The kind of each event's page, and the column that identifies it if the event's position does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An event of a transaction with its own page.
+    """An event in a transaction, with its own page.
 
     Attributes:
         kind: `rating`, `validation` or `registration`.
@@ -87,12 +87,12 @@ def paid_in(connection: Connection, chain_id: int, transaction: bytes) -> Sequen
 
 @dataclass(frozen=True, slots=True)
 class PaymentProgress:
-    """The progress of the payments of one chain, which follow its index.
+    """The progress of one chain's payments, which follow its index.
 
     Attributes:
         block: The last block whose payments are stored; if there is none, the one before the first indexed block.
         first_block: The first indexed block.
-        lag: The indexed blocks with enough confirmations whose payments are not stored.
+        lag: The number of indexed blocks with enough confirmations whose payments are not stored.
     """
 
     chain_id: int
@@ -102,7 +102,7 @@ class PaymentProgress:
 
 
 def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
-    """Return the progress of the payments of each chain whose payments are read, by chain id."""
+    """Return the payment progress of each chain whose payments are read, by chain id."""
     table, cursor = schema.chain.c, payment_cursor.c
     query = select(cursor.chain_id, cursor.block_number, cursor.confirmations, table.first_block, table.block_number)
     rows = connection.execute(query.join(schema.chain, table.chain_id == cursor.chain_id).order_by(cursor.chain_id))
@@ -113,7 +113,7 @@ def payment_progress(connection: Connection) -> tuple[PaymentProgress, ...]:
 
 
 def last_block_with_payments(connection: Connection, chain_id: int, block: int) -> int | None:
-    """Return the last block whose payments the index had read when a block was its latest."""
+    """Return the last block whose payments the index had read when a given block was its latest."""
     table = late_payment
     query = select(table.c.first_block).where(table.c.chain_id == chain_id, table.c.seen_block > block)
     first = connection.execute(query.order_by(table.c.seen_block, table.c.first_block).limit(1)).scalar_one_or_none()
@@ -150,10 +150,10 @@ class Payment:
         agent: The short id of the agent whose wallet it was.
         kind: `eip3009`, `permit2-exact`, `permit2-upto`, `channel` or `plain`.
         dollars: The amount in dollars, exact to millionths and rounded down.
-        ceiling: The maximum amount that the payer signed, in dollars; None if it signed the exact amount.
+        ceiling: The maximum amount that the payer signed for, in dollars; None if it signed for the exact amount.
         is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     chain_id: int
@@ -177,7 +177,7 @@ class PaymentProof:
 
     Attributes:
         state: `proven`, `to itself`, `used`, `claimed` or `none`.
-        claimed: The transaction that the file claims, untrusted text; None without one.
+        claimed: The transaction that the file claims, untrusted text; None if there is none.
         payment: The payment on chain; None if the index has none.
     """
 
@@ -314,11 +314,11 @@ TERMS: Final = (
     .scalar_subquery()
     .label("terms")
 )
-"""The column with the terms under which a payment was stored, which have the decimals of its token."""
+"""The column with the terms under which a payment was stored, which include its token's decimals."""
 
 
 def ceiling_micros(terms: str, token: str, ceiling: Any) -> int | None:
-    """Return the maximum amount that a payer signed, in millionths of a dollar; None if it signed the exact amount."""
+    """Return the maximum that a payer signed for, in millionths of a dollar; None if it signed for the exact amount."""
     return None if ceiling is None else _terms(terms).micros(token, int(ceiling))
 
 

@@ -1,4 +1,4 @@
-"""The tables of payments, which come from the chain: they can be read again. `docs/index.md` is their dictionary."""
+"""The payment tables, which come from the chain: they can be read again. `docs/index.md` is their dictionary."""
 
 from typing import Final
 

@@ -10,7 +10,7 @@ from bilateral.core.identifiers import checksummed
 from bilateral.core.payments import PROVABLE, PaymentKind
 
 MICROS: Final = 6
-"""The decimals in which volumes are stored: millionths of a dollar."""
+"""The number of decimals in stored volumes: millionths of a dollar."""
 
 _RETURNS: Final = "owners"
 """The senders whose transfers count as returns. Payments stored under another rule are read again."""
@@ -28,10 +28,10 @@ class PaymentTerms:
 
     Attributes:
         tokens: The decimals of each token that is worth a dollar, by its address.
-        confirmations: The blocks that must confirm a payment, including its own.
+        confirmations: The number of blocks that must confirm a payment, including its own.
         counts_plain: True if transfers without an authorization count too. Anyone can send those to themselves for less
             gas, so they are excluded by default.
-        traces: True if payments by Permit2 that a contract settles for others count too. Each endpoint must support
+        traces: True if Permit2 payments that a contract settles for others count too. Each endpoint must support
             `debug_traceTransaction`, and its traces cannot be proven.
     """
 

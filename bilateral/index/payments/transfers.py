@@ -1,4 +1,4 @@
-"""Transfers of tokens that are payments: by events of the tokens, and by calldata of the proxies of Permit2."""
+"""Token transfers that are payments: by the tokens' events, and by the Permit2 proxies' calldata."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ class TokenTransfer(NamedTuple):
         sender: The account that it came from.
         receiver: The account that it went to.
         amount: The amount, in the token's smallest unit.
-        nonce: The nonce of the payment that it settled, or the channel's id for a claim; None without one.
+        nonce: The nonce of the payment that it settled, or the channel's id for a claim; None if there is none.
         kind: The kind of that payment.
         ceiling: The amount that the payer of a metered payment signed for.
     """
@@ -92,11 +92,11 @@ class TokenTransfer(NamedTuple):
 
 
 class FilteredSource(Source):
-    """The logs of some contracts under some topics, as one endpoint reports them.
+    """The given contracts' logs with the given topics, as one endpoint reports them.
 
     Args:
         contracts: The contracts, in checksum form.
-        wait: Waits some seconds; returns False to give up.
+        wait: Waits the given number of seconds; returns False to give up.
     """
 
     def __init__(
@@ -130,14 +130,14 @@ class FilteredSource(Source):
 
 
 class TransferSource(FilteredSource):
-    """The logs of tokens as one endpoint reports them.
+    """Token logs as one endpoint reports them.
 
     Args:
         tokens: The tokens, in checksum form.
-        wait: Waits some seconds; returns False to give up.
+        wait: Waits the given number of seconds; returns False to give up.
 
     Attributes:
-        proxies: The logs of the Permit2 proxies. Each source determines separately how many blocks fit into an answer.
+        proxies: The logs of the Permit2 proxies. Each source determines separately how many blocks fit into a response.
         channels: The logs of the channel contract.
     """
 
@@ -149,7 +149,7 @@ class TransferSource(FilteredSource):
     def transfers(
         self, side: Literal["sender", "receiver"], accounts: Collection[str], first: int, last: int
     ) -> list[TokenTransfer]:
-        """Return all transfers from or to some accounts, in chain order."""
+        """Return all transfers from or to the given accounts, in chain order."""
         topics: list[Any] = [[TRANSFER_TOPIC], *([None] if side == "receiver" else [])]
         transfers: dict[tuple[int, int], TokenTransfer] = {}
         for part in in_parts(sorted(accounts), _ACCOUNTS):
@@ -162,7 +162,7 @@ class TransferSource(FilteredSource):
         return [transfers[place] for place in sorted(transfers)]
 
     def authorizations(self, accounts: Collection[str], first: int, last: int) -> Authorizations:
-        """Return the authorizations that some accounts' transfers used."""
+        """Return the authorizations that the given accounts' transfers used."""
         uses: dict[tuple[Group, int], bytes] = {}
         for part in in_parts(sorted(accounts), _ACCOUNTS):
             for block in self.read([[USED_TOPIC], _topics(part)], first, last):
@@ -215,11 +215,11 @@ def with_nonces(
 _TOPICS: Final = ["0x" + topic.hex() for topic in sorted(SETTLED)]
 
 _TRACES: Final = 3
-"""The failures after which a transaction's trace is abandoned: anyone can create one that no node can trace."""
+"""Failures after which a transaction's trace is abandoned: anyone can create one that no node can trace."""
 
 
 class PermitReader:
-    """Finds the payments by Permit2 among transfers.
+    """Finds the Permit2 payments among transfers.
 
     Args:
         terms: The terms of payments. If they enable it, traces are searched for calls through other contracts.
@@ -230,7 +230,7 @@ class PermitReader:
         self._failures = Counter[bytes]()
 
     def mark(self, source: TransferSource, transfers: Sequence[TokenTransfer]) -> list[TokenTransfer]:
-        """Return transfers with the payments by Permit2 that they settled."""
+        """Return transfers with the Permit2 payments that they settled."""
         candidates: dict[bytes, list[TokenTransfer]] = defaultdict(list)
         for transfer in transfers:
             # Metered payments may be of a unit of a stablecoin, and count. Less is no money, and each look-up that a

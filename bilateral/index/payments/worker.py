@@ -1,4 +1,4 @@
-"""Follow the payments of one chain, behind its index."""
+"""Follow one chain's payments, behind its index."""
 
 import logging
 import time
@@ -33,7 +33,7 @@ _MOST_BLOCKS: Final = 10_000
 """Blocks per step, whose rows are in memory."""
 
 _POSITIONS: Final = {**dict.fromkeys(PROXIES, 1 << 20), PaymentKind.CHANNEL: 1 << 21}
-"""The first position in a transaction of payments of the kinds added in version 1.1 of the tables.
+"""The first position in a transaction for payments of the kinds added in table version 1.1.
 
 Buyers' messages identify a payment by its position. Those of other payments remain 0, 1, 2, …
 """
@@ -59,7 +59,7 @@ class PaymentRange:
 
 
 class PaymentStore:
-    """The rows of payments of one chain."""
+    """One chain's payment rows."""
 
     def __init__(self, engine: Engine, chain_id: int, terms: PaymentTerms) -> None:
         self._engine = engine
@@ -90,7 +90,7 @@ class PaymentStore:
         return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
 
     def accounts(self, due: PaymentRange) -> tuple[list[str], list[str]]:
-        """Store the accounts of agents up to the end of a range, and return all wallets and owners of agents so far."""
+        """Store agents' accounts up to the end of a range, and return all their wallets and owners so far."""
         with self._engine.begin() as connection:
             self._lock(connection, due, due.previous)
             table = agent_account
@@ -108,7 +108,7 @@ class PaymentStore:
         returned: Sequence[TokenTransfer],
         channels: ChannelLogs = _NO_CHANNELS,
     ) -> int:
-        """Store the payments of a range, and move the cursor to its end."""
+        """Store a range's payments, and move the cursor to its end."""
         with self._engine.begin() as connection:
             self._lock(connection, due, (due.last, due.hash))
             blocks = {log.block_number: log.block_hash for log in (*paid, *returned, *channels.transfers)}
@@ -192,7 +192,7 @@ class PaymentStore:
         self._require_blocks(connection, due, {})
 
     def _require_blocks(self, connection: Connection, due: PaymentRange, expected: Mapping[int, bytes]) -> None:
-        """Check that the index has the end of a range, and that none of some blocks was replaced."""
+        """Check that the index has the end of a range, and that none of the given blocks was replaced."""
         table = schema.block
         query = select(table.c.block_number, table.c.block_hash).where(
             table.c.chain_id == self.chain_id,
@@ -210,7 +210,7 @@ class PaymentStore:
 
 
 class _Operators:
-    """The accounts that some owners approved for all their agents, at any position in the chain."""
+    """The accounts that the given owners approved for all their agents, at any position in the chain."""
 
     def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
         self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = defaultdict(list)
@@ -222,7 +222,7 @@ class _Operators:
                 self._changes[row.registry, row.owner, row.operator].append(change)
 
     def are(self, registry: str, owner: str, account: str, place: tuple[int, int]) -> bool:
-        """Return True if an account was an operator of an owner at a position in the chain."""
+        """Return True if an account was an owner's operator at a position in the chain."""
         before = [approved for at, approved in self._changes.get((registry, owner, account), ()) if at < place]
         return bool(before) and before[-1]
 
@@ -243,10 +243,10 @@ _LOGGER: Final = logging.getLogger("bilateral.index")
 
 
 class PaymentFollower:
-    """Follows the payments of one chain, range by range.
+    """Follows one chain's payments, range by range.
 
     Args:
-        wait: Waits some seconds; returns False to give up.
+        wait: Waits the given number of seconds; returns False to give up.
     """
 
     def __init__(self, store: PaymentStore, pool: Pool, wait: Callable[[float], bool] | None = None) -> None:
@@ -257,7 +257,7 @@ class PaymentFollower:
         self._permits = PermitReader(store.terms)
 
     def step(self) -> bool:
-        """Store the payments of the next range of blocks."""
+        """Store the next block range's payments."""
         due = self._store.next_range()
         if due is None:
             return False
@@ -277,7 +277,7 @@ class PaymentFollower:
                 return True
 
     def _read(self, source: TransferSource, due: PaymentRange) -> int:
-        """Read and store the payments of a range. Its end must have the same hash before and after."""
+        """Read and store a range's payments. Its end must have the same hash before and after reading."""
         self._require_end(source, due)
         wallets, owners = self._store.accounts(due)
         paid = source.transfers("receiver", wallets, due.first, due.last)

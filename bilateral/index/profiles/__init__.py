@@ -1,1 +1,1 @@
-"""One agent with everything that the index has about it."""
+"""One agent with everything that the index stores about it."""

@@ -52,7 +52,7 @@ class Registration:
         integrity: `inline`, `cid` or `hash` if the author published these bytes; None if only the server vouches for
             them.
         reason: The kind of failure, if loading failed.
-        checked_at: The time of the last check, Unix seconds.
+        checked_at: The time of the last check, in Unix seconds.
         is_confirmed: True if the file refers to the agent too.
         name: The agent's name.
         image: The URI of an image.
@@ -76,7 +76,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class AgentMetadata:
-    """An entry of an agent's metadata on chain.
+    """An entry in an agent's on-chain metadata.
 
     Attributes:
         value: Its first 1,024 bytes, `0x…`.
@@ -96,19 +96,19 @@ class Agent:
         id: The short id, such as `8453:247`.
         global_id: The global id, such as `eip155:8453:0x8004…#247`.
         identity_registry: The address of its identity registry.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         owner: The owner's address.
-        wallet: The address that receives its payments; None without one.
+        wallet: The address that receives its payments; None if there is none.
         uri: The URI of its registration file.
         domain: Its domain, by the August 2025 functions.
         registered_block: The block of its registration.
-        registered_at: The time of that block, Unix seconds.
+        registered_at: The time of that block, in Unix seconds.
         updated_block: The block of its last change.
-        updated_at: The time of that block, Unix seconds.
+        updated_at: The time of that block, in Unix seconds.
         registration: Its registration file; None if it has none.
         metadata: Its metadata on chain.
         ratings: The summaries of its feedback and ratings.
-        newest: Its newest feedback, as many entries as requested.
+        newest: Its newest feedback, up to the requested number of entries.
     """
 
     id: str
@@ -131,7 +131,7 @@ class Agent:
 
 
 MAX_VALUE: Final = 1_024
-"""The maximum bytes of a metadata value in an answer."""
+"""The maximum number of bytes of a metadata value in a response."""
 
 _COLUMNS: Final = (
     *("owner", "wallet", "uri", "domain"),
@@ -174,7 +174,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
 
 @cache
 def _statement(expressions: EntityDialect) -> Prepared:
-    """Read an agent with all of its lists at once: on PostgreSQL each statement costs a round trip."""
+    """Read an agent with all of its lists together: on PostgreSQL each statement costs a round trip."""
     agent, service, capability = agent_tables.agent.c, files.registration_service.c, files.registration_capability.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *_FILE_COLUMNS)))
     services = select(service.name, service.endpoint, service.version).order_by(service.position)

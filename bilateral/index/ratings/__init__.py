@@ -1,1 +1,1 @@
-"""Feedback and ratings, their summaries and answers."""
+"""Feedback and ratings, their summaries and responses."""

@@ -1,4 +1,4 @@
-"""Feedback that an agent's owner authorised by a signature."""
+"""Feedback that an agent's owner authorised with a signature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class AuthorizedFeedback:
         tag1: The first tag; hexadecimal digits if it is not UTF-8.
         tag2: The second tag, in the same form.
         uri: The URI of its file.
-        hash: The hash of that file on chain; None without one.
+        hash: The hash of that file on chain; None if there is none.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     agent: str
@@ -82,7 +82,7 @@ def authorized_feedback_by(
 
 
 def _tags_of_text(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
-    """Return the tags that a text stands for: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
+    """Return the tags that a text represents: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
     try:
         raw = tag.encode()
     except UnicodeEncodeError:

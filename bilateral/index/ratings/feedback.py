@@ -71,7 +71,7 @@ class Feedback:
     Attributes:
         id: The textual id, whose index counts from 0: `8453:247:0x742d…:0`.
         agent: The agent's short id.
-        agent_id: The id of the agent's token.
+        agent_id: The agent's token id.
         client: The client's address.
         feedback_index: The index on chain, from 1.
         value: The exact value.
@@ -79,12 +79,12 @@ class Feedback:
         tag2: The qualifier.
         endpoint: The endpoint that was used.
         uri: The URI of the feedback file.
-        hash: The hash of that file on chain; None without one.
+        hash: The hash of that file on chain; None if there is none.
         is_revoked: True if the client revoked it.
         revoked_block: The block of the revocation.
         is_blind: True if it was sealed before either side saw the other's rating.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
         file: Its file; None if it has none.
     """
 
@@ -217,18 +217,18 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
 
 
 _PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(part.name) for part in _ORDER)
-"""The places of block and log index in a row of `SELECTION`."""
+"""The positions of block and log index in a `SELECTION` row."""
 
 _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
 _LAST: Final = ("last_block", "last_index")
-"""The parameters for the place of a cursor."""
+"""The parameters for a cursor's position."""
 
 
 @cache
 def _listed(
     statement: sa.Select[Any], filters: tuple[str, ...], include_revoked: bool, only_blind: bool, is_first: bool
 ) -> Prepared:
-    """Return a statement with the conditions of some filters. There are 64 of each."""
+    """Return a statement with the conditions of the given filters. Each has 64 variants."""
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
         query = query.where(VIEW.c.is_revoked.is_(False))
@@ -278,9 +278,9 @@ class Response:
         feedback: The textual id of the feedback.
         responder: The address that responded.
         uri: The URI of the response.
-        hash: The hash of that file on chain; None without one.
+        hash: The hash of that file on chain; None if there is none.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     feedback: str

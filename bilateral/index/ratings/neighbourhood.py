@@ -23,7 +23,7 @@ from bilateral.index.reading.prepared import CHAIN, Prepared
 from bilateral.index.reading.registries import AgentKey
 
 TENTHS: Final = 10
-"""The number of parts of a scale, as many as the bars of a histogram."""
+"""The number of parts in a scale, one per histogram bar."""
 
 MAX_COUNTERPARTS: Final = 10_000
 """The maximum number of counterparts that are counted, or searched for those with the most ratings."""
@@ -49,7 +49,7 @@ def distribution(connection: sa.Connection, key: AgentKey, summary: RatingSummar
 
 
 MAX_EDGES: Final = 500
-"""The largest number of edges of each kind in one answer."""
+"""The maximum number of edges of each kind in one response."""
 
 _AGENT: Final = "agent "
 """The prefix of a counterpart that is an agent, not an account."""
@@ -60,11 +60,11 @@ _KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
 """The columns that identify an account's entries about an agent."""
 
 _KEYS_AT_ONCE: Final = 100
-"""Rows to request by one statement."""
+"""Rows to request per statement."""
 
 _TALLY: Final = ("agent_id", "side", "account", "tag", "count", "share_sum")
 _Tally: TypeAlias = sa.Row[*tuple[Any, ...]]
-"""The columns of a counterpart that make an edge."""
+"""A counterpart's columns that form an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _links_by_agent(connection: sa.Connection, key: AgentKey, limit: int) -> tup
 
 
 def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> sa.Select[Any]:
-    """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
+    """Return the query for the counterparts with the given keys, the columns in `_KEY`, on a chain."""
     columns = rating_tables.counterpart.c
     requested = sa.values(*(sa.column(name, columns[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
     return (
@@ -202,7 +202,7 @@ def _agents_of(connection: sa.Connection, key: AgentKey, accounts: Iterable[str]
 
 
 def _speaker(chain_id: Any, identity: Any) -> sa.ColumnElement[bool]:
-    """Return the condition that an account's primary agent is of an identity registry, and still the account's."""
+    """Return the condition that an account's primary agent is in an identity registry, and still the account's."""
     primary, agent = agent_tables.primary_agent.c, agent_tables.agent.c
     return sa.and_(
         agent.chain_id == chain_id,
@@ -224,22 +224,22 @@ def _edge(key: AgentKey, direction: Direction, row: _Tally, speaks_as: dict[str,
 
 
 MAX_RATINGS: Final = 20_000
-"""The newest ratings of each direction from which a network is built."""
+"""The number of newest ratings in each direction from which a network is built."""
 
 MAX_NODES: Final = 5_000
-"""The largest number of agents and accounts of a network: those with the most ratings."""
+"""The maximum number of agents and accounts in a network: those with the most ratings."""
 
 
 @dataclass(slots=True, unsafe_hash=True)  # a network makes 20,000, and frozen ones take four times as long
 class Link:
-    """The ratings of one rater for one agent.
+    """One rater's ratings of one agent.
 
     Attributes:
         source: The rater: the short id of an agent, or an address.
         target: The short id of the rated agent.
         side: The side of the rated agent, `server` or `client`.
         count: The number of ratings.
-        mean: Their mean as percents of each tag's scale; None if no tag has a scale.
+        mean: Their mean as a percentage of each tag's scale; None if no tag has a scale.
     """
 
     source: str

@@ -1,8 +1,8 @@
-"""Summaries of ratings by agent, side and tag, kept up to date batch by batch.
+"""Rating summaries by agent, side and tag, kept up to date batch by batch.
 
-A batch of events makes one change per summary and one per counterpart, in time that does not depend on how many entries
-there are. All sums are exact integers, so adding and removing in any order produces the same rows as recomputing them.
-A rollback removes the changes of the removed events, and needs no record of previous rows.
+A batch of events causes one change per summary and one per counterpart, in a time that does not depend on the number of
+entries. All sums are exact integers, so adding and removing in any order produces the same rows as recomputing them. A
+rollback removes the changes of the removed events, and needs no record of previous rows.
 """
 
 from collections import defaultdict
@@ -64,7 +64,7 @@ _Openings: TypeAlias = "dict[Row, Row]"
 
 @dataclass(slots=True)
 class _Change:
-    """The changes of a summary, and those of each counterpart's number of entries, sum of shares and sum of units."""
+    """The changes to a summary, and to each counterpart's number of entries, sum of shares and sum of units."""
 
     count: int = 0
     value_sum: int = 0
@@ -72,7 +72,7 @@ class _Change:
 
 
 class Ratings(Projection):
-    """Summaries of ratings, and their counterparts."""
+    """Rating summaries, and their counterparts."""
 
     name = "ratings"
     tables = derived = SUMMARY_TABLES
@@ -106,7 +106,7 @@ class SummaryTables:
         self._changes: dict[Subject, _Change] = defaultdict(_Change)
 
     def derive(self, events: EventRows, sign: int = 1) -> None:
-        """Update the tables with new events, or undo events that the tables of events still contain."""
+        """Update the tables with new events, or undo events that the event tables still contain."""
         opened = {row[_BLOCK : _BLOCK + 2]: _pick_opened(row) for row in events.get(_OPENED, ())}
         for row in events.get(_NEW, ()):
             if _pick_entry(row)[-1] <= DECIMALS:
@@ -147,7 +147,7 @@ class SummaryTables:
         change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
 
     def _revoked(self, events: EventRows) -> list[Row]:
-        """Return the rows of the feedback removed by the revocations among some events."""
+        """Return the rows of the feedback that revocations among the given events removed."""
         # A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
         # a revocation removes the latest feedback with its index, if that still counts.
         of_batch = {table: events.get(table, ()) for table in (_NEW, _REVOKED)}

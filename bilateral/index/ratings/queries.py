@@ -1,4 +1,4 @@
-"""Ratings of clients and validators by servers, in both directions; single ratings of any kind, and their files."""
+"""Ratings of clients and validators by servers, in both directions; individual ratings of any kind, and their files."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from bilateral.index.reading.prepared import CHAIN, Prepared, one_of, spread
 from bilateral.index.reading.registries import AgentKey, Wide, hexadecimal
 
 MAX_ENTRIES: Final = 500
-"""The maximum number of an agent's metadata entries and of its summaries in one answer. Anyone can add more."""
+"""The maximum number of an agent's metadata entries and of its summaries in one response. Anyone can add more."""
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 _SUMMARY: Final = summary.c
 _SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
 
 def summaries(connection: sa.Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
-    """Return the summaries of the values for an agent, those with the most counterparts first."""
+    """Return the summaries of an agent's values, those with the most counterparts first."""
     size = len(key.registries)
     rows = _summaries(size).all(connection, {**_parameters(key), **spread("registry", key.registries, size)})
     return tuple(RatingSummary(*row) for row in rows)
 
 
 def _parameters(key: AgentKey) -> dict[str, Any]:
-    """Return an agent as parameters of these statements, which are built once: that takes as long as running them."""
+    """Return an agent as parameters for these statements. They are built once: building takes as long as running."""
     return dict(zip(_KEY, (key.chain_id, key.identity_registry, key.agent_id), strict=True))
 
 
@@ -61,7 +61,7 @@ def _summaries(registries: int) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class RatingSummary:
-    """The summary of the values for an agent, of one side and tag. Values of different tags are never mixed.
+    """The summary of an agent's values for one side and tag. Values of different tags are never mixed.
 
     Attributes:
         side: `server` for feedback, `client` and `validator` for ratings by servers.
@@ -105,7 +105,7 @@ SIDES: Final = {
 """The table of each side's ratings, and the column of the rated agent."""
 
 _LAST: Final = ("last_block", "last_log_index")
-"""The parameters for the place of a cursor."""
+"""The parameters for a cursor's position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +115,14 @@ class Rating:
     Attributes:
         side: The side as which the agent was rated, `client` or `validator`.
         agent: The short id of the rated agent.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         server: The short id of the server that rated.
-        server_id: The id of its token.
+        server_id: Its token id.
         rating: 0 to 100.
         is_blind: True if it was sealed before either side saw the other's rating.
-        is_answer: True if it is open, and the client gave the server feedback within the day before.
+        is_answer: True if it is open, and the client gave the server feedback within the preceding day.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     side: str
@@ -186,7 +186,7 @@ def _statement(direction: Direction, side: RatedSide | None, **options: bool) ->
 
 
 def rating_selection(side: RatedSide, chain: Any) -> sa.Select[Any]:
-    """Return the statement for the ratings of one side, without `is_answer`, which `rating_of_row` requires too."""
+    """Return the statement for one side's ratings, without `is_answer`, which `rating_of_row` requires too."""
     table, subject = SIDES[side]
     columns = table.c
     is_blind = is_sealed_rating(table, chain) if side is RatedSide.CLIENT else sa.false()

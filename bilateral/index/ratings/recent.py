@@ -20,13 +20,13 @@ from bilateral.index.reading.registries import AgentKey, Exact, exact
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The most relevant answer to feedback: the agent's newest, or else the newest. Anyone may answer.
+    """The most relevant response to feedback: the agent's newest, or else the newest. Anyone may respond.
 
     Attributes:
-        responder: The account that answered.
+        responder: The account that responded.
         is_by_agent: True if it is the agent's owner or wallet.
-        uri: The URI of the answer, untrusted text.
-        time: The time of its block, Unix seconds.
+        uri: The URI of the response, untrusted text.
+        time: The time of its block, in Unix seconds.
     """
 
     responder: str
@@ -40,7 +40,7 @@ _FEEDBACK: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _newest_answer(*names: str) -> Prepared:
-    """Return the statement for the newest answer to one feedback entry. An index provides the order."""
+    """Return the statement for the newest response to one feedback entry. An index provides the order."""
     columns = schema.EVENT_TABLES[ResponseAppended].c
     place, key = (columns.block_number, columns.log_index), ("chain_id", *_FEEDBACK, *names)
     is_about = (columns[name] == bindparam(name, type_=columns[name].type) for name in key)
@@ -55,7 +55,7 @@ _BY_ANYBODY: Final = _newest_answer()
 def answers_to(
     connection: Connection, chain_id: int, entries: Iterable[Feedback], of_agent: Collection[str]
 ) -> tuple[Answer | None, ...]:
-    """Return the answer to each feedback entry; None if there is none."""
+    """Return the response to each feedback entry; None if there is none."""
     answered = []
     for entry in entries:
         name = entry.registry, entry.agent_id, entry.client, entry.feedback_index
@@ -87,7 +87,7 @@ class LatestRating:
         by_account: The account that gave the feedback; None for a rating.
         tag: The tag; a rating has none.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     side: str
@@ -135,8 +135,8 @@ class RecentFeedback:
         registry: The reputation registry.
         log_index: Its position in the block.
         tag: The measure.
-        time: The time of its block, Unix seconds.
-        payment_transaction: The transaction of a payment that its file claims, untrusted text; None without one.
+        time: The time of its block, in Unix seconds.
+        payment_transaction: The transaction of a payment that its file claims, untrusted text; None if there is none.
         is_answered: True if someone responded.
         is_revoked: True if the client revoked it.
     """

@@ -33,7 +33,7 @@ def is_sealed_feedback(
 
 
 def is_sealed_rating(rows: sa.FromClause, chain: Any = None) -> sa.ColumnElement[bool]:
-    """Return the condition that a rating of a client was sealed first: its opening, or feedback's with it, follows."""
+    """Return the condition that a client's rating was sealed first: its opening, or one with feedback, follows."""
     rated, opened = rows.c, _OPENED.alias("opened")
     same = [opened.c.client_id == rated.client_id, opened.c.server_id == rated.server_id]
     return sa.exists().where(*_beside(opened, rows, 1, 2, chain=chain), *same).correlate(rows)
@@ -82,13 +82,13 @@ def _beside(opened: sa.FromClause, rows: sa.FromClause, *distances: int, chain: 
 
 
 class SealState(StrEnum):
-    """The states of a sealed pair."""
+    """A sealed pair's states."""
 
     SEALED = "sealed"
     """Neither rating was opened."""
 
     WITHHELD = "withheld"
-    """One rating was opened and the other was not. The latter counts nowhere."""
+    """One rating was opened and the other was not. The unopened one counts nowhere."""
 
     OPENED = "opened"
     """Both ratings were opened."""
@@ -109,17 +109,17 @@ class SealedPair:
 
     Attributes:
         client: The client's short id.
-        client_id: The id of its token.
+        client_id: Its token id.
         server: The server's short id.
-        server_id: The id of its token.
+        server_id: Its token id.
         state: `sealed`, `withheld` or `opened`.
         missing: The sides that have not opened their ratings: `client`, `server`.
         feedback: The textual id of the client's feedback; None while it is sealed.
-        feedback_opened_at: The time of its opening, Unix seconds.
-        rating_opened_at: The time at which the server's rating was opened, Unix seconds; None while it is sealed.
+        feedback_opened_at: The time of its opening, in Unix seconds.
+        rating_opened_at: The time at which the server's rating was opened, in Unix seconds; None while it is sealed.
         block: The block of the seal.
         log_index: Its position in the block.
-        time: The time of the seal, Unix seconds.
+        time: The time of the seal, in Unix seconds.
         transaction: The transaction of the seal.
     """
 

@@ -1,4 +1,4 @@
-"""The tables of ratings: summaries by agent, side and tag, and by counterpart."""
+"""The rating tables: summaries by agent, side and tag, and by counterpart."""
 
 from typing import Any, Final
 
@@ -57,10 +57,10 @@ def is_plain(side: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
 
 
 def event_columns(columns: Any, *names: str) -> list[sa.ColumnElement[Any]]:
-    """Return some columns of events, followed by those for the position of each event."""
+    """Return the given event columns, followed by those for each event's position."""
     return [columns[name] for name in (*names, "block_number", "log_index", "block_time", "transaction_hash")]
 
 
 def place_values(block: int, log_index: int, time: int, transaction: bytes) -> tuple[Any, ...]:
-    """Return the last four values of such a row in the form used in answers."""
+    """Return the last four values of such a row in the form used in responses."""
     return block, log_index, time, f"0x{bytes(transaction).hex()}"

@@ -33,17 +33,17 @@ class Validation:
     Attributes:
         request_hash: The hash that identifies the request.
         agent: The short id of the agent.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         validator: The validator's address.
         request_uri: The URI of the validator's material.
         requested_block: The block of the request.
-        requested_at: The time of that block, Unix seconds.
+        requested_at: The time of that block, in Unix seconds.
         response: 0 to 100; None without a response.
         response_uri: The URI of the evidence.
-        response_hash: The hash of the evidence on chain; None without one.
+        response_hash: The hash of the evidence on chain; None if there is none.
         tag: The validator's category.
         answered_block: The block of the latest response.
-        answered_at: The time of that block, Unix seconds.
+        answered_at: The time of that block, in Unix seconds.
     """
 
     request_hash: str
@@ -73,7 +73,7 @@ _ORDER: Final = (VIEW.c.requested_block, VIEW.c.request_hash)
 def validations_of(
     connection: Connection, key: AgentKey, *, limit: int = 20, cursor: str | None = None
 ) -> Page[Validation]:
-    """Return the validations of an agent, the newest request first."""
+    """Return an agent's validations, newest request first."""
     return _page(connection, key.in_registries(VIEW.c), limit, cursor, f"validations of {key.global_id}")
 
 
@@ -110,10 +110,10 @@ class ValidationAnswer:
         validator: The validator's address.
         response: 0 to 100.
         uri: The URI of the evidence.
-        hash: The hash of the evidence on chain; None without one.
+        hash: The hash of the evidence on chain; None if there is none.
         tag: The validator's category.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
+        time: The block time, in Unix seconds.
     """
 
     validator: str
@@ -137,8 +137,8 @@ class ValidationRecord:
         validator: The address of the validator.
         uri: The URI of the validator's material.
         log_index: Its position in the block.
-        time: The time of the block, Unix seconds.
-        answers: The newest 100 responses, newest first.
+        time: The block time, in Unix seconds.
+        answers: The 100 newest responses, newest first.
     """
 
     request_hash: str
@@ -154,7 +154,7 @@ class ValidationRecord:
 
 
 def validation_records(connection: Connection, chain_id: int, request: bytes) -> tuple[ValidationRecord, ...]:
-    """Return the validation requests with a hash. Each registry may have one."""
+    """Return the validation requests with a given hash. Each registry may have one."""
     columns = schema.EVENT_TABLES[ValidationRequest].c
     registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
     rows = connection.execute(

@@ -23,7 +23,7 @@ from bilateral.index.reading.readers import Reader
 _LOGGER: Final = logging.getLogger("bilateral.api.database")
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between checks of a server: an answer's age is reported in whole seconds."""
+"""The seconds between checks of a server: a response's age is reported in whole seconds."""
 
 _LOOK_LIMIT: Final = 2.0
 """The time limit of a check. A server that takes longer for a few rows would delay readers."""
@@ -35,17 +35,17 @@ _GUARDED: Final[Mapping[str, str]] = {
     "keepalives_count": "3",
     "tcp_user_timeout": "5000",
 }
-"""Options with which a connection detects a lost machine. Without them that takes minutes."""
+"""Options with which a connection detects an unreachable machine. Without them, that takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """The state of one chain on one server.
+    """One chain's state on one server.
 
     Attributes:
         block: The last indexed block.
-        block_time: Its time, Unix seconds.
-        head: The head of the chain when the index last checked.
+        block_time: Its time, in Unix seconds.
+        head: The chain's head when the index last checked.
         updated_at: The time of that check.
     """
 
@@ -78,12 +78,12 @@ class Copy:
     """A server that has the index.
 
     Attributes:
-        url: The SQLAlchemy URL, with options that detect a lost machine.
+        url: The SQLAlchemy URL, with options that detect an unreachable machine.
         name: Its host, port and database, for figures and logs.
         is_primary: True for the server that workers write to.
         is_up: True while it responds and its tables have this version.
-        states: The state of each chain at the last check.
-        delay: The seconds by which it lagged behind the primary then.
+        states: Each chain's state at the last check.
+        delay: The seconds by which it lagged behind the primary at that check.
     """
 
     url: str
@@ -107,7 +107,7 @@ class Copy:
         self._wakes.set()
 
     def watch(self, primary: Copy, is_over: threading.Event) -> None:
-        """Check every second, and at once after a failed read."""
+        """Check every second, and immediately after a failed read."""
         while not is_over.is_set():
             self.look(primary)
             self._wakes.wait(_LOOK_SECONDS)
@@ -138,7 +138,7 @@ class Copy:
 
 
 def guarded_url(url: str | None) -> str:
-    """Return a URL whose connections detect a lost machine. The URL's own options are kept."""
+    """Return a URL whose connections detect an unreachable machine. The URL's own options are kept."""
     parsed = parsed_url(url)
     own = {name: value for name, value in _GUARDED.items() if name not in parsed.query}
     return parsed.update_query_dict(own).render_as_string(hide_password=False)
@@ -186,7 +186,8 @@ class Copies:
     def in_order(self) -> list[Copy]:
         """Return the servers for a read, in the order in which to try them.
 
-        Responding replicas without lag come first, then the primary, then the rest: a stale answer beats none.
+        Responding replicas without lag come first, then the primary, then the rest: a stale response is better than
+            none.
         """
         visit = VISIT.get()
         ready = [copy for copy in self.replicas if copy.is_up and copy.delay <= self._max_delay]
@@ -198,7 +199,7 @@ class Copies:
         return [*ready, *primary, *sorted(rest, key=lambda copy: (not copy.is_up, copy.delay))]
 
     def heads(self) -> dict[int, int]:
-        """Return the highest head of each chain that any server reported."""
+        """Return each chain's highest head reported by any server."""
         heads: dict[int, int] = {}
         for copy in self.all:
             for chain_id, state in copy.states.items():
@@ -215,7 +216,7 @@ def _states(connection: Connection) -> dict[int, ChainState]:
 T = TypeVar("T")
 
 _UNUSABLE: Final = (errors.DatabaseUnavailableError, errors.NewerSchemaError, errors.OlderSchemaError)
-"""Errors of a server that is down, or whose tables have another version."""
+"""Errors from a server that is down, or whose tables have a different version."""
 
 
 class ReplicatedReader(Reader):
@@ -230,9 +231,9 @@ class ReplicatedReader(Reader):
         copies: The servers.
 
     Raises:
-        InvalidArgumentError: A URL is malformed, or of another database.
-        OlderSchemaError: The tables of the primary need `bilateral index schema`, or there are none.
-        NewerSchemaError: A newer version of this package created the tables of the primary.
+        InvalidArgumentError: A URL is malformed, or for a different database.
+        OlderSchemaError: The primary's tables need `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package created the primary's tables.
         DatabaseUnavailableError: The primary cannot be opened. Replicas may be down.
     """
 

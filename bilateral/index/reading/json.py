@@ -32,7 +32,7 @@ def has_all(
 Member = tuple[str, "sa.ColumnElement[Any]"]
 
 _MOST_MEMBERS: Final = 45
-"""The members per JSON function: PostgreSQL accepts 100 arguments."""
+"""The maximum number of members per JSON function: PostgreSQL accepts 100 arguments."""
 
 _DIGITS: Final = 100
 """Digits before the decimal point in a sort key: more than any value has."""
@@ -44,7 +44,7 @@ class EntityDialect:
     """Expressions that differ between the two engines, in PostgreSQL's form."""
 
     has_small_parser: ClassVar[bool] = False
-    """True if the engine refuses expressions that are nested deeply."""
+    """True if the engine rejects deeply nested expressions."""
 
     def members(self, members: Sequence[Member]) -> sa.ColumnElement[Any]:
         """Return a JSON object of members, however many there are."""
@@ -119,11 +119,11 @@ class EntityDialect:
     def decimal_in(
         self, value: sa.ColumnElement[Any], decimals: sa.ColumnElement[int], operands: Sequence[Decimal]
     ) -> sa.ColumnElement[bool]:
-        """Return true if a fixed-point number is one of some numbers."""
+        """Return true if a fixed-point number is one of the given numbers."""
         return self.decimal_key(value, decimals).in_([self.decimal_operand(operand) for operand in operands])
 
     def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> sa.Select[Any]:
-        """Return a query of three columns that returns some keys. It has one parameter, however many keys there are."""
+        """Return a three-column query that returns given keys. It has one parameter, however many keys there are."""
         listed = msgspec.json.encode([(str(number), text, str(of)) for number, text, of in keys])
         keys_table = sa.func.json_array_elements(sa.cast(sa.literal(listed.decode(), sa.Text), sa.JSON)).table_valued(
             "value"
@@ -148,7 +148,7 @@ class EntityDialect:
 
 
 class SqliteDialect(EntityDialect):
-    """The expressions of SQLite."""
+    """SQLite's expressions."""
 
     has_small_parser = True
 
@@ -221,7 +221,7 @@ _DIALECTS: Final = {"sqlite": SqliteDialect(), "postgresql": EntityDialect()}
 
 
 def expressions_of(connection: sa.Connection) -> EntityDialect:
-    """Return the expressions of a connection's engine, for statements that need no function which SQLite lacks."""
+    """Return the expressions for a connection's engine, for statements that need no function that SQLite lacks."""
     return _DIALECTS[connection.dialect.name]
 
 
@@ -244,7 +244,7 @@ def _arguments(members: Sequence[Member]) -> Iterator[sa.ColumnElement[Any]]:
 
 
 def _quoted(text: str) -> sa.ColumnElement[Any]:
-    """Return a name of GraphQL, which has letters, digits and underscores only, as a literal."""
+    """Return a GraphQL name, which contains only letters, digits and underscores, as a literal."""
     if not text.isidentifier() or not text.isascii():
         raise ValueError(f"{text!r} is not a name")
     return sa.literal_column(f"'{text}'", sa.Text)

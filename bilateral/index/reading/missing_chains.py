@@ -1,4 +1,4 @@
-"""The shards of a coordinator's database: track which are not responding, so that visits leave them out."""
+"""A coordinator's shards: track which are not responding, so that visits leave them out."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ChainServers:
 
     @classmethod
     def of(cls, connection: Connection) -> ChainServers | None:
-        """Return the shards of a database; None if it has none."""
+        """Return a database's shards; None if it has none."""
         if not has_reachable(connection):
             return None
         path = connection.execute(text("SELECT current_setting('search_path')")).scalar_one()
@@ -86,7 +86,7 @@ class ChainServers:
             connection.execute(_PREPARE, {"path": self._path, "lenient": lenient, **settings})
 
     def failure(self, problem: DBAPIError, failure: DatabaseUnavailableError) -> DatabaseUnavailableError:
-        """Return the error of a failed visit, after checking which shards respond."""
+        """Return a failed visit's error, after checking which shards respond."""
         driver_error: Any = problem.orig
         if getattr(driver_error, "sqlstate", None) == MISSING:
             return MissingChainError(int(driver_error.diag.message_detail))

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 DEFAULT_LIMIT: Final = 20  # entries that a reader looks through; programs ask for more
 MAX_LIMIT: Final = 1_000
-"""The largest number of entries of a page."""
+"""The maximum number of entries per page."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
@@ -30,7 +30,7 @@ class Wide(int):
 
 
 class Small(int):
-    """The type of a value of up to 31 bits in a cursor, such as the place of an event in its block."""
+    """The type of a value of up to 31 bits in a cursor, such as an event's position in its block."""
 
 
 class InvalidCursorError(FormattedError, InvalidArgumentError):
@@ -54,7 +54,7 @@ class Page(Generic[T]):
 
 
 def encode_cursor(kind: str, *key: str | float | bytes) -> str:
-    """Return the cursor of an entry."""
+    """Return the cursor for an entry."""
     displayed = [part.hex() if isinstance(part, bytes) else part for part in key]
     text = json.dumps([kind, *displayed], separators=(",", ":"), ensure_ascii=False)
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
@@ -82,7 +82,7 @@ def after(
 
 
 def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
-    """Return the page for some rows."""
+    """Return the page for the given rows."""
     displayed = rows[:limit]
     return Page(tuple(convert(row) for row in displayed), cursor_of(displayed[-1]) if len(rows) > limit else None)
 

@@ -23,11 +23,11 @@ from bilateral.index.log.dialects import DIALECTS, dialect_of
 _Convert: TypeAlias = Callable[[Any], Any]
 
 CHAIN: Final = bindparam("chain", type_=BigInteger)
-"""The parameter for the chain of a statement. Subqueries use it too, so that a coordinator queries one server."""
+"""The parameter for a statement's chain. Subqueries use it too, so that a coordinator queries one server."""
 
 
 def plan_by_values(connection: Connection) -> None:
-    """Let PostgreSQL plan the statements of a visit anew for their values.
+    """Let PostgreSQL plan a visit's statements again for their values.
 
     It plans a prepared statement a few times, and then keeps a plan for all values if that looks as cheap. Searches
     differ too much for that: a word may be in three files, or in all.
@@ -36,9 +36,9 @@ def plan_by_values(connection: Connection) -> None:
 
 
 def at_most(count: int) -> ColumnElement[Any]:
-    """Return the limit of a statement as a literal in its text.
+    """Return a statement's limit as a literal in its text.
 
-    For a parameter as limit, PostgreSQL expects a tenth of all rows, and so makes a new plan for each run.
+    If the limit is a parameter, PostgreSQL expects a tenth of all rows, and so creates a new plan for each run.
     """
     return literal_column(str(int(count)))
 
@@ -49,7 +49,7 @@ def size_for(values: Sequence[Any]) -> int:
 
 
 def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bool]:
-    """Return the condition that a column has one of some values, each its own parameter. See `spread`."""
+    """Return the condition that a column has one of the given values, each a separate parameter. See `spread`."""
     if not size:
         return false()
     return column.in_([bindparam(f"{name}_{place}", type_=column.type) for place in range(size)])
@@ -83,7 +83,7 @@ class Prepared:
         statement: The statement. A parameter for a list (`IN`) keeps its length: see `one_of`.
         is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters once,
             even after `plan_by_values`.
-        parameters: Parameters without names. Their values go by their numbers; those of a list have one each.
+        parameters: Parameters without names. Their values are identified by number; list values have one each.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Prepared:
 
 
 class _Compiled:
-    """A statement in the form that the driver of one kind of database accepts."""
+    """A statement in the form that a particular database driver accepts."""
 
     def __init__(
         self, statement: SelectBase, dialect: Dialect, parameters: Sequence[BindParameter[Any]], *, is_literal: bool
@@ -188,5 +188,5 @@ class _Compiled:
 
 
 def _names(parameter: BindParameter[Any], name: str) -> Sequence[str]:
-    """Return the names of the values of a parameter, as SQLAlchemy has them."""
+    """Return SQLAlchemy's names for a parameter's values."""
     return [f"{name}_{place}" for place, _ in enumerate(parameter.value or (), 1)] if parameter.expanding else [name]

@@ -43,13 +43,13 @@ _SHORT: Final = {"jit": "off", "max_parallel_workers_per_gather": "0"}
 """Settings of PostgreSQL for short queries: compiling or parallelizing one takes longer than running it."""
 
 _PREPARED: Final = 500
-"""The statements that each connection to PostgreSQL keeps prepared."""
+"""The number of statements that each PostgreSQL connection keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
-"""The pages that a reader caches. Each process has several readers, and the system caches pages, too."""
+"""The number of pages that a reader caches. Each process has several readers, and the system caches pages, too."""
 
 MOST_BYTES: Final = 32 * 1024 * 1024
-"""The maximum size in bytes of a value in SQLite and of an answer to a GraphQL query.
+"""The maximum size in bytes of a value in SQLite and of a GraphQL response.
 
 An untrusted file has up to 1 MiB, and a query may request it thousands of times.
 """
@@ -57,7 +57,7 @@ An untrusted file has up to 1 MiB, and a query may request it thousands of times
 _TOO_LARGE: Final = "string or blob too big"
 
 _MAPPED_BYTES: Final = 64 * 1024**3
-"""Bytes of a database file that SQLite maps into memory. The pages belong to the system, which reclaims them."""
+"""Bytes in a database file that SQLite maps into memory. The pages belong to the system, which reclaims them."""
 
 
 class _Limit:
@@ -78,7 +78,7 @@ class _Limit:
 
 
 class Reader:
-    """Reads the database of an index. It cannot write and never waits for a writer on SQLite.
+    """Reads an index's database. It cannot write and never waits for a writer on SQLite.
 
     All statements of one connection see the same state of the database.
 
@@ -89,7 +89,7 @@ class Reader:
         is_brief: True if visits block other requests, see `require_patience`.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or for an unsupported database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
         OlderSchemaError: The tables need `bilateral index schema`, or there are none.
         NewerSchemaError: A newer version of this package created the tables.
         DatabaseUnavailableError: The database cannot be opened.
@@ -148,8 +148,8 @@ class Reader:
             ReadersBusyError: No connection became free in time.
             LargeAnswerError: SQLite would produce a value that is too large.
             DatabaseUnavailableError: The database is not responding.
-            ChainServerFailedError: A server of chains failed. The next visit leaves it out.
-            MissingChainError: The visit needs rows of a server that is not responding.
+            ChainServerFailedError: A chain server failed. The next visit leaves it out.
+            MissingChainError: The visit needs rows from a server that is not responding.
         """
         seconds = self.seconds - spent
         deadline = time.monotonic() + seconds
@@ -188,7 +188,7 @@ class Reader:
         return self.visit(lambda connection: query(connection, *arguments, **options))
 
     def visit(self, work: Callable[[Connection], T], spent: float = 0.0) -> T:
-        """Run a visit, and restart it if a server of chains fails that it may not need.
+        """Run a visit, and restart it if a chain server that it may not need fails.
 
         Args:
             spent: See `connect`.
@@ -255,7 +255,7 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
 
 
 def _postgresql_settings(seconds: float) -> tuple[str, str]:
-    """Return what sets up a session, and a transaction in the session of a pooler."""
+    """Return what sets up a session, and a transaction in a pooler's session."""
     milliseconds = max(1, int(seconds * 1000))
     mode = "TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
     timeouts = {"statement_timeout": milliseconds, "idle_in_transaction_session_timeout": 10 * milliseconds}
@@ -305,4 +305,4 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
 
 
 _PREPARE: Final = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-"""Set up the connections of an engine, by the name of its dialect."""
+"""Set up an engine's connections, by its dialect's name."""

@@ -1,4 +1,4 @@
-"""The indexed registries, the ids of agents in all published forms, and the types of numbers in answers."""
+"""The indexed registries, agent ids in all published forms, and the types of numbers in responses."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json"
 
 
 def hexadecimal(raw: bytes | None) -> str | None:
-    """Return bytes as `0x…`; None for None, and for 32 zeros, by which the registries say "no hash"."""
+    """Return bytes as `0x…`; None for None, and for 32 zeros, which mean "no hash" in the registries."""
     return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
 
 
@@ -73,7 +73,7 @@ class AgentKey:
 
     Attributes:
         identity_registry: The address of its identity registry.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         registries: The addresses of all registries that belong to the identity registry.
         reputations: Those of them that accept open feedback; empty if unknown.
     """
@@ -91,11 +91,11 @@ class AgentKey:
 
     @property
     def global_id(self) -> str:
-        """The id among all registries, such as `eip155:8453:0x8004…#247`."""
+        """The id that is unique across registries, such as `eip155:8453:0x8004…#247`."""
         return global_agent_id(self.chain_id, self.identity_registry, self.agent_id)
 
     def of(self, columns: Any) -> list[ColumnElement[bool]]:
-        """Return the conditions that rows have the key of the agent."""
+        """Return the conditions that rows have the agent's key."""
         names = ("chain_id", "identity_registry", "agent_id")
         return [columns[name] == getattr(self, name) for name in names]
 
@@ -135,7 +135,7 @@ class Registries:
         return canonical_first(chain_id, identities)[0]
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Refuse a query about a chain that is not indexed, rather than return an empty answer.
+        """Reject a query about a chain that is not indexed, rather than return an empty response.
 
         Raises:
             ChainNotIndexedError: One is not indexed.
@@ -144,10 +144,10 @@ class Registries:
             self.identity_of(chain_id)
 
     def key(self, chain_id: int, agent_id: int, identity_registry: str | None = None) -> AgentKey:
-        """Return the key of an agent.
+        """Return an agent's key.
 
         Args:
-            agent_id: The id of its token.
+            agent_id: Its token id.
             identity_registry: The address of its registry; None for that of `identity_of`.
 
         Raises:
@@ -209,7 +209,7 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 
 
 def numbers_by_chain(ids: Iterable[str | None]) -> dict[int, list[int]]:
-    """Return the distinct numbers of some agents in ascending order, by the id of their chain.
+    """Return the given agents' distinct numbers in ascending order, by chain id.
 
     Args:
         ids: Short ids, such as `8453:247`; None is skipped.

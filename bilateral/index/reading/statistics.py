@@ -1,4 +1,4 @@
-"""The numbers of events of each chain and day."""
+"""The number of events per chain and day."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bilateral.core.errors import InvalidArgumentError
 from bilateral.index.log import tables as schema
 
 MAX_DAYS: Final = 366
-"""The maximum number of days in one answer: a leap year."""
+"""The maximum number of days in one response: a leap year."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
@@ -32,7 +32,7 @@ _COUNTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DayStatistics:
-    """The numbers of events of one chain on one day.
+    """The number of events on one chain in one day.
 
     Attributes:
         day: The day in UTC.
@@ -41,7 +41,7 @@ class DayStatistics:
         revocations: Revocations of feedback.
         responses: Responses to feedback.
         authorized_feedback: Feedback that an owner authorised.
-        validation_responses: Answers to them.
+        validation_responses: Responses to validation requests.
     """
 
     chain_id: int

@@ -55,7 +55,7 @@ def counted_feedback(  # noqa: PLR0913  # one a filter
 
 
 def speakers(connection: Connection, key: AgentKey) -> tuple[str, ...]:
-    """Return the accounts whose primary agent is an agent: its owner and its wallet, if they chose it."""
+    """Return the accounts whose primary agent is a given agent: its owner and its wallet, if they chose it."""
     columns, chosen = agent.c, primary_agent.c
     row = connection.execute(select(columns.owner, columns.wallet).where(*key.of(columns))).first()
     query = select(chosen.account).where(

@@ -1,8 +1,8 @@
 """Filters of agent searches. Each is validated on creation, so that a query never contains an invalid one.
 
 A word of a text is a run of letters and digits, in lower case and without accents: one definition for both engines, so
-that a search finds the same on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word, because
-these languages put no spaces between words.
+that a search finds the same agents on SQLite and PostgreSQL. Each Chinese or Japanese character is a separate word,
+because these languages put no spaces between words.
 """
 
 import math
@@ -23,23 +23,23 @@ from bilateral.index.log.text import key_text
 from bilateral.index.measurements.values import Alive
 
 MAX_TEXT: Final = 1_000
-"""Characters of a query's text."""
+"""Maximum characters in a query's text."""
 
 MAX_QUERY_WORDS: Final = 16
-"""Different words of a query's text."""
+"""Maximum different words in a query's text."""
 
 MAX_LISTED: Final = 200
-"""Entries of one list of a filter, such as reviewers."""
+"""Maximum entries in one of a filter's lists, such as reviewers."""
 
 MAX_GATES: Final = 5
-"""Gates of one search."""
+"""Maximum gates per search."""
 
 
 MAX_WORD: Final = 40
-"""Characters of a word. The rest of a longer one is ignored."""
+"""Maximum characters in a word. The rest of a longer one is ignored."""
 
 MAX_WORDS: Final = 2_000
-"""Different words of one text that count."""
+"""Maximum different words in a text that count."""
 
 SIMILAR_LENGTHS: Final = range(4, 25)
 """The lengths of words for which similar words are searched."""
@@ -75,8 +75,8 @@ class Order(StrEnum):
 
     MEANING = "meaning"
     """Those whose files are closest to the text in meaning, or have its rare words. Files need not contain any of the
-    words. Agents of the same file are ordered by standing. Withheld agents come after all others. At most 400 files are
-    found. Needs the extra `semantic`."""
+    words. Agents with the same file are ordered by standing. Withheld agents come after all others. At most 400 files
+    are found. Needs the extra `semantic`."""
 
     LOWER_BOUND = "lower_bound"
     """Those with the highest lower bound of the first gate first."""
@@ -196,7 +196,7 @@ class Gate:
         return self.payment is not None or bool(self.reviewers)
 
     def _reviewer(self, text: str) -> str:
-        """Return a reviewer in the form of the table of counterparts."""
+        """Return a reviewer in the form used in the counterpart table."""
         if self.side is Side.SERVER:
             return address("reviewer", text)
         if text.startswith("agent "):
@@ -218,7 +218,7 @@ class AgentSearch:
         owner: Only with this owner.
         wallet: Only with this wallet.
         capabilities: Only with all of these: kind and exact value.
-        services: Only with all of these kinds of services, such as `mcp`, case-insensitive.
+        services: Only with all of these kinds of services, such as `mcp`, ignoring case.
         active: Only files with this value; None for all.
         x402: Only files with this value; None for all.
         verified_domain: True for agents that the domain of one of their services lists, False for all others; None for
@@ -227,8 +227,8 @@ class AgentSearch:
             all.
         registered_from: Registered at this time or later, in Unix seconds.
         registered_to: Registered at this time or earlier.
-        updated_from: Changed last at this time or later.
-        updated_to: Changed last at this time or earlier.
+        updated_from: Last changed at this time or later.
+        updated_to: Last changed at this time or earlier.
         metadata: Only with these entries of on-chain metadata: the key, and the value, or None for any.
         rated: True for agents with feedback that counts, False for those without; None for all.
         gates: The conditions on ratings. The first one determines the rank.
@@ -282,7 +282,7 @@ class AgentSearch:
 
     @property
     def words(self) -> list[str]:
-        """The words of the text; an empty list without a text. By meaning, only the first of a long text."""
+        """The words of the text; an empty list without a text. By meaning, only a long text's first words."""
         return query_words(self.text, are_optional=self.order is Order.MEANING)
 
     @property
@@ -292,7 +292,7 @@ class AgentSearch:
 
     @property
     def rated_side(self) -> Side:
-        """The side of the first gate, whose standings determine the rank."""
+        """The first gate's side, whose standings determine the rank."""
         return self.gates[0].side if self.gates else Side.SERVER
 
 
@@ -301,7 +301,7 @@ def query_words(text: str | None, *, are_optional: bool = False) -> list[str]:
 
     Args:
         text: The text; None or blanks for no words.
-        are_optional: True to drop words beyond the limit, False to refuse them.
+        are_optional: True to drop words beyond the limit, False to reject them.
 
     Raises:
         InvalidArgumentError: The text is too long, or has too many words or none.

@@ -30,8 +30,8 @@ _Texts = Annotated[list[str] | None, Field(max_length=MAX_LISTED)]
 class GateFilters(BaseModel):
     """The conditions of one gate: on the ratings of one side and tag."""
 
-    tag: Annotated[_Text, Field(description="Rated under exactly this tag; under any tag if left out.")] = None
-    side: Annotated[Side, Field(description="Rated on this side.")] = Side.SERVER
+    tag: Annotated[_Text, Field(description="Only agents rated under exactly this tag; any tag by default.")] = None
+    side: Annotated[Side, Field(description="Only agents rated on this side.")] = Side.SERVER
     minimum: Annotated[_Number, Field(description="The minimum mean rating.")] = None
     maximum: Annotated[_Number, Field(description="The maximum mean rating.")] = None
     lower_bound: Annotated[_Number, Field(description="The minimum lower bound, at 95 % confidence.")] = None
@@ -97,7 +97,7 @@ def capability_of(text: str) -> tuple[Capability, str]:
 
 
 def entry_of(text: str) -> tuple[str, bytes | None]:
-    """Return the key of an entry of metadata, and its value; None for any value."""
+    """Return a metadata entry's key, and its value; None for any value."""
     key, equals, value = text.partition("=")
     try:
         hash_bytes = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
@@ -111,22 +111,25 @@ class AgentFilters(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    text: Annotated[_Text, Field(alias="q", description="Words of names, descriptions, services, capabilities.")] = None
+    text: Annotated[
+        _Text, Field(alias="q", description="Words from names, descriptions, services or capabilities.")
+    ] = None
     chains: Annotated[
         list[Annotated[int, Field(ge=1, lt=2**63)]] | None,
-        Field(alias="chain", max_length=MAX_LISTED, description="On this chain; may be repeated."),
+        Field(alias="chain", max_length=MAX_LISTED, description="Only on this chain; may be repeated."),
     ] = None
-    owner: Annotated[_Address, Field(description="Of this owner.")] = None
-    wallet: Annotated[_Address, Field(description="With this wallet.")] = None
+    owner: Annotated[_Address, Field(description="Only agents of this owner.")] = None
+    wallet: Annotated[_Address, Field(description="Only agents with this wallet.")] = None
     capabilities: Annotated[
         _Texts,
         Field(
             alias="capability",
-            description="With this capability, by kind and exact value: mcp_tool:get_weather; may be repeated.",
+            description="Agents with this capability, by kind and exact value: mcp_tool:get_weather; may be repeated.",
         ),
     ] = None
     services: Annotated[
-        _Texts, Field(alias="service", description="With a service of this kind, such as mcp; may be repeated.")
+        _Texts,
+        Field(alias="service", description="Only agents with a service of this kind, such as mcp; may be repeated."),
     ] = None
     metadata: Annotated[
         list[Annotated[str, Field(max_length=2_000)]] | None,

@@ -1,4 +1,4 @@
-"""Gates as parts of the statements of a search. Only its plan requests them, once."""
+"""Gates as parts of a search's statements. Only its plan requests them, once."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ _RATING_EVENTS: Final = {
     Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
     Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
 }
-"""The events of each side, with the columns of the rated agent and of the reviewer."""
+"""Each side's events, with the columns for the rated agent and the reviewer."""
 
 _AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
 """The form of an agent in `counterpart`."""
@@ -45,7 +45,7 @@ _AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
 
 @dataclass(frozen=True)
 class Ranked:
-    """A gate as a part of the statements of a search.
+    """A gate as a part of a search's statements.
 
     Attributes:
         rank: The rank of the agent's best ratings that pass; NULL if none passes and the agents are not listed.
@@ -58,7 +58,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The conditions of a walk down the lower bounds of a gate.
+    """The conditions of a walk down a gate's lower bounds.
 
     Attributes:
         passing: The conditions that a summary passes the gate, by chains; empty if the search does not use this walk.
@@ -83,7 +83,7 @@ def ranked(gates: Sequence[Gate], order: Order, chains: Sequence[int], *, are_fe
 
 
 def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, most: int, within: int | None) -> Bounds:
-    """Return the conditions of a walk down the lower bounds of a gate; none if few summaries pass."""
+    """Return the conditions of a walk down a gate's lower bounds; none if few summaries pass."""
     passing = {chain_id: _passing(gate, chain_id, summary.c) for chain_id in chains}
     remaining = most + 1
     for chain_id, conditions in passing.items():
@@ -104,7 +104,7 @@ def bounds_of(connection: sa.Connection, gate: Gate, chains: Sequence[int], *, m
 
 
 def has_better(passing: Gate | None = None) -> sa.ColumnElement[bool]:
-    """Return the condition that another registry of the same identity registry has a higher bound for the agent."""
+    """Return the condition that another registry for the same identity registry has a higher bound for the agent."""
     other, of_other = summary.alias("other").c, registry.alias("of_other").c
     same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
     bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
@@ -146,7 +146,7 @@ def _best(gate: Gate, order: Order, chains: Sequence[int]) -> sa.Subquery:
 
 
 def _best_of_agent(gate: Gate, order: Order) -> sa.ScalarSelect[Any]:
-    """Return the rank of the best ratings of the outer query's agent; NULL if none passes the gate."""
+    """Return the rank of the outer query's agent's best ratings; NULL if none passes the gate."""
     columns = summary.c
     query = sa.select(sa.func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
@@ -186,7 +186,7 @@ def ratings(gate: Gate, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 
 def figures(columns: Any, bound: Any = None) -> tuple[Any, ...]:
-    """Return the figures of ratings that gates limit, with another expression for the lower bound if specified."""
+    """Return the figures of ratings that gates limit, with a different expression for the lower bound if specified."""
     return columns["count"], columns.counterparts, columns.mean, columns.lower_bound if bound is None else bound
 
 

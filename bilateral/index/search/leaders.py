@@ -27,18 +27,18 @@ from bilateral.index.standing.queries import analysed_chains, first_code
 from bilateral.index.standing.tables import standing
 
 _COMMON: Final = 2000
-"""The number of summaries from which a tag is common: this many are looked up and sorted in some 10 ms."""
+"""The number of summaries at which a tag is common: this many are looked up and sorted in about 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """An agent in a leaderboard. Its name is untrusted text.
+    """An agent on a leaderboard. Its name is untrusted text.
 
     Attributes:
         id: The short id, such as `8453:247`.
         global_id: The id among all registries.
         identity_registry: The address of its identity registry.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         owner: The owner's address.
         name: Its name; None without a file.
         registry: The registry of the ratings.
@@ -50,7 +50,7 @@ class Leader:
             the first analysis that includes the agent.
         standing: The lower bound of its standing, by which the default order ranks.
         reason: The code of the main reason for its standing.
-        standing_rating: The rating of its standing, 0 to 100, as displayed on every page; None without one.
+        standing_rating: The rating of its standing, 0 to 100, as displayed on every page; None if there is none.
     """
 
     id: str
@@ -94,7 +94,7 @@ def leaderboard(  # noqa: PLR0913  # one a filter
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Page[Leader]:
-    """Return the best agents for a tag. An agent counts with its best registry of ratings.
+    """Return the best agents for a tag. An agent counts with the registry of its best ratings.
 
     A chain that is not yet analysed has no leaders: false ratings would lead any other order.
     """

@@ -16,16 +16,16 @@ from bilateral.index.search.filters import SIMILAR_LENGTHS, AgentSearch, Order, 
 from bilateral.index.search.tables import registration_words, vocabulary, word_trigram
 
 _SHORTEST_BEGINNING: Final = 2
-"""Characters from which a word also matches words that begin with it."""
+"""The minimum length of a word that also matches words beginning with it."""
 
 _MOST_COUNTED: Final = 4
-"""Words in a query up to which the files with several of them in their names are counted."""
+"""Maximum words in a query for which the files with several of them in their names are counted."""
 
 _SIMILARITY: Final = 0.3
 """The minimum similarity: the number of common trigrams divided by that of all trigrams of both words."""
 
 _MAX_SIMILAR: Final = 10
-"""Words that replace a misspelt one."""
+"""Maximum words that replace a misspelt one."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ _Choices: TypeAlias = Sequence[Sequence[Term]]
 
 
 class Matcher(ABC):
-    """Builds the conditions for the engine of a connection. See `matcher_of`."""
+    """Builds the conditions for a connection's engine. See `matcher_of`."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -68,14 +68,14 @@ class Matcher(ABC):
 
     @abstractmethod
     def documents(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.Select[int]:
-        """Return the query for the documents that have all of some terms, and all of one choice in their names."""
+        """Return the query for the documents that have all of the given terms, and all of one choice in their names."""
 
     @abstractmethod
     def begins(self, terms: Sequence[Term], choices: _Choices = ()) -> sa.ColumnElement[bool]:
         """Return the condition of `documents` on rows of `registration_words`, with which a statement starts."""
 
     def are_common(self, terms: Sequence[Term], count: int) -> bool:  # noqa: ARG002  # SQLite counts fast
-        """Return True if certainly more files have all terms: far more, by the statistics of PostgreSQL.
+        """Return True if certainly more files have all terms: far more, by PostgreSQL's statistics.
 
         A count in PostgreSQL reads the whole list of each word, even up to a limit.
         """
@@ -87,18 +87,18 @@ class Matcher(ABC):
         return self._connection.execute(sa.select(sa.func.count()).select_from(limited)).scalar_one()
 
     def has(self, terms: Sequence[Term]) -> sa.ColumnElement[bool]:
-        """Return the condition that a row of `registration_words` has all of some terms. It only reads this row."""
+        """Return the condition that a `registration_words` row has all of the given terms. It only reads this row."""
         return sa.and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> sa.ColumnElement[int]:
-        """Return the number of terms that begin words of a name, from a row of `registration_words`."""
+        """Return the number of terms that begin words in a name, from a row of `registration_words`."""
         points: sa.ColumnElement[int] = sa.literal(0, sa.Integer)
         for term in terms:
             points += sa.case((self._has_in("name_words", term), 1), else_=0)
         return points
 
     def has_in_name(self, terms: Sequence[Term], count: int) -> sa.ColumnElement[bool]:
-        """Return the condition that exactly this many of some terms begin words of a name."""
+        """Return the condition that exactly this many of the given terms begin words in a name."""
         in_name = [self._has_in("name_words", term) for term in terms]
         choices = (
             sa.and_(*(has if number in chosen else sa.not_(has) for number, has in enumerate(in_name)))
@@ -178,7 +178,7 @@ class _PostgresMatcher(Matcher):
 
 
 def matcher_of(connection: sa.Connection) -> Matcher:
-    """Return the matcher for the engine of a connection."""
+    """Return the matcher for a connection's engine."""
     return (_SqliteMatcher if connection.dialect.name == "sqlite" else _PostgresMatcher)(connection)
 
 
@@ -196,7 +196,7 @@ _ESTIMATES: Final = {
 """The queries for how many documents PostgreSQL expects to match an expression, by column."""
 
 _MANY_NAMES: Final = 5_000
-"""Names with words of a query from which PostgreSQL also uses the index of all words."""
+"""The number of names with a query's words at which PostgreSQL also uses the index of all words."""
 
 _SURELY: Final = 4
 """The factor by which PostgreSQL's estimate must exceed a limit for there to be certainly more files."""
@@ -204,13 +204,13 @@ _SURELY: Final = 4
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a search, resolved.
+    """A search's words, resolved.
 
     Attributes:
         matcher: Builds additional conditions.
         terms: The words or their replacements.
         has: The condition that a file has all words; none without words.
-        relevance: The number of words in the name of a row.
+        relevance: The number of words in a row's name.
         files: The number of files with all words, up to one more than requested; that many without words.
     """
 
@@ -240,7 +240,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Names:
-    """Names with words of a search.
+    """Names with a search's words.
 
     Attributes:
         begin: The condition on files whose names have at least this many words; None if these are not counted.
@@ -254,7 +254,7 @@ class Names:
 
 
 def words_of_search(connection: sa.Connection, search: AgentSearch, *, most: int | None) -> Words | None:
-    """Return the words of a search; None if a word is in no file and no name has a similar one."""
+    """Return a search's words; None if a word is in no file and no name has a similar one."""
     matcher = matcher_of(connection)
     terms = () if search.ranking is Order.MEANING else matcher.terms(search.words)
     if terms is None:
@@ -290,7 +290,7 @@ def _similar_words(connection: sa.Connection, word: str) -> list[str]:
 
 # Words hold letters and digits only, so quotation marks suffice.
 def _expression(choices: _Choices) -> str:
-    """Return an expression of PostgreSQL for all terms of one choice."""
+    """Return a PostgreSQL expression for all terms of one choice."""
 
     def alternatives(term: Term) -> str:
         return " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words)

@@ -36,7 +36,7 @@ SCALE: Final = 254
 """The factor for the components of a unit vector. Components above a half are clipped: they are rare."""
 
 MOST_LISTED: Final = 200
-"""Files in each of the two lists. A page has 20, and filters and gates may exclude most."""
+"""The number of files in each of the two lists. A page has 20, and filters and gates may exclude most."""
 
 _LEAST: Final = 0.1 * SCALE * SCALE
 """The minimum similarity, a cosine of 0.1. Texts without a common subject often reach that by chance."""
@@ -52,17 +52,17 @@ _FEW, _MANY = 10, 1_000
 """The minimum and maximum number of files with a word that counts."""
 
 _FULL, _SHORT = 0.75, 1.2
-"""The usual parameters of BM25: long files get less for each word, so one with every word leads nothing."""
+"""The usual BM25 parameters: long files get less for each word, so one with every word leads nothing."""
 
 _LEAST_PART: Final = 1 / 3
-"""The part of the score of a median-length file with all rare words that a file must exceed. Otherwise a file with
+"""The fraction of the score of a median-length file with all rare words that a file must exceed. Otherwise a file with
 every word, and so little for each, would lead whenever no other has one."""
 
 _CHUNK: Final = 1_024
-"""Vectors that are compared at once: as many as fit into the cache of a processor core after widening from one byte."""
+"""Vectors that are compared at once: as many as fit into a processor core's cache after widening from one byte."""
 
 _OVERLAP: Final = 1_000
-"""Numbers below the last loaded one that are checked again: transactions do not end in the order they begin."""
+"""Numbers below the last loaded one that are rechecked: transactions do not end in the order in which they begin."""
 
 _RECOUNT_SECONDS: Final = 600.0
 """The time after which all numbers are checked, to drop the vectors of removed files. 100,000 take 50 ms."""
@@ -89,14 +89,14 @@ class Embedder:
         self._vectors = load_file(folder / _WEIGHTS)["embedding.weight"]
 
     def vector(self, sections: Iterable[tuple[str, float]]) -> bytes:
-        """Return the vector of a text of several sections: 256 signed bytes."""
+        """Return the vector for a text with several sections: 256 signed bytes."""
         total = np.zeros(DIMENSIONS, np.float32)
         for text, weight in sections:
             total += weight * self._unit(text)
         return self._quantised(total).tobytes()
 
     def question(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query, in the form of stored ones."""
+        """Return a query's vector, in the same form as stored ones."""
         return self._quantised(self._unit(text)).astype(np.float32)
 
     def _unit(self, text: str) -> NDArray[np.float32]:
@@ -149,7 +149,7 @@ class _State:
         return _State(count, more_vectors, more_lengths, more_ids, self.rows)
 
     def without(self, removed: set[int]) -> _State:
-        """Return a copy without some vectors."""
+        """Return a copy without the given vectors."""
         retained = np.flatnonzero(~np.isin(self.ids[: self.count], sorted(removed)))
         ids = self.ids[retained]
         rows = {number: row for row, number in enumerate(ids.tolist())}
@@ -206,7 +206,7 @@ class Meanings:
         self._last = max(self._last, *present[-1:], 0)
 
     def _load(self, connection: Connection, first: int, last: int) -> None:
-        """Load the missing vectors of a range. Those of another model match nothing."""
+        """Load a range's missing vectors. Those from a different model match nothing."""
         stored = registration_vector.c
         query = select(stored.vector_id, stored.words, stored.model, stored.vector).order_by(stored.vector_id)
         loaded = self._state.rows
@@ -221,7 +221,7 @@ _CREATION: Final = threading.Lock()
 
 
 def meanings_of(connection: Connection) -> Meanings:
-    """Return the vectors of the database of a connection. All connections of an engine share them."""
+    """Return the vectors of a connection's database. All of an engine's connections share them."""
     with _CREATION:
         return _OF_ENGINES.setdefault(connection.engine, Meanings())
 

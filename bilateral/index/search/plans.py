@@ -1,8 +1,8 @@
-"""The plan of a search: its words, filters and gates, resolved once, and how to find its first agents.
+"""A search's plan: its words, filters and gates, resolved once, and how to find its first agents.
 
 A search for agents has two sides, words and ratings, and either may be common. It starts with the rarer one. If both
 are common, it walks down the index of lower bounds, where matching agents are frequent: first among the agents with all
-words in their names, then among those with one word less. A search without ratings walks down the agents in the same
+words in their names, then among those with one word fewer. A search without ratings walks down the agents in the same
 way, in the order of their keys, registrations or last changes. When sorting by standing, a search walks down the
 standings, with or without ratings.
 """
@@ -36,29 +36,29 @@ from bilateral.index.search.tables import KEY, registration_vector, registration
 from bilateral.index.standing.queries import chains_with_standings
 
 FEW_FILES: Final = 1_000
-"""Files matching the words of a query up to which a search starts with them and looks up each agent's ratings.
+"""Maximum files matching a query's words for a search to start with them and look up each agent's ratings.
 
 This applies to an index of up to 100,000 files. The number of agents that a walk passes grows with the files of the
 index, so this number grows with their square root.
 """
 
 _USUAL_FILES: Final = 100_000
-"""The files of an index for which the other numbers apply; they grow with the square root of the files."""
+"""The number of files for which the other numbers apply; these grow with the square root of the files."""
 
 MOST_LISTED: Final = 3_000
-"""Files up to which PostgreSQL walks only among their agents. It grows as `FEW_FILES` does.
+"""Maximum files for which PostgreSQL walks only among their agents. It grows as `FEW_FILES` does.
 
 The agents are an in-memory set, in which the walk looks up each summary. Otherwise it reads three tables for each.
 """
 
 AGENTS_OF_FILE: Final = 4
-"""The ratio of agents to files up to which PostgreSQL walks only among them. Many agents may share a file."""
+"""The maximum ratio of agents to files for which PostgreSQL walks only among them. Many agents may share a file."""
 
 FEW_RATED: Final = 2_000
-"""Ratings that pass a gate up to which a search starts with them."""
+"""Maximum ratings that pass a gate for a search to start with them."""
 
 MOST_SCANNED: Final = 25 * FEW_RATED
-"""Ratings of a tag that PostgreSQL examines to find those that pass a gate, if it can start with the files instead.
+"""Maximum ratings per tag that PostgreSQL examines for those passing a gate, if it can start with files instead.
 
 Counting a gate that few pass reads the whole index of its tag, which takes longer than looking up the files.
 """
@@ -76,14 +76,14 @@ _OF_AGENTS: Final = (Order.STANDING, Order.RELEVANCE, *TIMES)
 _CHAINS: Final = Prepared(sa.select(chain.c.chain_id))
 
 _LAST_FILE: Final = Prepared(sa.select(sa.func.max(registration_words.c.document_id).label("last")))
-"""The query for the number of the last file, which approximates the number of files."""
+"""The query for the last file's number, which approximates the number of files."""
 
 MOST_CLAIMS: Final = 1_000
-"""The claims of files from hosts up to which a search for verified domains starts with them. More such files mean that
-domains are widely used, so a walk down all agents soon finds a page of them."""
+"""The maximum number of claims in files from hosts for a search for verified domains to start with them. More such
+files mean that domains are widely used, so a walk down all agents soon finds a page of them."""
 
 MOST_MEASURED: Final = 1_000
-"""The agents with measurements up to which a search for responding agents starts with them, as with `MOST_CLAIMS`."""
+"""Maximum measured agents for a search for responding agents to start with them, as with `MOST_CLAIMS`."""
 
 _CONTENTS: Final = sa.select(files.file.c.content_hash).where(files.IS_FROM_HOST).subquery()
 _CLAIMS: Final = (
@@ -98,13 +98,13 @@ _JOINED: Final = 4
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of the statements of a search, and how to find its first agents.
+    """The parts of a search's statements, and how to find its first agents.
 
     Attributes:
         search: The search, with its sort order resolved.
         words: Its words; none when sorting by meaning.
-        few: The files with words in their names up to which a search starts with them. See `FEW_FILES`.
-        most: The files up to which a walk gets their agents. See `MOST_LISTED`.
+        few: The maximum number of files with words in their names for a search to start with them. See `FEW_FILES`.
+        most: The maximum number of files whose agents a walk gets. See `MOST_LISTED`.
         tables: The tables of agents and, if the search reads them, of their files.
         where: The conditions on their rows, except words and gates.
         gates: The gates, as parts of statements.
@@ -135,7 +135,7 @@ class Plan:
 
     @property
     def most_agents(self) -> int:
-        """The agents of these files up to which a walk is restricted to them."""
+        """The maximum number of these files' agents for a walk to be restricted to them."""
         return self.most * AGENTS_OF_FILE
 
     @property
@@ -145,7 +145,7 @@ class Plan:
 
 
 def plan_of(connection: sa.Connection, search: AgentSearch) -> Plan | None:
-    """Return the plan of a search; None if it certainly finds nothing."""
+    """Return a search's plan; None if it certainly finds nothing."""
     dialect_of(connection).add_functions(connection)
     plan_by_values(connection)
     closest, stood, bounds, is_by_meaning = None, list[int](), Bounds(), search.ranking is Order.MEANING
@@ -207,7 +207,7 @@ def claimed_agents(connection: sa.Connection) -> Sequence[tuple[int, str, int]] 
 
 
 def naming_domains(*columns: Any) -> sa.Select[Any]:
-    """Return the query of columns of agents, and of the domains of their services that list them.
+    """Return the query for agent columns, and for the domains of their services that list them.
 
     The domain lists them in the file at its well-known path, or by hosting the registration file itself.
     """
@@ -324,7 +324,7 @@ def _is_rated() -> sa.ColumnElement[bool]:
 
 
 def _among(keys: Sequence[tuple[int, str, int]]) -> list[sa.ColumnElement[bool]]:
-    """Let SQLite find the rows of some agents by their key, and perhaps of a few others."""
+    """Let SQLite find the given agents' rows by their key, and perhaps those of a few others."""
     return [agent.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=False)]
 
 
@@ -336,7 +336,7 @@ def _has_bounds(search: AgentSearch) -> bool:
 
 
 def _sizes(connection: sa.Connection) -> tuple[int, int, int]:
-    """Return the files up to which a search may start with them, does so, and restricts a walk to their agents."""
+    """Return the maximum files for which a search may start with them, does so, and restricts a walk to them."""
     (last,) = _LAST_FILE.first(connection, {}) or (None,)
     growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
     few = sure = most = int(FEW_FILES * growth)

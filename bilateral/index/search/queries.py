@@ -1,6 +1,6 @@
 """Search for agents by words, capabilities and ratings; and facets: how the agents found differ.
 
-Praise by strangers does not affect matching: words and capabilities are the claims of the file's author. Use gates to
+Praise from strangers does not affect matching: words and capabilities are claims by the file's author. Use gates to
 find agents rated by accounts that one trusts.
 """
 
@@ -33,7 +33,7 @@ from bilateral.index.search.statements import rows_of, steps
 from bilateral.index.search.tables import KEY
 
 FACET_SAMPLE: Final = 50
-"""The agents for which facets are counted: counting 100,000 agents would take seconds."""
+"""The number of agents for which facets are counted: counting 100,000 agents would take seconds."""
 
 _MOST_VALUES: Final = 6
 """The number of most frequent values per facet."""
@@ -44,7 +44,7 @@ _MOST_SERVICES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A property in which agents of a search differ.
+    """A property in which the agents found differ.
 
     Attributes:
         name: `chain`, `service`, `tag`, `x402`, `verified_domain` or `alive`: the condition of a search.
@@ -59,11 +59,11 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The facets of a search.
+    """A search's facets.
 
     Attributes:
         agents: The agents that were counted: the first 50.
-        has_more: True if the search finds more.
+        has_more: True if the search finds more agents.
         facets: The facets that have a value.
     """
 
@@ -79,14 +79,14 @@ def search_agents(
 
     Args:
         search: The conditions.
-        limit: The largest number of agents.
+        limit: The maximum number of agents.
         cursor: The cursor of the previous page. It identifies a rank and an agent, so new blocks shift nothing; an
-            agent whose rank changed meanwhile may appear twice or not at all.
+            agent whose rank changes between pages may appear twice or not at all.
 
     Raises:
         InvalidArgumentError: The limit is out of range; or the sort order is by meaning and the extra `semantic` is not
             installed.
-        InvalidCursorError: The cursor is of another search.
+        InvalidCursorError: The cursor is from a different search.
     """
     page, _ = search_with_facets(connection, search, limit=limit, cursor=cursor, sample=0)
     return page
@@ -94,7 +94,7 @@ def search_agents(
 
 @dataclass(frozen=True, slots=True)
 class FoundAgents(pages.Page[FoundAgent]):
-    """A page of a search.
+    """A page of search results.
 
     Attributes:
         items: The agents.
@@ -120,7 +120,7 @@ def search_indexed(
     """Return the agents as `search_agents` does, or if none has all words, those closest in meaning.
 
     Raises:
-        ChainNotIndexedError: A chain of the search is not indexed.
+        ChainNotIndexedError: A chain in the search is not indexed.
     """
     if search.chains:
         read_registries(connection).require_indexed(search.chains)

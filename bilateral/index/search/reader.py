@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from bilateral.index.search.nearest import Embedder
 
 _AT_ONCE: Final = 500
-"""Files per transaction: it takes a tenth of a second, in which others wait for SQLite."""
+"""Files per transaction: it takes a tenth of a second, during which others wait for SQLite."""
 
 MAX_SECTION: Final = 1_000
-"""Characters of a file's section that its vector covers. A longer text has no clearer meaning, only more words."""
+"""Characters in a file's section that its vector covers. A longer text has no clearer meaning, only more words."""
 
 _NAME, _DESCRIPTION, _CAPABILITIES = 2.0, 1.0, 2.0
 """The weights of the sections. Descriptions are the longest and vaguest. Without a weight of their own, they would
@@ -65,7 +65,7 @@ def has_model() -> bool:
 def vector_row(
     content_hash: bytes, name: str | None, description: str | None, capabilities: Iterable[str], words: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the row of `registration_vector` for a registration file."""
+    """Return a registration file's `registration_vector` row."""
     sections = (
         ((name or "")[:MAX_SECTION], _NAME),
         ((description or "")[:MAX_SECTION], _DESCRIPTION),
@@ -111,7 +111,7 @@ def _store_words(connection: Connection, words: Iterable[str]) -> None:
 
 
 def fill_vectors(engine: Engine, stop: threading.Event | None = None) -> int:
-    """Compute the vectors that are missing or from another model."""
+    """Compute the vectors that are missing or from a different model."""
     count, filled = 0, _AT_ONCE
     while filled == _AT_ONCE and has_model() and not (stop is not None and stop.is_set()):
         with engine.begin() as connection:

@@ -32,20 +32,20 @@ Key: TypeAlias = tuple[int, str, int]
 """An agent: chain, identity registry and id."""
 
 _DESCRIPTION: Final = 300
-"""Characters of a description in search results."""
+"""Maximum characters of a description in search results."""
 
 _READ: Final = 2_000
-"""The characters of a description that are searched for words."""
+"""Maximum characters of a description that are searched for words."""
 
 _BEFORE: Final = 50  # characters around a match: two lines of a card
 _AFTER: Final = 90  # longer than the text before it: the words after a match explain it better
 _SERVICES: Final = 4  # as many fit into a row
 _MOST: Final = 1_000
-"""The services and capabilities of a page of agents that are read."""
+"""The maximum number of services and capabilities that are read for a page of agents."""
 
 _MICROS: Final = 1_000_000  # millionths of a dollar
 _PAYMENTS: Final = 100
-"""The newest payments to an account that are examined: it may be the wallet of other agents, too."""
+"""The number of newest payments to an account that are examined: it may be the wallet of other agents, too."""
 
 _TAGS: Final = ("", *PAID_TAGS, *(tag for tag in STANDARD_TAGS if scale_of_tag(tag) is not None))
 """The tags whose ratings are displayed. Anyone may rate an agent under any number of others."""
@@ -59,7 +59,7 @@ def is_listed(columns: Any, *names: str) -> list[sa.ColumnElement[bool]]:
 
 
 def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Iterable[Key], **values: Any) -> list[Any]:
-    """Return the rows of a statement with `is_listed` that concern some agents: the lists also match a few others."""
+    """Return a statement's rows with `is_listed` that concern the given agents: the lists also match a few others."""
     requested = set(agents)
     lists = {name: sorted(set(column)) for name, column in zip(KEY, zip(*requested, strict=True), strict=True)}
     return [row for row in connection.execute(statement, lists | values) if (row[0], row[1], int(row[2])) in requested]
@@ -67,7 +67,7 @@ def rows_about(connection: sa.Connection, statement: sa.Select[Any], agents: Ite
 
 @dataclass(frozen=True, slots=True)
 class MatchedRating:
-    """The ratings by which an agent passed the first gate of a search.
+    """The ratings by which an agent passed a search's first gate.
 
     Attributes:
         registry: The registry of ratings.
@@ -93,14 +93,14 @@ class FoundAgent:
         id: The short id, such as `8453:247`.
         global_id: The id among all registries.
         identity_registry: The address of its identity registry.
-        agent_id: The id of its token.
+        agent_id: Its token id.
         owner: The owner's address.
-        wallet: The address that receives its payments; None without one.
+        wallet: The address that receives its payments; None if there is none.
         name: Its name; None without a file.
         description: The beginning of its description.
-        active: True if its file says that it is active; None if it does not say.
+        active: True if its file says that it is active; None if unspecified.
         x402_support: True if its file says that it accepts x402 payments.
-        registered_at: The time of its registration, Unix seconds.
+        registered_at: The time of its registration, in Unix seconds.
         updated_at: The time of its last change on chain.
         relevance: The number of query words that begin a word of the name. 0 without a text.
         rating: The ratings by which it passed the first gate; None without a gate.
@@ -171,7 +171,7 @@ def _details(*sizes: int) -> Prepared:
 def matched_ratings(
     connection: sa.Connection, gate: Gate, order: Order, agents: Sequence[Key]
 ) -> dict[Key, MatchedRating]:
-    """Return the best ratings of some agents for a gate, in the order of the search."""
+    """Return the given agents' best ratings for a gate, in the search's order."""
     values, (most_chains, most_identities, most_ids) = listed(KEY, zip(*agents, strict=True))
     addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
     passing: Iterable[Sequence[Any]]
@@ -224,7 +224,7 @@ def _summaries(*sizes: int) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The place in a registration file that a word of a search matched. All texts are untrusted.
+    """The place in a registration file that a search word matched. All texts are untrusted.
 
     Attributes:
         place: `description`, `service`, or the kind of a capability, such as `mcp_tool`.
@@ -243,10 +243,10 @@ class RowDetails:
     """The words and figures displayed with an agent in search results.
 
     Attributes:
-        rating: Its summary with the most raters, of a tag with a scale; None without one.
+        rating: Its summary with the most raters, of a tag with a scale; None if there is none.
         services: The first kinds of its services; untrusted text.
         last_paid: The dollars of the newest payment to it; None if the index has none.
-        snippet: The place that a word of the search matched; None if only the name did, or nothing.
+        snippet: The place that a search word matched; None if only the name did, or nothing.
     """
 
     rating: RatingSummary | None

@@ -1,4 +1,4 @@
-"""The statements of a search, in steps that each examine few rows. A search stops when a page is full."""
+"""A search's statements, in steps that each examine few rows. A search stops when a page is full."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _BY_STANDING: Final = (Order.STANDING, Order.MEANING)
 """The orders in which withheld agents come last."""
 
 _RANKED: Final = 0.5
-"""The bonus of a standing on the first rank: agents with one precede others with as many words in their names."""
+"""A standing's bonus on the first rank: agents with one precede others with as many words in their names."""
 
 _WITHHELD: Final = -100.0
-"""The offset of withheld agents on the first rank. It puts them last: a name has at most 16 words of a search."""
+"""Withheld agents' offset on the first rank. It puts them last: a name has at most 16 words of a search."""
 
 _OUT_OF_REACH: Final = -1_000_000.0
-"""The offset of withheld agents on the rank by meaning, which is at most 33,000 millionths."""
+"""Withheld agents' offset on the rank by meaning, which is at most 33,000 millionths."""
 
 _LAST_TIME: Final = 2**62
 """A Unix time after all others."""
@@ -53,7 +53,7 @@ _LAST_TIME: Final = 2**62
 
 @dataclass(frozen=True)
 class _Part:
-    """A statement of a step."""
+    """A statement in a step."""
 
     write: Callable[[Plan, _Part], sa.Select[Any]]
     place: _Place  # None to begin with the first agent
@@ -64,7 +64,7 @@ class _Part:
 
 
 def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
-    """Yield the steps to find the agents of a search, in order. The agents of each step's statements are merged."""
+    """Yield the steps to find a search's agents, in order. The agents of each step's statements are merged."""
     if plan.begin is not None:
         yield [_Part(_all_agents, place, plan.begin)]
     elif plan.search.ranking in (Order.STANDING, Order.RELEVANCE):
@@ -76,7 +76,7 @@ def steps(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
 
 
 def _by_names(plan: Plan, place: _Place) -> Iterator[Iterable[_Part]]:
-    """Find the agents with all words in their names, then those with one word less, and so on.
+    """Find the agents with all words in their names, then those with one word fewer, and so on.
 
     When sorting by standing, those with a standing come first each time, and withheld agents last of all.
     """
@@ -135,7 +135,7 @@ def _without_standing(plan: Plan, place: _Place, relevance: int, exactly: _Condi
 def _agent_walks(
     plan: Plan, place: _Place, relevance: int | None, where: _Conditions, chains: Sequence[int] | None = None
 ) -> Iterator[_Part]:
-    """Walk down the agents of chains. Each walk uses a separate index for its order."""
+    """Walk down the chains' agents. Each walk uses a separate index for its order."""
     for chain_id in sorted(plan.chains if chains is None else chains):
         if relevance is not None and place is not None and chain_id < place[2]:
             continue  # keys begin with the chain
@@ -149,7 +149,7 @@ def _agent_walks(
 
 
 def _walks(chains: Sequence[int], listed: _Listed, part: _Part) -> Iterator[_Part]:
-    """Walk down the lower bounds or standings of chains, among the listed agents if there is a list."""
+    """Walk down the chains' lower bounds or standings, among the listed agents if there is a list."""
     for chain_id in chains if listed is None else sorted({*chains} & {*listed}):
         yield replace(part, chain_id=chain_id, listed=None if listed is None else listed[chain_id])
 
@@ -176,7 +176,7 @@ def _agents_of(plan: Plan, begin: sa.ColumnElement[bool]) -> _Listed:
 
 
 def _newest(connection: sa.Connection, chain_id: int) -> list[int]:
-    """Return the agents of a chain registered since its last refresh, up to one more than the list's limit."""
+    """Return a chain's agents registered since its last refresh, up to one more than the list's limit."""
     refresh = standing_refresh.c
     refreshed = connection.execute(sa.select(refresh.block_number).where(refresh.chain_id == chain_id)).scalars()
     last = min((number for number in refreshed if number is not None), default=-1)
@@ -254,7 +254,7 @@ class _Statement:
 
 
 def rows_of(plan: Plan, parts: Iterable[_Part], count: int) -> list[sa.Row[Any]]:
-    """Run the statements of a step, and return the first of their agents."""
+    """Run a step's statements, and return the first of their agents."""
     rows: list[sa.Row[Any]] = []
     dialect, sorts, by_key, statements = dialect_of(plan.connection), True, 0, 0
     for part in parts:
@@ -312,7 +312,7 @@ def _sorted(
 
 
 def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down the agents of a chain, in the order of their keys; without conditions on names, in order of time."""
+    """Walk down a chain's agents, in the order of their keys; without conditions on names, in order of time."""
     place, relevance, statement = part.place, part.relevance, _Statement(plan, has_standing=True)
     time = TIMES.get(plan.search.ranking, agent.c.updated_at)
     where, order = [] if place is None else [_comes_after(agent.c, place)], []
@@ -326,7 +326,7 @@ def _down_agents(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down the lower bounds of a chain under the tag of the first gate.
+    """Walk down a chain's lower bounds for the first gate's tag.
 
     When sorting by standing, find the agents without one, by key: a lower bound counts false ratings, too.
     """
@@ -354,7 +354,7 @@ def _down_bounds(plan: Plan, part: _Part) -> sa.Select[Any]:
 
 
 def _down_ranks(plan: Plan, part: _Part) -> sa.Select[Any]:
-    """Walk down the ranking standings of a chain, on the side of the first gate."""
+    """Walk down a chain's ranking standings, on the first gate's side."""
     columns, statement = standing.c, _Statement(plan, has_standing=True)
     where = [
         columns.chain_id == part.chain_id,

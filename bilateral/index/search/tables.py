@@ -1,4 +1,4 @@
-"""The tables of searches. `docs/search.md` is their dictionary; a migration creates them."""
+"""The search tables. `docs/search.md` is their dictionary; a migration creates them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from bilateral.index.search.filters import MAX_WORD
 metadata: Final = sa.MetaData()
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
-"""The columns of the key of an agent."""
+"""The columns of an agent's key."""
 
 WITH_FILES: Final = (
     agent.outerjoin(agent_file, sa.and_(*(agent_file.c[name] == agent.c[name] for name in KEY)))
@@ -37,7 +37,7 @@ class Words(TypeDecorator[list[str]]):
         return None if value is None else " ".join(value)
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str] | None:  # noqa: ARG002
-        """Convert a value of the database to words."""
+        """Convert a database value to words."""
         return None if value is None else [word.strip("'") for word in value.split()]
 
 

@@ -23,16 +23,16 @@ from bilateral.index.shards import served
 from bilateral.index.shards.reachable import feed_views, forget_reachable, keep_reachable, shared_view
 
 _PLACING: Final = 80048006
-"""A lock number shared by all programs of a coordinator, so that only one at a time relocates chains."""
+"""A lock number shared by all of a coordinator's programs, so that only one at a time relocates chains."""
 
 _NUMBERS: Final = 80048007
-"""A lock number shared by all programs of a coordinator, so that only one at a time numbers steps of the feed."""
+"""A lock number shared by all of a coordinator's programs, so that only one at a time numbers steps of the feed."""
 
 _OPTIONS: Final = {"use_remote_estimate": "true", "fetch_size": "1000", "async_capable": "true", "connect_timeout": "2"}
-"""Options of a server. The planner gets costs from it: otherwise it would not use key lookups there for joins.
+"""A server's options. The planner gets costs from the server: otherwise it would not use key lookups there for joins.
 
-A thousand rows of the widest tables are about a megabyte; the default of a hundred causes ten times the round trips. To
-connect to a lost machine would take minutes; two seconds are the minimum that libpq waits.
+A thousand rows of the widest tables are about a megabyte; the default of a hundred causes ten times the round trips.
+Connecting to an unreachable machine would take minutes; two seconds are the minimum that libpq waits.
 """
 
 _KINDS: Final = {"r": "TABLE", "p": "TABLE", "v": "VIEW"}
@@ -78,13 +78,13 @@ _SHIPPABLE: Final = f"""
     END $$
 """  # noqa: S608  # a constant
 """Assigns addresses the collation of the database, if it is equivalent: for text with its own collation, PostgreSQL
-ships neither constants nor values of another table. A join would transfer the rows of all accounts. Keys of metadata
-are unchanged: they are untrusted, and their case conversion depends on the collation.
+ships neither constants nor values of another table. A join would transfer all accounts' rows. Metadata keys are
+unchanged: they are untrusted, and their case conversion depends on the collation.
 """
 
 
 def split(connection: Connection) -> str:
-    """Turn a database without chains into a coordinator, unless it is one."""
+    """Turn a database without chains into a coordinator, unless it already is one."""
     if not has_schema(connection, PARTS):
         if has_schema(connection, SERVED):
             raise ShardError("", "database.url is the database of a shard: choose another one")
@@ -99,12 +99,12 @@ def split(connection: Connection) -> str:
 
 
 def identity_of(connection: Connection) -> str:
-    """Return the id of a coordinator."""
+    """Return a coordinator's id."""
     return str(connection.execute(text("SELECT id FROM sharded.coordinator")).scalar_one())
 
 
 def join(connection: Connection) -> None:
-    """Restore the empty tables of a coordinator for a migration. `split` removes them afterwards."""
+    """Restore a coordinator's empty tables for a migration. `split` removes them afterwards."""
     forget_reachable(connection)
     own = connection.execute(text("SELECT current_schema()")).scalar_one()
     kinds = text(
@@ -122,13 +122,13 @@ def join(connection: Connection) -> None:
 
 
 def places(connection: Connection) -> list[Placed]:
-    """Return the locations of all chains, by chain id."""
+    """Return all chains' locations, by chain id."""
     query = "SELECT chain_id, name, number FROM sharded.place JOIN sharded.shard USING (number) ORDER BY chain_id"
     return [Placed(*row) for row in connection.execute(text(query))]
 
 
 def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Refuse settings that place a chain on another shard than the coordinator does."""
+    """Reject settings that place a chain on a different shard than the coordinator does."""
     requested = {chain_id: name for name, shard in shards.items() for chain_id in shard.chains}
     for placed in places(connection):
         if (name := requested.get(placed.chain_id)) is None:
@@ -142,7 +142,7 @@ def require_places(connection: Connection, shards: Mapping[str, Shard]) -> None:
 
 
 def number_of(connection: Connection, name: str) -> int:
-    """Return the number of a shard; the next one for a new shard."""
+    """Return a shard's number; the next one for a new shard."""
     number = text("SELECT number FROM sharded.shard WHERE name = :name")
     existing = connection.execute(number, {"name": name}).scalar_one_or_none()
     if existing is not None:
@@ -267,7 +267,7 @@ def _quoted(value: str) -> str:
 
 @contextmanager
 def closing_engine(engine: Engine) -> Iterator[Engine]:
-    """Close the connections of an engine at the end."""
+    """Close an engine's connections at the end."""
     try:
         yield engine
     finally:
@@ -287,7 +287,7 @@ def opened_shards(shards: Mapping[str, Shard], *, creates: bool = False) -> Iter
 
 @contextmanager
 def of_shard(name: str) -> Iterator[None]:
-    """Add the name of a shard to its database's errors."""
+    """Add a shard's name to its database's errors."""
     try:
         yield
     except DBAPIError as problem:

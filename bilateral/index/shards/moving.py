@@ -1,9 +1,9 @@
 """Moves a chain to another shard while readers read.
 
 Its rows are copied in one transaction on each shard, invisible to readers. The coordinator then switches all of the
-chain's tables at once: readers see the old rows until then, and the new ones afterwards. The old rows are deleted last.
-An interrupted move is started again: the coordinator knows where the chain is, and rows on other shards are removed
-first.
+chain's tables in one step: readers see the old rows until then, and the new ones afterwards. The old rows are deleted
+last. An interrupted move is started again: the coordinator knows where the chain is, and rows on other shards are
+removed first.
 """
 
 from collections.abc import Callable, Mapping
@@ -123,12 +123,12 @@ def _copy(source: Connection, target: Connection, name: str, query: str, columns
 
 @dataclass(frozen=True)
 class Migrated:
-    """The migration of one server.
+    """One server's migration.
 
     Attributes:
         server: The name of the shard, or `coordinator`.
-        before: The version of its tables before; None for an empty database.
-        version: The version now.
+        before: The previous version of its tables; None for an empty database.
+        version: The current version.
     """
 
     server: str
@@ -137,7 +137,7 @@ class Migrated:
 
 
 def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrated]:
-    """Migrate the tables of all servers to the version of this package. Safe to retry."""
+    """Migrate all servers' tables to this package's version. Safe to retry."""
     with coordinator.closing_engine(connect_engine(url)) as database:
         migrated = []
         with database.begin() as connection:
@@ -159,7 +159,7 @@ def upgrade_shards(url: str | None, shards: Mapping[str, Shard]) -> list[Migrate
 
 
 def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) -> None:
-    """Migrate a coordinator's tables to the version of this package. Readers see the old ones until the commit."""
+    """Migrate a coordinator's tables to this package's version. Readers see the old ones until the commit."""
     while True:
         try:
             with connection.begin_nested():
@@ -176,7 +176,7 @@ def _upgrade_coordinator(connection: Connection, shards: Mapping[str, Shard]) ->
 
 
 def _upgrade_shard(url: str, number: int | None) -> str | None:
-    """Migrate a shard's tables to the version of this package, and return the previous version."""
+    """Migrate a shard's tables to this package's version, and return the previous version."""
     with coordinator.closing_engine(connect_engine(url)) as engine, engine.begin() as connection:
         before = stored_revision(connection)
         if before == schema.REVISION:

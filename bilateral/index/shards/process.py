@@ -1,4 +1,4 @@
-"""One process that follows chains into their shards, as others follow them into one database.
+"""A process that follows chains into their shards, as others follow them into one database.
 
 It also numbers the change feed of all shards, which gives their steps a permanent order. Each shard numbers its own
 steps. The coordinator assigns each a second number when it first sees it, in the order of its chain. So a reader there
@@ -69,7 +69,7 @@ _RETRY_SECONDS: Final = 1.0
 
 
 def chain_of(chain: ChainSettings) -> int:
-    """Return the id of a chain, from its deployments or else from its nodes."""
+    """Return a chain's id, from its deployments or else from its nodes."""
     for deployment in chain.deployments:
         return deployment.chain_id
     return chain_id_of([Endpoint(url) for url in chain.rpc_urls], ())
@@ -84,7 +84,7 @@ def shard_of(shards: Mapping[str, Shard], chain_id: int) -> str:
 
 
 def require_rows(engine: Engine) -> None:
-    """Refuse a coordinator for commands that write the tables of chains."""
+    """Reject a coordinator in commands that write chains' tables."""
     with engine.connect() as connection:
         if has_schema(connection, PARTS):
             raise ShardError(
@@ -279,7 +279,7 @@ def keep_numbered(engine: Engine, stop: threading.Event, pruning_seconds: float 
 
 
 def _number(engine: Engine, chain_id: int) -> int:
-    """Number some steps of a chain, and return how many."""
+    """Number some of a chain's steps, and return how many."""
     with engine.begin() as connection:
         coordinator.hold_numbers(connection)
         last = connection.execute(_LAST, {"chain": chain_id}).scalar_one()

@@ -1,9 +1,9 @@
-"""The rows that the coordinator's readers see while a shard is not responding: those of all others.
+"""The rows that the coordinator's readers see while a shard is not responding: those of all other shards.
 
 PostgreSQL connects to each server in a plan before the first row, even if its rows are not needed. So the schema
 `reachable` has a view in place of each table. It joins the chains one by one, without the shards that a reader lists in
 the setting `bilateral.down`. A chain that is left out is replaced with a function that fails. So a query gets a
-complete answer, or an error that identifies the chain.
+complete result, or an error that identifies the chain.
 """
 
 from collections.abc import Iterable, Sequence

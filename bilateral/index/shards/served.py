@@ -91,7 +91,7 @@ def claim(connection: Connection, coordinator: str, shard: tuple[str, int], *, a
 
 
 def require_claim(connection: Connection, coordinator: str, name: str) -> None:
-    """Refuse to work on a shard that another coordinator reads: its readers would not be informed of the changes."""
+    """Reject work on a shard that another coordinator reads: its readers would not be informed of the changes."""
     if not has_schema(connection, SERVED):
         raise ShardError(name, "no coordinator reads it yet: run bilateral index shards")
     if connection.execute(text("SELECT coordinator FROM served.claim")).scalar_one() != coordinator:
@@ -99,13 +99,13 @@ def require_claim(connection: Connection, coordinator: str, name: str) -> None:
 
 
 def serve_shared(connection: Connection, number: int) -> None:
-    """Let the coordinator read the files of a shard."""
+    """Let the coordinator read a shard's files."""
     for table in SHARED_TABLES:
         connection.exec_driver_sql(_view(table.name, f"{number:d} AS shard, rows.*", f'"{table.name}" rows'))
 
 
 def number_anew(connection: Connection, coordinator: Connection) -> None:
-    """Let the sequences of a shard continue in a range that no shard had before."""
+    """Let a shard's sequences continue in a range that no shard used before."""
     number_range = coordinator.execute(text("SELECT nextval('sharded.number_range')")).scalar_one()
     for table in NUMBERED:
         place = {"name": table.name, "column": next(iter(table.primary_key)).name, "last": number_range * _RANGE}
@@ -113,14 +113,14 @@ def number_anew(connection: Connection, coordinator: Connection) -> None:
 
 
 def require_listed(connection: Connection, name: str, chains: Collection[int]) -> None:
-    """Refuse a shard with chains that are missing from the settings."""
+    """Reject a shard with chains that are missing from the settings."""
     for chain_id in connection.execute(text("SELECT chain_id FROM chain ORDER BY chain_id")).scalars():
         if chain_id not in chains:
             raise ShardError(name, f"it holds chain {chain_id}, which database.shards.{name}.chains leaves out: add it")
 
 
 def serve(connection: Connection, chains: Iterable[int]) -> None:
-    """Let the coordinator read chains of a shard, and workers write them."""
+    """Let the coordinator read a shard's chains, and workers write them."""
     for chain_id in chains:
         create_partitions(connection, chain_id, PARTITIONED_TABLES)
         connection.execute(text("INSERT INTO served.chain VALUES (:chain) ON CONFLICT DO NOTHING"), {"chain": chain_id})
@@ -148,7 +148,7 @@ def drop_views(connection: Connection, names: str = "%") -> None:
 
 
 def forget_chain(connection: Connection, chain_id: int) -> None:
-    """Remove a chain that is on another shard now. Unreferenced files are deleted later, as after a rollback."""
+    """Remove a chain that is now on another shard. Unreferenced files are deleted later, as after a rollback."""
     drop_views(connection, f"%\\_{chain_id:d}")
     of_chain = f"WHERE chain_id = {chain_id:d}"
     statements = [

@@ -1,1 +1,1 @@
-"""Standings and findings: the results of the trust analysis of a chain."""
+"""Standings and findings: the results of a chain's trust analysis."""

@@ -37,12 +37,12 @@ _LOCK: Final = 80048011
 """The advisory lock for replacing the results of an analysis."""
 
 _TRIES: Final = 3
-"""Attempts to read while the index writes: each sees another state."""
+"""The number of attempts to read while the index writes: each sees a different state."""
 
 
 @dataclass(frozen=True)
 class AnalysisSummary:
-    """The figures of one analysis.
+    """One analysis's figures.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
@@ -145,7 +145,7 @@ class Analyst:
 
 
 def _state(connection: Connection, key: AnalysisKey) -> Row[int, bytes, int]:
-    """Return the last block of the index, its hash, and the number of reorganisations so far."""
+    """Return the index's last block, its hash, and the number of reorganisations so far."""
     if key not in identity_registries(connection):
         raise InvalidArgumentError(
             f"the index has no agents of {quoted(key.identity_registry)} on chain {key.chain_id}: "
@@ -184,10 +184,10 @@ _ACCOUNTS: Final = 200
 
 
 class Refresher:
-    """Keeps the standings of all identity registries of an index current.
+    """Keeps the standings of all of an index's identity registries current.
 
     Args:
-        urls: The URLs of nodes by chain. They are queried for the first funds of accounts.
+        urls: The nodes' URLs by chain. They are queried for the first funds of accounts.
         only_followed: True to leave out chains without URLs: other processes follow and analyse them.
     """
 
@@ -211,7 +211,7 @@ class Refresher:
         self._pools: dict[int, Pool] = {}
 
     def add_nodes(self, urls: Mapping[int, Sequence[str]]) -> None:
-        """Add the URLs of nodes, by chain."""
+        """Add node URLs, by chain."""
         self._urls.update(urls)
 
     def run(self, stop: threading.Event) -> None:
@@ -226,7 +226,7 @@ class Refresher:
             stop.wait(PAUSE)
 
     def refresh(self, *, is_paced: bool = False) -> bool:
-        """Refresh the standings of each registry that has new rows. Return True if one had any."""
+        """Refresh the standings for each registry with new rows. Return True if one had any."""
         with snapshot(self._engine) as connection:
             keys = [
                 key for key in identity_registries(connection) if not self._only_followed or key.chain_id in self._urls
@@ -251,7 +251,7 @@ class Refresher:
         return is_changed
 
     def _confirm(self, key: AnalysisKey, block: int) -> None:
-        """Record that no rows arrived up to a block, so the standings are also those of this block and time."""
+        """Record that no rows arrived up to a block, so the standings are also valid for this block and time."""
         now = time.monotonic()
         if key in self._failed or now - self._confirmed.get(key, now) < _CONFIRM_SECONDS:
             return
@@ -305,7 +305,7 @@ class Refresher:
 
 
 def _progress(connection: Connection, key: AnalysisKey) -> tuple[int, tuple[int, ...]]:
-    """Return the last block of the index, and figures that change with the rows on which standings are based."""
+    """Return the index's last block, and figures that change with the rows that standings are based on."""
     chain = schema.chain.c
     query = select(chain.block_number, chain.event_rows, chain.reorganizations).where(chain.chain_id == key.chain_id)
     counts = [

@@ -14,7 +14,7 @@ MAX_FINDINGS: Final = 100
 """The maximum number of findings on a page."""
 
 MAX_ROWS: Final = 200
-"""The maximum number of a finding's members, and of its rows of evidence, in an answer."""
+"""The maximum number of a finding's members, and of its evidence rows, in a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class AnalysisRun:
     Attributes:
         identity_registry: The identity registry whose agents were analysed.
         block_number: The last block that it included.
-        made_at: The time of the analysis, Unix seconds.
+        made_at: The time of the analysis, in Unix seconds.
         agents: The number of agents.
         opinions: The number of feedback entries, ratings and validations.
         threshold: The suspicion at which an account is flagged.
@@ -67,7 +67,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An account of a finding.
+    """An account in a finding.
 
     Attributes:
         part: `actor`, `beneficiary` or `subject`.
@@ -118,7 +118,7 @@ class TrustScore:
         side: `server`, `client` or `validator`.
         score: The score; None without opinions that count.
         raters: The number of raters.
-        effective: The number of independent raters that these are worth.
+        effective: The number of independent raters to which they are equivalent.
         status: `ok`, `thin evidence`, `contested` or `flagged`.
     """
 
@@ -144,7 +144,7 @@ def analysis_run(connection: Connection, chain_id: int, identity: str) -> Analys
 
 
 def findings(connection: Connection, chain_id: int, identity: str, *finding_ids: str) -> tuple[Finding, ...]:
-    """Return the findings of an analysis, the strongest first: all of them or those with some ids, the first 100."""
+    """Return an analysis's first 100 findings, strongest first: all findings, or those with the given ids."""
     finding, member = schema.finding, schema.finding_member
     count = (
         select(func.count())
@@ -163,7 +163,7 @@ def findings(connection: Connection, chain_id: int, identity: str, *finding_ids:
 def findings_about(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[tuple[Finding, str], ...]:
-    """Return the findings that include one of some accounts, each with the account's part in it."""
+    """Return the findings that include one of the given accounts, each with the account's part in it."""
     member = schema.finding_member
     rows = connection.execute(
         select(member.c.finding_id, member.c.part)
@@ -181,7 +181,7 @@ def findings_about(
 def members_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Iterable[str]
 ) -> dict[str, tuple[Member, ...]]:
-    """Return the accounts of findings, by the finding: the first 200 of each."""
+    """Return the accounts in findings, by finding: the first 200 of each."""
     rows = _first_rows(connection, schema.finding_member, (chain_id, identity), finding_ids, ("part", "account"))
     return {id_: tuple(Member(row.account, row.part) for row in some) for id_, some in rows.items()}
 
@@ -199,7 +199,7 @@ def evidence_of(
 
 
 def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
-    """Return the clusters of accounts of an analysis, the most suspicious first: the first 100."""
+    """Return an analysis's first 100 clusters of accounts, most suspicious first."""
     suspicion = schema.suspicion
     flagged = func.sum(func.coalesce(suspicion.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
     rows = connection.execute(
@@ -215,7 +215,7 @@ def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Clus
 def trust_scores(
     connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
 ) -> tuple[TrustScore, ...]:
-    """Return the scores of an agent, without false ratings."""
+    """Return an agent's scores, without false ratings."""
     columns = schema.trust_score.c
     names = ("side", "score", "lower_bound", "raters", "effective", "status")
     query = select(*(columns[name] for name in names)).where(*of_registry(schema.trust_score, chain_id, identity))
@@ -226,7 +226,7 @@ def trust_scores(
 def _first_rows(
     connection: Connection, table: Table, place: tuple[int, str], finding_ids: Iterable[str], names: Sequence[str]
 ) -> dict[str, list[Row[*tuple[Any, ...]]]]:
-    """Return the first 200 rows of each finding in the order of some columns, with one statement."""
+    """Return each finding's first 200 rows in the order of the given columns, with one statement."""
     columns = [table.c[name] for name in names]
     first = [
         select(table.c.finding_id, *columns)

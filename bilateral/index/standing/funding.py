@@ -1,4 +1,4 @@
-"""The sources of accounts' first funds, read from old states and blocks of the chain.
+"""The sources of accounts' first funds, read from the chain's old states and blocks.
 
 An account's balance or its number of transactions is above zero from its first funds on, and remains so, because
 spending takes a transaction. So the block of the first funds is found by bisection, and that block contains the source.
@@ -48,7 +48,7 @@ class FundingCollector:
 
     Args:
         pool: The chain's endpoints. They must be archive nodes.
-        progress: Called with the number of accounts found so far, and the number of all.
+        progress: Called with the number of accounts found so far, and the total number.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class _Search:
         self._blocks: dict[int, _FullBlock] = {}
 
     def rows(self, accounts: Mapping[str, int]) -> list[dict[str, Any]]:
-        """Return the row of each account."""
+        """Return each account's row."""
         low = {account: -1 for account, is_funded in self._had_funds(accounts).items() if is_funded}
         high = {account: accounts[account] for account in low}
         while open_ones := {
@@ -110,7 +110,7 @@ class _Search:
         ]
 
     def _had_funds(self, at: Mapping[str, int]) -> dict[str, bool]:
-        """Check whether accounts had a balance, or had sent a transaction, after a block each."""
+        """Check whether each account had a balance, or had sent a transaction, after a given block."""
         calls = [(account, hex(block)) for account, block in at.items()]
         balances = self._endpoint.each("eth_getBalance", calls, str)
         counts = self._endpoint.each("eth_getTransactionCount", calls, str)

@@ -1,4 +1,4 @@
-"""The tables of an analysis, built from the rows of one identity registry and of its related registries."""
+"""An analysis's tables, built from the rows of one identity registry and its related registries."""
 
 # ruff: noqa: S608  # these statements are made of constants; values are parameters
 
@@ -82,7 +82,7 @@ _PROOFS: Final = f"""
 
 @dataclass(frozen=True)
 class IndexedTables:
-    """The tables of an analysis, and the event from which each of their rows was derived.
+    """An analysis's tables, and the event from which each of their rows was derived.
 
     Attributes:
         tables: The tables. Payments are those in the index. Transfers are the first funds of accounts, and what paid
@@ -102,7 +102,7 @@ def read_tables(connection: Connection, chain_id: int, identity_registry: str) -
 
 
 class TableReader:
-    """Reads the tables of an identity registry's agents repeatedly. It caches opinions, and only reads new ones.
+    """Reads the tables of an identity registry's agents repeatedly. It caches opinions, and reads only new ones.
 
     Args:
         identity_registry: The identity registry, in checksum form.
@@ -123,7 +123,7 @@ class TableReader:
 
 
 class _Reading:
-    """The steps from the rows of an index to the tables of an analysis."""
+    """The steps from an index's rows to an analysis's tables."""
 
     def __init__(
         self, connection: Connection, values: Mapping[str, Any], left_out: int, claimed: ClaimedTransactions
@@ -161,7 +161,7 @@ class _Reading:
         return IndexedTables(tables, self._places, self._left_out)
 
     def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
-        """Return the rows of a query; the column `number` holds an agent's id, of up to 256 bits."""
+        """Return a query's rows; the column `number` holds an agent's id, of up to 256 bits."""
         for row in self._connection.execute(text(query), {**self._values, **values}):
             fields = list(row)
             if number is not None:

@@ -20,10 +20,10 @@ LARGEST_ID: Final = 2**63 - 1
 """The largest agent id that fits an Arrow table of 64-bit integers."""
 
 _AT_ONCE: Final = 50_000
-"""The rows that are Python objects at a time: some 30 MB."""
+"""The number of rows that are Python objects at a time: about 30 MB."""
 
 _MOST_CHUNKS: Final = 64
-"""The chunks of a column from which they are merged: each refresh adds one, and each slows every read a little."""
+"""The number of chunks at which a column is merged: each refresh adds one, and each slows every read a little."""
 
 _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "hash": pa.binary()}
 """The columns of the event from which a row was derived."""
@@ -31,7 +31,7 @@ _PLACE: Final = {"event": pa.string(), "block": pa.int64(), "log": pa.int64(), "
 
 @dataclass(frozen=True)
 class Events:
-    """A kind of rows that events only add to.
+    """A kind of row that events only add to.
 
     Attributes:
         values: The values that its query selects, before the time and position of each event.
@@ -64,7 +64,7 @@ class Events:
 
 
 class CachedEvents:
-    """The rows of a kind of events, of one chain and identity registry, which are read once."""
+    """The rows of one kind of event on one chain and identity registry, which are read once."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -150,7 +150,7 @@ NOBODY: Final = "0x" + "00" * 20
 OF_REGISTRY: Final = (
     "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
 )
-"""The condition that a row of events is from a registry that belongs to the identity registry."""
+"""The condition that an event row is from a registry that belongs to the identity registry."""
 
 _ACTIONS: Final = (
     (
@@ -179,7 +179,7 @@ _WITHOUT_FUNDING: Final = f"""
 
 
 def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
-    """Return the accounts whose first inbound transfer was not searched for yet, and the block of each's first action.
+    """Return accounts whose first inbound transfer was not searched for yet, and the block in which each first acted.
 
     An account acts by registering an agent or giving one away, as an agent's wallet, or by giving feedback or
     validating. Anyone can give it an agent, so the block of such a gift counts only if it did nothing else.

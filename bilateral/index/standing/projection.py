@@ -1,4 +1,4 @@
-"""The projection of standings: findings are removed with blocks on a reorganisation."""
+"""The standing projection: a reorganisation removes findings along with blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -12,7 +12,7 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC
 
 _MOST_READ: Final = 100_000
-"""The maximum of transactions read, some 50 MB. They are untrusted; beyond these nobody is accused."""
+"""The maximum number of transactions read, about 50 MB. They are untrusted; beyond these nobody is accused."""
 
 
 class _Log(msgspec.Struct):
@@ -30,7 +30,7 @@ class Senders:
 
     Attributes:
         caller: The account that sent the transaction. It may have paid in native coins, which no log shows.
-        of_tokens: The sender of each transfer of a token; None if one cannot be read.
+        of_tokens: The sender of each token transfer; None if one cannot be read.
     """
 
     caller: str
@@ -38,10 +38,10 @@ class Senders:
 
 
 class ClaimedTransactions:
-    """Transactions whose payments in the index are not by the clients that claim them.
+    """Transactions whose payments in the index are not from the clients that claim them.
 
-    The index has only some payments of a transaction: those in listed tokens to agents. So another payment in the same
-        transaction may be the claimed one. Only the receipt shows it.
+    The index has only some of a transaction's payments: those in listed tokens to agents. So another payment in the
+    same transaction may be the claimed one. Only the receipt shows it.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Proofs:
         return sorted({block for (block, _), claimed in self._claims.items() if claimed in self._payments})
 
     def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
-        """Return the id of the payment that feedback proves; None without one."""
+        """Return the id of the payment that the feedback proves; None if there is none."""
         claimed = self._claims.get((block, log), "")
         payments = self._payments.get(claimed, [])
         if not payments:

@@ -1,4 +1,4 @@
-"""The stored standings of agents, and what the trust analysis says of accounts, clusters, and clients of an agent."""
+"""Agents' stored standings, and the trust analysis of accounts, clusters, and an agent's clients."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from bilateral.index.standing.tables import AnalysisKey, Part, of_registry, stan
 from bilateral.index.standing.words import MARKS, why
 
 _MAX_PROBLEM: Final = 500
-"""Characters of a problem that are stored."""
+"""Maximum characters of a problem that are stored."""
 
 STALE_SECONDS: Final = 600.0
 """The minimum seconds by which stale standings lag their chain."""
@@ -34,7 +34,7 @@ _STALE_REFRESHES: Final = 3
 def stored_standing(
     connection: Connection, chain_id: int, identity: str, agent_id: int, side: str = "server"
 ) -> Standing | None:
-    """Return the standing of an agent on one side, with its block and time; None before the first analysis."""
+    """Return an agent's standing on one side, with its block and time; None before the first analysis."""
     same = [standing_refresh.c[name] == standing.c[name] for name in ("chain_id", "identity_registry")]
     query = (
         select(standing, standing_refresh.c.block_number, standing_refresh.c.made_at)
@@ -50,7 +50,7 @@ def stored_standing(
 
 
 def standings_of(connection: Connection, key: AgentKey) -> tuple[Standing, ...]:
-    """Return the standing of an agent as a server, and as a client if it was rated as one; none before an analysis."""
+    """Return an agent's standing as a server, and as a client if it was rated as one; none before an analysis."""
     of_sides = (stored_standing(connection, key.chain_id, key.identity_registry, key.agent_id, side) for side in Side)
     return tuple(stored for stored in of_sides if stored is not None and (stored.side == Side.SERVER or stored.raters))
 
@@ -71,7 +71,7 @@ class Doubt:
 
 
 def doubts_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, Doubt]:
-    """Return the agents among some that are held back or contested on a side, by short id.
+    """Return those of the given agents that are held back or contested on a side, by short id.
 
     An agent affected on both sides gets the server's mark; and `held_back` takes precedence over `contested`.
     """
@@ -100,7 +100,7 @@ def chains_with_standings(connection: Connection, chains: Sequence[int], side: s
 
 
 def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
-    """Return those of some chains that have been analysed."""
+    """Return those of the given chains that have been analysed."""
     columns = standing_refresh.c
     query = select(columns.chain_id).where(columns.chain_id.in_(chains), columns.block_number.is_not(None)).distinct()
     analysed = set(connection.execute(query).scalars())
@@ -110,7 +110,7 @@ def analysed_chains(connection: Connection, chains: Sequence[int]) -> list[int]:
 def statuses(
     connection: Connection, keys: Sequence[tuple[int, str, int]], side: str = "server"
 ) -> dict[tuple[int, str, int], tuple[str, float, str | None, float | None]]:
-    """Return status, lower bound, first reason and rating of some agents' standings, by chain, registry and id."""
+    """Return the given agents' standings by chain, registry and id: status, lower bound, first reason and rating."""
     columns = standing.c
     key = columns.chain_id, columns.identity_registry, columns.agent_id
     is_requested = [
@@ -122,25 +122,25 @@ def statuses(
 
 
 def first_code(reasons: str | None) -> str | None:
-    """Return the code of the main reason."""
+    """Return the main reason's code."""
     listed: list[dict[str, Any]] = json.loads(reasons or "[]")
     return listed[0]["code"] if listed else None
 
 
 def identity_registries(connection: Connection) -> list[AnalysisKey]:
-    """Return the identity registries that an index has agents of, by chain and address."""
+    """Return the identity registries whose agents an index has, by chain and address."""
     table = events.registry
     query = select(table.c.chain_id, table.c.identity_registry).distinct()
     return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
 
 
 def stored_problem(connection: Connection, key: AnalysisKey) -> str | None:
-    """Return the recorded problem of a registry; None without one."""
+    """Return a registry's recorded problem; None if there is none."""
     return connection.execute(select(standing_refresh.c.problem).where(key.of(standing_refresh))).scalar_one_or_none()
 
 
 def standings_states(connection: Connection, chain_id: int | None = None) -> dict[int, StandingsState]:
-    """Return the state of the standings of each chain. Of several registries, the one with the oldest counts."""
+    """Return the state of each chain's standings. Of several registries, the one with the oldest standings counts."""
     columns, chain = standing_refresh.c, events.chain.c
     query = (
         select(columns.chain_id, columns.block_number, columns.made_at, columns.problem, columns.seconds)
@@ -179,7 +179,7 @@ MAX_CLIENTS: Final = 5_000
 """The maximum number of an agent's clients that are judged. A node aborts a call that sums up many more."""
 
 MAX_ACCOUNTS: Final = 200
-"""Accounts listed in an answer, the most suspicious first: a ring may have thousands."""
+"""Maximum accounts listed in a response, the most suspicious first: a ring may have thousands."""
 
 _SUSPICION: Final = schema.suspicion
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
@@ -193,14 +193,14 @@ class Suspect:
     """The judgement on an account. It is a reason to investigate, not a verdict.
 
     Attributes:
-        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: orders of magnitude by which findings
-            are below a false discovery rate of 1, and weak signs. Otherwise from 0 to 1.9, by weak signs only, which
-            take the other parts into account. 0 if it never acted, or if people found it innocent; 99 if they found it
-            guilty.
+        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: the negative base-10 logarithms of its
+            findings' false discovery rates, and weak signs. Otherwise from 0 to 1.9, by weak signs only, which take the
+            other parts into account. 0 if it never acted or was cleared by human reviewers; 99 if they confirmed the
+            violation.
         is_flagged: True if the analysis flags it.
         cluster: Its cluster; None if it is in none.
         trust: The trust that reaches it from the reader's list; None if there is none or no list.
-        parts: The share of each detector. `tied_by_others` and `weak_signs` only rank.
+        parts: Each detector's share. `tied_by_others` and `weak_signs` only rank.
     """
 
     account: str
@@ -247,7 +247,7 @@ def suspect(connection: Connection, chain_id: int, identity: str, account: str) 
 def flagged_accounts(
     connection: Connection, chain_id: int, identity: str, among: Iterable[str] | None = None
 ) -> frozenset[str]:
-    """Return the accounts that an analysis flags: those among some accounts, or the first 5,000."""
+    """Return the accounts that an analysis flags: those among the given accounts, or the first 5,000."""
     columns = _SUSPICION.c
     query = _judgements(chain_id, identity).with_only_columns(columns.account).where(columns.is_flagged.is_(True))
     query = query.limit(5_000) if among is None else query.where(columns.account.in_(sorted(set(among))))
@@ -255,7 +255,7 @@ def flagged_accounts(
 
 
 def cluster_accounts(connection: Connection, chain_id: int, identity: str, cluster: int) -> tuple[Suspect, ...]:
-    """Return the accounts of a cluster, the most suspicious first: the first 200."""
+    """Return a cluster's first 200 accounts, most suspicious first."""
     columns = _SUSPICION.c
     query = _judgements(chain_id, identity).where(columns.cluster == cluster)
     query = query.order_by(columns.suspicion.desc(), columns.account).limit(MAX_ACCOUNTS)
@@ -272,7 +272,7 @@ def _suspect(row: RowMapping) -> Suspect:
 
 
 def trusted_clients(connection: Connection, key: AgentKey) -> TrustedClients | None:
-    """Return the clients of an agent whose feedback should count; None without an analysis.
+    """Return an agent's clients whose feedback should count; None without an analysis.
 
     The rule is that of `bilateral.trust.policy`, on the stored results: a client is left out if it is flagged, if its
     feedback about this agent is probably false, or if it owns the agent; with a list, also if no trust reaches it.

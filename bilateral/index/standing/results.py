@@ -1,4 +1,4 @@
-"""The results of an analysis in the index's database: how they are replaced and read."""
+"""An analysis's results in the index's database: how they are replaced and read."""
 
 import json
 import math
@@ -39,7 +39,7 @@ _TYPES: Final = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa
 
 
 def _columns(table: Table, *names: str) -> dict[str, pa.DataType]:
-    """Return the columns of results for some columns of the index."""
+    """Return the result columns for the given index columns."""
     return {_NAMES.get(name, name): _TYPES[table.c[name].type.python_type] for name in names}
 
 
@@ -63,10 +63,10 @@ _FINDING: Final = {
 
 
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
-    """Return the stored results of an analysis.
+    """Return an analysis's stored results.
 
-    Not stored are accounts that neither acted nor are part of a finding, evidence by feedback, what buyers paid, the
-    reasons of cases, and signs. The rows of findings are identified by table, block and log.
+    They exclude accounts that neither acted nor are part of a finding, evidence by feedback, what buyers paid, the
+    reasons for cases, and signs. The rows of findings are identified by table, block and log.
     """
     accounts, scores, rows = (
         _stored(connection, table, key) for table in (schema.suspicion, schema.trust_score, schema.finding_row)
@@ -88,7 +88,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
 
 
 def _stored(connection: Connection, table: Table, key: AnalysisKey) -> list[dict[str, Any]]:
-    """Return the rows of an analysis in the order of the table's key, with the column names of results."""
+    """Return an analysis's rows in the order of the table's key, with the column names used in results."""
     rows = connection.execute(select(table).where(key.of(table)).order_by(*table.primary_key)).mappings()
     return [{_NAMES.get(column, column): value for column, value in row.items()} for row in rows]
 
@@ -141,7 +141,7 @@ def replace_standings(
 
 
 def _statuses(connection: Connection, key: AnalysisKey) -> dict[tuple[str, int], str]:
-    """Return the status of each agent and side, except thin ones: an agent without a standing is thin, too."""
+    """Return the status for each agent and side, except thin ones: an agent without a standing is thin, too."""
     columns = schema.standing.c
     query = select(columns.side, columns.agent_id, columns.status)
     rows = connection.execute(query.where(key.of(schema.standing), columns.status != Status.THIN))
@@ -155,7 +155,7 @@ def replace_results(
     results: Results,
     places: Mapping[str, Sequence[Place]],
 ) -> list[Note]:
-    """Replace the results of an analysis, in the connection's transaction.
+    """Replace an analysis's results, in the connection's transaction.
 
     The inserts may take minutes, in which the index continues. So the block at which the results become visible is read
     after them. Until the end of the transaction no other block is stored.
@@ -195,7 +195,7 @@ def _numbers(connection: Connection, key: AnalysisKey, previous: RowMapping | No
 
 
 def current_analysis(connection: Connection, key: AnalysisKey) -> RowMapping | None:
-    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation."""
+    """Return the last analysis's row; None if there is none. `is_exact` is False after a reorganisation."""
     return connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
 
 
@@ -207,7 +207,7 @@ def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterab
 
 
 def _each(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table, thousands at a time, because Python objects take many times the memory."""
+    """Yield a table's rows, a few thousand at a time, because Python objects take many times the memory."""
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         yield from batch.to_pylist()
 

@@ -1,6 +1,6 @@
-"""The tables of trust analysis. `docs/index.md` is their dictionary.
+"""The trust analysis tables. `docs/index.md` is their dictionary.
 
-Their statements are those of migration 0005. Each analysis replaces the rows of the one before it.
+Their statements are those of migration 0005. Each analysis replaces the previous one's rows.
 """
 
 from collections.abc import Sequence
@@ -47,14 +47,14 @@ standing_refresh: Final = _of_registries(
     *optional(sa.BigInteger, "block_number", "made_at"),
     *(sa.Column("seconds", sa.Float(53)), sa.Column("problem", sa.Text), sa.Column("problem_at", sa.BigInteger)),
 )
-"""The last refresh of a registry's standings, and why the last analysis failed; NULL if it did not."""
+"""A registry's last refresh of standings, and why the last analysis failed; NULL if it did not."""
 
 
 class FundingState(StrEnum):
     """The outcomes of the search for an account's first inbound transfer."""
 
     FOUND = "found"
-    """A transaction of another account sent it native tokens."""
+    """A transaction from another account sent it native tokens."""
 
     UNKNOWN = "unknown"
     """It held native tokens, but no transaction in their block pays it: a contract or the genesis block did."""
@@ -164,7 +164,7 @@ def of_registry(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class AnalysisKey:
-    """The identifier of an analysis.
+    """An analysis's identifier.
 
     Attributes:
         identity_registry: The identity registry whose agents were analysed, in checksum form.

@@ -13,14 +13,14 @@ MARKS: Final = {Status.HELD_BACK: "held back", Status.CONTESTED: "contested"}
 """How lists mark agents, by status."""
 
 LEAST_RATING: Final = 70
-"""The minimum rating of an accepted agent, the default of policies (`bilateral.checks.policy`)."""
+"""The minimum rating of an accepted agent, the policies' default (`bilateral.checks.policy`)."""
 
 _UNLESS_OK: Final = {
     Status.HELD_BACK: "No. Its ratings were made up.",
     Status.CONTESTED: "Only if you know it yourself. It is suspected of arranging false ratings (unproven).",
     Status.THIN: "Not enough evidence yet. Start with a small amount.",
 }
-"""The answer to whether one should deal with an agent of each other status."""
+"""The answer to whether one should deal with an agent, for each other status."""
 
 _BY_CODE: Final = {
     "links": "{accounts} linked to it by owner, wallet or funding rated it highly",
@@ -33,10 +33,10 @@ _BY_CODE: Final = {
 """The wording of each detector's findings about an agent."""
 
 _HARDLY: Final = 0.1
-"""The independent raters below which no figure is displayed."""
+"""The minimum number of independent raters for a figure to be displayed."""
 
 _WITHOUT_CENTS: Final = 100.0
-"""The dollars from which the cents of a limit are irrelevant to a reader."""
+"""The dollar amount from which a limit's cents are irrelevant to a reader."""
 
 _NOT_AGAINST: Final = ("paid", "no_payments", SHARED_TRIAL, OWNER_CHANGED)
 """The reasons that do not count against an agent's ratings."""

@@ -1,4 +1,4 @@
-"""The process that keeps the standings of an index current. If it crashes, the index is unaffected."""
+"""The process that keeps an index's standings current. If it crashes, the index is unaffected."""
 
 import logging
 import multiprocessing
@@ -43,7 +43,7 @@ class StandingsProcess:
     """A separate process that keeps the standings of a database current, and the thread that supervises it.
 
     Args:
-        rpc_urls: The URLs of each chain's nodes. They are queried for the first funds of accounts.
+        rpc_urls: Each chain's node URLs. They are queried for the first funds of accounts.
     """
 
     def __init__(self, engine: Engine, rpc_urls: Sequence[Sequence[str]]) -> None:
@@ -104,7 +104,7 @@ _NOTED: Final = 3
 
 
 def note_everywhere(engine: Engine, problem: str) -> None:
-    """Record a problem for every identity registry of an index that does not have it yet."""
+    """Record a problem for each of an index's identity registries that does not have it yet."""
     try:
         with engine.begin() as connection:
             for key in identity_registries(connection):
@@ -152,7 +152,7 @@ def _keep_current(url: str, rpc_urls: Sequence[Sequence[str]], stop: Event, pare
 
 
 def _with_chain(urls: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the chain that nodes report, and the URLs of those that respond; None if none does."""
+    """Return the chain that nodes report, and the responding nodes' URLs; None if none does."""
     chains: dict[str, int] = {}
     for url in urls:
         with suppress(*NODE_FAILURES):

@@ -1,7 +1,7 @@
-"""The relay of blind ratings: takes the envelope and the opening of both sides and puts them on chain together.
+"""The relay for blind ratings: takes both sides' envelopes and openings, and puts them on chain together.
 
-Openings are secret until they are sent. They appear in no answer and no log, and are deleted once both ratings are on
-chain or can no longer get there. A restart loses nothing: the chain shows how far each pair has come.
+Openings are secret until they are sent. They appear in no response or log, and are deleted once both ratings are on
+chain or can no longer get there. A restart loses nothing: the chain shows each pair's progress.
 """
 
 import json
@@ -32,7 +32,7 @@ from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
 
 _LEAST_SECONDS: Final = 60
-"""The least remaining validity of an envelope, because a transaction may wait for a block."""
+"""The minimum remaining validity of an envelope, because a transaction may wait for a block."""
 
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
@@ -40,7 +40,7 @@ _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **
 
 
 MAX_BYTES: Final = 65_536
-"""The maximum size of a message in bytes: the texts of feedback and a contract's signature may be long."""
+"""The maximum message size in bytes: feedback texts and a contract's signature may be long."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BlindMessage:
     """One side of a pair: its envelope and its opening.
 
     Attributes:
-        network: The chain of the registry.
+        network: The registry's chain.
         signed: The envelope.
     """
 
@@ -86,12 +86,11 @@ class BlindMessage:
 
 
 class BlindRelay:
-    """Relays the blind ratings of one chain.
+    """Relays blind ratings on one chain.
 
     Args:
-        client: A client of the chain with the sponsor's signer. The worker uses it to send; requests have one of their
-            own.
-        charge: Called with the cost of each transaction, in wei.
+        client: A client for the chain with the sponsor's signer. The worker sends with it; requests have their own.
+        charge: Called with each transaction's cost, in wei.
         clock: Returns the time, in Unix seconds.
     """
 
@@ -131,7 +130,7 @@ class BlindRelay:
             return public(connection.execute(select(table).where(*key)).one()), True
 
     def step(self, postpone: Callable[[int], float], budget_left: Callable[[], bool]) -> bool:
-        """Process the pairs that are due, and send what their states on chain require."""
+        """Process the pairs that are due, and send the transactions that their on-chain states require."""
         table = blind_pair
         mine = (table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account)
         is_open = table.c.state.in_([PairState.WAITING, PairState.QUEUED, PairState.SEALED])
@@ -149,7 +148,7 @@ class BlindRelay:
         return bool(rows)
 
     def _advance(self, row: Row[Any], budget_left: Callable[[], bool]) -> dict[str, Any]:
-        """Take the next step of a pair by its state on chain, and return the changes of its row."""
+        """Take a pair's next step according to its on-chain state, and return the changes to its row."""
         signed = [SignedEnvelope.from_json(text) for text in (row.client_envelope, row.server_envelope) if text]
         if row.state == PairState.WAITING:
             is_expired = min(part.envelope.deadline for part in signed) < self._now()
@@ -175,7 +174,7 @@ class BlindRelay:
         return _OPENED
 
     def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
-        """Return the final changes of a pair for which nothing is left to do; None while something is."""
+        """Return the final changes to a pair for which nothing is left to do, or None while something is."""
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
             return _failed("the server rated this client before, or sealed another pair")
         if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair
@@ -232,7 +231,7 @@ def _failed(problem: str) -> dict[str, Any]:
 
 
 def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
-    """Return True if a row has this envelope of a side; False if that side is missing."""
+    """Return True if a row contains this envelope for its side, or False if that side is missing."""
     stored_text = row._mapping[f"{side}_envelope"]
     if stored_text is None:
         return False

@@ -1,4 +1,4 @@
-"""Blind ratings through a relay: a side hands over its envelope and its opening, and the relay pays the gas.
+"""Blind ratings through a relay: each side sends its envelope and opening, and the relay pays the gas.
 
 url = "https://feedback.example/v1/aggregator/blind-ratings"
 pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
@@ -25,24 +25,24 @@ def relay_blind_rating(
 ) -> RelayedPair:
     """Send one side of two blind ratings to a relay. Safe to retry: sending the same side again returns its state.
 
-    The relay learns the rating. A relay that reveals an opening to the other side before the seal makes retaliation
-    possible, so choose one you trust, or do without.
+    The relay learns the rating. A relay that reveals an opening to the other side before both are sealed makes
+    retaliation possible, so choose one you trust, or use none.
 
     Args:
-        signed: The envelope of your side.
-        opening: Its opening; `BlindVault.all()` has both.
-        network: The chain of the registry (CAIP-2), as `eip155:8453`.
+        signed: Your side's envelope.
+        opening: Its opening; `BlindVault.all()` contains both.
+        network: The registry's chain (CAIP-2), such as `eip155:8453`.
         relay: The URL to post to: `https://…/v1/aggregator/blind-ratings`.
         http: The HTTP client; by default one that only accepts https and follows no redirects.
 
     Returns:
-        The pair as reported by the relay: `state`, and the sides that are `missing`.
+        The pair as reported by the relay: its `state`, and the sides that are `missing`.
 
     Raises:
         InvalidArgumentError: The network is malformed, or the URL is not https.
         SealMismatchError: The opening does not match the envelope. Nothing is sent.
-        FeedbackRefusedError: The relay refused the side. Its `code` is the reason.
-        AggregatorFailedError: The relay cannot be reached, or does not respond like one.
+        FeedbackRefusedError: The relay rejected the side. Its `code` is the reason.
+        AggregatorFailedError: The relay cannot be reached, or does not respond as one should.
     """
     return post(http, relay, _message(signed, opening, network), _pair)
 

@@ -33,10 +33,10 @@ from bilateral.x402.proof.verdicts import Verification
 Answer = TypeVar("Answer")
 
 Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
-"""Reads the object of an answer, and whether it describes something new."""
+"""Reads a response's JSON object, and whether it describes something new."""
 
 SECONDS: Final = 30.0
-"""The longest wait for an aggregator."""
+"""The maximum time to wait for an aggregator."""
 
 _MAX_ANSWER: Final = 64 * 1024  # bytes; an answer has some hundred
 
@@ -45,11 +45,11 @@ _PROOFS: Final = frozenset({"bound", "unbound"})
 _HASH: Final = re.compile("0x[0-9a-f]{64}")
 
 _POLL_SECONDS: Final = 0.5
-"""The time between two reads of the registry: a quarter of the shortest usual block time of two seconds."""
+"""The time between two reads of the registry: a quarter of two seconds, the shortest common block time."""
 
 
 class AggregatorFailedError(ReputationExtensionError):
-    """An aggregator cannot be reached, or does not respond like one. The feedback may be queued: send it again."""
+    """An aggregator cannot be reached, or does not respond as one should. The feedback may be queued: send it again."""
 
     reason = "aggregator_failed"
 
@@ -58,7 +58,7 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
     """An aggregator reported that it accepted feedback, but the feedback is not on chain.
 
     Attributes:
-        sponsored: The answer of the aggregator. Anyone may send `sponsored.signed` to the registry.
+        sponsored: The aggregator's response. Anyone may send `sponsored.signed` to the registry.
     """
 
     reason = "feedback_unconfirmed"
@@ -73,16 +73,16 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
 
 @dataclass(frozen=True)
 class SponsoredFeedback:
-    """The answer of an aggregator that accepted feedback. It may be untrue unless `entry` is set.
+    """The response from an aggregator that accepted feedback. It may be untrue unless `entry` is set.
 
     Attributes:
         status: `submitted`, or `queued` if it has no transaction yet; `included` and `confirmed` for earlier feedback.
-        id: The number of the feedback in the aggregator's log.
+        id: The feedback's number in the aggregator's log.
         transaction: The transaction's hash; None if there is none yet.
         proof: `bound` or `unbound`.
-        is_new: False if the aggregator had the same feedback before.
-        signed: The signed feedback. Anyone may send it to the registry, if the aggregator does not.
-        entry: The feedback on chain, according to the client's own node; None without `confirm`.
+        is_new: False if the aggregator already had the same feedback.
+        signed: The signed feedback. Anyone may send it to the registry if the aggregator does not.
+        entry: The on-chain feedback, according to the client's own node; None without `confirm`.
     """
 
     status: str
@@ -111,21 +111,21 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     """Give feedback on a paid answer through an aggregator, once per payment. See `give_paid_feedback`.
 
     Args:
-        client: The SDK's client of the chain, whose signer is `signer`. It needs no ether.
-        aggregator: The URL to post to. A server may declare one; choose one that you trust to be neutral.
-        send_bodies: True to send the bodies of the paid request, at most 1 MiB in all. With them the aggregator can
-            prove that the agent's signature belongs to this payment. They are not published.
-        confirm: The seconds to wait for the feedback to appear in the registry, read through `client`. Without it, the
-            aggregator is trusted.
+        client: The SDK client for the chain, whose signer is `signer`. It needs no ether.
+        aggregator: The URL to post to. A server may declare one; use one that you trust to be neutral.
+        send_bodies: True to send the paid request's bodies, at most 1 MiB in total. They let the aggregator prove that
+            the agent's signature belongs to this payment. They are not published.
+        confirm: How many seconds to wait for the feedback to appear in the registry, read through `client`. Without it,
+            the aggregator is trusted.
         http: The HTTP client; by default one that only accepts https and follows no redirects.
 
     Raises:
-        InvalidArgumentError: As `paid_feedback`, or the URL is not https, or the bodies are not available or exceed 1
+        InvalidArgumentError: As for `paid_feedback`, or the URL is not https, or the bodies are unavailable or exceed 1
             MiB.
-        DuplicateFeedbackError: This client has given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
-        FeedbackRefusedError: The aggregator refused the feedback. Its `code` is the reason.
-        AggregatorFailedError: The aggregator cannot be reached, or does not respond like one.
+        DuplicateFeedbackError: This client has already given feedback for this payment.
+        UnreadFeedbackError: Since the payment, this client has given feedback whose file cannot be loaded.
+        FeedbackRefusedError: The aggregator rejected the feedback. Its `code` is the reason.
+        AggregatorFailedError: The aggregator cannot be reached, or does not respond as one should.
         UnconfirmedFeedbackError: The feedback is not on chain after `confirm` seconds.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
@@ -194,10 +194,10 @@ def submission_of(
     """Return the message for an aggregator.
 
     Args:
-        verification: The verification of the answer.
-        arguments: The result of `paid_feedback`.
-        signed: The result of `Client.sign_feedback` with these arguments.
-        bodies: The bodies of the paid request.
+        verification: The answer's verification.
+        arguments: The value returned by `paid_feedback`.
+        signed: The value returned by `Client.sign_feedback` for these arguments.
+        bodies: The paid request's bodies.
     """
     interaction, registration, file = verification.interaction, verification.registration, arguments["feedback_file"]
     if interaction is None or registration is None:
@@ -227,17 +227,17 @@ def _bodies_of(verification: Verification) -> Bodies:
 
 
 def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Reading[Answer]) -> Answer:
-    """Post a message to an aggregator, and read its answer.
+    """Post a message to an aggregator, and read its response.
 
     Args:
         http: The HTTP client; by default one that only accepts https and follows no redirects.
-        read: Reads the object of an answer that is not a refusal, and whether it describes something new. It may raise
-            KeyError, TypeError or ValueError.
+        read: Reads a successful response's JSON object, and whether it describes something new. It may raise KeyError,
+            TypeError or ValueError.
 
     Raises:
         InvalidArgumentError: The URL is not https.
-        FeedbackRefusedError: The aggregator refuses the message.
-        AggregatorFailedError: It cannot be reached, or the answer is not that of an aggregator.
+        FeedbackRefusedError: The aggregator rejected the message.
+        AggregatorFailedError: It cannot be reached, or the response is not from an aggregator.
     """
     with _reaching(url, http), httpx.Client(timeout=SECONDS) if http is None else nullcontext(http) as session:
         return _read(session.post(url, json=message), read)
@@ -293,7 +293,7 @@ def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
 
 
 def word_among(word: Any, words: frozenset[str]) -> str:
-    """Return a word of an answer.
+    """Return a word from a response.
 
     Raises:
         ValueError: It is not one of the known words.

@@ -1,7 +1,7 @@
-"""The messages of an aggregator: the feedback that a client posts.
+"""An aggregator's messages: the feedback that a client posts.
 
-The shape is that of the upstream draft's `POST`, with `sponsored`: the client's signature for the registry. It covers
-every argument on chain, the hash of the feedback file included, so an aggregator can change nothing.
+The format is the upstream draft's `POST`, plus `sponsored`: the client's signature for the registry. It covers every
+on-chain argument, including the feedback file's hash, so an aggregator cannot change anything.
 """
 
 import base64
@@ -25,15 +25,15 @@ from bilateral.x402.proof.keys import to_registry_form
 from bilateral.x402.proof.profiles import MAX_SIGNED_VALUE
 
 MAX_BODIES: Final = 1024 * 1024
-"""Bytes of both bodies together, decoded."""
+"""Maximum total size of both decoded bodies, in bytes."""
 
 MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
-"""Bytes of a whole message."""
+"""Maximum size of a whole message, in bytes."""
 
 MAX_TAG: Final = 128  # characters; tags are words, and the sponsor pays gas for each
 MAX_FEEDBACK_URI: Final = 8192  # characters: a small file in a data URI, for which the sponsor pays gas
 MAX_SIGNATURE: Final = 4096
-"""Bytes of a signature: contract wallets may need many."""
+"""Maximum size of a signature, in bytes: contract wallets may need many."""
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
 _UINT64: Final = 1 << 64  # one above the greatest
@@ -42,7 +42,7 @@ _UINT256: Final = 1 << 256  # one above the greatest
 
 @dataclass(frozen=True)
 class Bodies:
-    """The bodies of the paid request, decoded.
+    """The paid request's decoded bodies.
 
     Attributes:
         request: The request's body.
@@ -62,11 +62,11 @@ class Submission:
         task_ref: The payment's transaction, exactly as it was hashed.
         interaction_hash: The hash that the agent signed.
         agent_signature: The agent's signature.
-        reviewer: The client, which paid.
-        reviewer_signature: The client's signature of agent, payment and value ("Client Signature").
+        reviewer: The client that paid.
+        reviewer_signature: The client's signature over agent, payment and value ("Client Signature").
         feedback: The message that the client signed for the registry.
-        signature: The client's signature of it.
-        bodies: The bodies, if the client sends them.
+        signature: The client's signature of that message.
+        bodies: The bodies, if the client sent them.
         data_hash: The hash of both bodies in the profile `reputation`; None in the profile `8004-reputation`.
     """
 
@@ -88,17 +88,17 @@ class Submission:
 
     @property
     def payment_hash(self) -> bytes:
-        """The hash of the payment's transaction."""
+        """The payment's transaction hash."""
         return bytes.fromhex(self.payment.transaction.removeprefix("0x"))
 
     @property
     def registry_signature(self) -> bytes:
-        """The signature in the registry's form: a key's ends with 27 or 28, a contract's is left unchanged."""
+        """The signature in the registry's form: a key's ends in 27 or 28, and a contract's is unchanged."""
         return registry_form(self.signature)
 
     @property
     def content_hash(self) -> bytes:
-        """The hash of everything in the message except the bodies: equal for the same message sent again."""
+        """The hash of everything in the message except the bodies: identical if the message is sent again."""
         return keccak(rfc8785.dumps({**self.to_object(), "bodies": None}))
 
     @classmethod
@@ -115,7 +115,7 @@ class Submission:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a message. Unknown fields are ignored, and invalid ones raise an `InvalidMessageError`."""
+        """Read a message. Unknown fields are ignored; invalid ones raise an `InvalidMessageError`."""
         fields = read.record(value, "body")
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")
@@ -187,7 +187,7 @@ class Submission:
 
 
 def registry_form(signature: bytes) -> bytes:
-    """Return a key's signature with 27 or 28 at its end, and a contract's signature unchanged."""
+    """Return a key's signature so that it ends in 27 or 28, or a contract's signature unchanged."""
     try:
         return to_registry_form(signature)
     except InvalidKeyError:
@@ -222,7 +222,7 @@ def _feedback(
 
 
 def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
-    """Read a whole number below a limit: a JSON number, or decimal digits in a text."""
+    """Read an integer below a limit: a JSON number, or text with decimal digits."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
@@ -236,7 +236,7 @@ def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
 
 
 def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> str:
-    """Read a text that may be missing or empty. NUL is refused, as databases and the draft do."""
+    """Read a text that may be missing or empty. NUL is rejected, as it is by databases and the draft."""
     value = fields.get(name)
     if value is None or value == "":
         return ""
@@ -277,13 +277,13 @@ def _bodies(value: Any) -> Bodies | None:
 
 @dataclass(frozen=True)
 class RelayedPair:
-    """A pair as published: without openings.
+    """A pair as published, without openings.
 
     Attributes:
         id: Its number.
         state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
-        missing: The sides that the relay waits for.
-        problem: The reason of a failure or delay.
+        missing: The sides for which the relay is waiting.
+        problem: The reason for a failure or delay.
     """
 
     id: int

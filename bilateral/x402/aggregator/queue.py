@@ -1,7 +1,7 @@
 """The durable queue of an aggregator: accepted feedback with its nonces, transactions and costs.
 
-One process at a time works on the queue of an account, under a lease. All its changes are made under the lease, so a
-process that was suspended for too long changes nothing when it resumes.
+One process at a time works on an account's queue, under a lease. It makes all changes under the lease, so a process
+that was suspended for too long changes nothing when it resumes.
 """
 
 import json
@@ -22,18 +22,18 @@ _AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under wa
 
 
 class LeaseLostError(Exception):
-    """Another process works on the queue now. Nothing was changed."""
+    """Another process is now working on the queue. Nothing was changed."""
 
 
 @dataclass(frozen=True)
 class Signed:
-    """A signed transaction of sponsored feedback.
+    """A signed transaction for sponsored feedback.
 
     Attributes:
-        raw: Its raw form.
+        raw: The raw transaction.
         fees: Its gas limit and fees.
         is_empty: True if it only uses up the nonce.
-        signed_at: The time at which it was signed.
+        signed_at: When it was signed.
     """
 
     hash: bytes
@@ -70,13 +70,13 @@ class WorkQueue:
         return True
 
     def release_lease(self) -> None:
-        """Release the lease, so another process can work on the queue at once."""
+        """Release the lease, so another process can work on the queue immediately."""
         with self._engine.begin() as connection:
             ours = (*self._key(sponsor), sponsor.c.lease == self._token)
             connection.execute(update(sponsor).where(*ours).values(lease=None, leased_until=0.0))
 
     def due(self, limit: int = _AT_ONCE) -> list[Row[Any]]:
-        """Return queued feedback that is due, oldest first, up to a limit."""
+        """Return queued feedback that is due, oldest first, up to the given limit."""
         table = sponsored_feedback
         is_due = (table.c.state == State.QUEUED, table.c.next_at <= self._clock())
         query = select(table).where(*self._key(table), *is_due).order_by(table.c.feedback_id).limit(max(limit, 0))
@@ -84,7 +84,7 @@ class WorkQueue:
             return list(connection.execute(query))
 
     def sent(self) -> list[tuple[Row[Any], list[Signed]]]:
-        """Return feedback that is not confirmed, in the order of nonces, each with its transactions, newest first."""
+        """Return unconfirmed feedback in nonce order, each with its transactions, newest first."""
         table, other = sponsored_feedback, sponsored_transaction
         is_sent = table.c.state.in_((State.SENT, State.INCLUDED))
         query = select(table).where(*self._key(table), is_sent).order_by(table.c.nonce).limit(_AT_ONCE)
@@ -99,14 +99,14 @@ class WorkQueue:
         return [(row, signed[row.feedback_id]) for row in rows]
 
     def is_open(self) -> bool:
-        """Return whether work is left."""
+        """Return whether any work is left."""
         table = sponsored_feedback
         with reading(self._engine) as connection:
             query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Add a cost that was paid to today's, besides those of feedback."""
+        """Add a cost that was paid, other than for feedback, to today's costs."""
         with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
@@ -137,7 +137,7 @@ class WorkQueue:
             self._set(connection, row, transaction_hash=signed.hash)
 
     def postpone(self, row: Row[Any], seconds: float, problem: str | None) -> None:
-        """Postpone feedback by some seconds."""
+        """Postpone feedback by the given number of seconds."""
         self._update(row, attempts=row.attempts + 1, next_at=self._clock() + seconds, problem=problem)
 
     def note(self, row: Row[Any], problem: str) -> None:
@@ -145,7 +145,7 @@ class WorkQueue:
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Remove the nonce from feedback, because another transaction of the account used it."""
+        """Remove the nonce from feedback, because another of the account's transactions used it."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
@@ -158,14 +158,14 @@ class WorkQueue:
         self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
 
     def finish(self, row: Row[Any], state: State, *, cost: int, problem: str | None = None, **columns: Any) -> None:
-        """Record the outcome of feedback, its actual cost, and `gas_used`, `block_number` and `transaction_hash`."""
+        """Record the feedback's outcome, its actual cost, `gas_used`, `block_number` and `transaction_hash`."""
         with self._leased() as connection:
             self._charge(connection, row, cost, is_paid=True)
             values = {"gas_used": None, "block_number": None, **columns}
             self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace the cost of feedback. A cost that was paid counts for its day, any other for today."""
+        """Replace the feedback's cost. A cost that was paid counts for the day it was paid, any other for today."""
         table = sponsored_feedback
         query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         charged = connection.execute(query).one()
@@ -185,7 +185,7 @@ class WorkQueue:
 
     @contextmanager
     def _leased(self) -> Iterator[Connection]:
-        """Open a transaction. This process must hold the lease, and no other can take it meanwhile."""
+        """Open a transaction. This process must hold the lease; meanwhile no other process can take it."""
         with self._engine.begin() as connection:
             if lock_account(connection, self._chain).lease != self._token:
                 raise LeaseLostError

@@ -1,4 +1,4 @@
-"""Sponsored feedback in the database, accepted once per payment, and the budgets of the sponsoring accounts."""
+"""Sponsored feedback in the database, accepted once per payment, and the sponsoring accounts' budgets."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -23,17 +23,17 @@ SECONDS_A_DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 
 def reading(engine: Engine) -> Connection:
-    """Open a connection that only reads."""
+    """Open a read-only connection."""
     return engine.connect().execution_options(bilateral_reader=True)
 
 
 class Sponsored:
-    """Feedback that an aggregator accepted: the columns of its row (`docs/index.md`) and what follows from them.
+    """Feedback that an aggregator accepted: its row's columns (`docs/index.md`) and values derived from them.
 
     Attributes:
         id: Its number.
-        transaction: The hash of the latest transaction; None before there is one.
-        accepted_at: The time at which it was accepted.
+        transaction: The latest transaction's hash; None before there is one.
+        accepted_at: When it was accepted.
     """
 
     def __init__(self, row: Row[Any]) -> None:
@@ -47,12 +47,12 @@ class Sponsored:
 
     @property
     def is_waiting(self) -> bool:
-        """True until it has a transaction, or failed."""
+        """True until it has a transaction or has failed."""
         return self.transaction is None and self.state in {State.QUEUED, State.SENT}
 
 
 def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
-    """Return sponsored feedback by its number; None if there is none."""
+    """Return sponsored feedback by number, or None if there is none."""
     table = sponsored_feedback
     row = connection.execute(select(table).where(table.c.feedback_id == feedback_id)).one_or_none()
     return None if row is None else Sponsored(row)
@@ -61,10 +61,10 @@ def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
 def list_feedback(
     connection: Connection, chosen: Mapping[str, Any], *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, newest first. Numbers only grow, so new feedback does not shift pages.
+    """Return sponsored feedback, newest first. Numbers only increase, so new feedback does not shift pages.
 
     Args:
-        chosen: The values of columns that it must have. None chooses all.
+        chosen: The column values that it must have; None selects all feedback.
     """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
@@ -76,12 +76,12 @@ def list_feedback(
 
 @dataclass(frozen=True)
 class Tally:
-    """Feedback of one band of values, which would reveal if negative feedback were refused more often.
+    """Feedback in one band of values, which would reveal whether negative feedback was rejected more often.
 
     Attributes:
-        band: The band: 0 for human values below 10, 9 for those from 90 to 100; -1 for messages without a value.
+        band: The band: 0 for human-scale values below 10, 9 for 90 to 100, -1 for messages without a value.
         accepted: The number of accepted entries, by state.
-        refused: The number of refusals, by code.
+        refused: The number of rejections, by code.
     """
 
     band: int
@@ -95,7 +95,7 @@ def band_of(value: int, decimals: int) -> int:
 
 
 def tally_feedback(connection: Connection) -> list[Tally]:
-    """Count feedback and refusals by bands of values."""
+    """Count feedback and rejections by bands of values."""
     tallies = {band: Tally(band, {}, {}) for band in range(-1, 10)}
     table = sponsored_feedback
     columns = (table.c.value, table.c.value_decimals, table.c.state)
@@ -110,7 +110,7 @@ def tally_feedback(connection: Connection) -> list[Tally]:
 
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
-    """Return the cost of a day in wei: the amount paid, plus what may have to be paid for open feedback."""
+    """Return a day's cost in wei: the amount paid, plus the amount that pending feedback may still cost."""
     table = tables.sponsor_day
     query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
     return int(connection.execute(query).scalar_one_or_none() or 0)
@@ -121,7 +121,7 @@ class BudgetSpentError(Exception):
 
 
 def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
-    """Return the row of a sponsoring account, locked against other changes until the transaction ends."""
+    """Return a sponsoring account's row, locked against other changes until the transaction ends."""
     key = {"chain_id": chain.chain_id, "account": chain.account}
     insert_new(connection, tables.sponsor, [{**key, "leased_until": 0.0}])
     query = select(tables.sponsor).where(*(tables.sponsor.c[name] == value for name, value in key.items()))
@@ -129,7 +129,7 @@ def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
-    """Add to the cost of a day. The account's row is locked."""
+    """Add to a day's cost. The account's row is locked."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
     conditions = [tables.sponsor_day.c[name] == value for name, value in key.items()]
     insert_new(connection, tables.sponsor_day, [{**key, "cost": 0}])
@@ -150,7 +150,7 @@ class Acceptance:
         self._engine, self._clock = engine, clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback already created by the same message; None if there is none."""
+        """Return the feedback already created by the same message, or None."""
         with reading(self._engine) as connection:
             return _find_same(connection, submission, _of_payment(connection, submission))
 
@@ -167,12 +167,12 @@ class Acceptance:
         raise _duplicate(submission)
 
     def refuse_duplicate(self, submission: Submission, evidence: Evidence) -> None:
-        """Refuse feedback if the reviewer has already given feedback for all payments of the transaction."""
+        """Reject feedback if the reviewer has already given feedback for all payments in the transaction."""
         with reading(self._engine) as connection:
             _free_payment(evidence, submission, _of_payment(connection, submission))
 
     def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
-        """Add refusals to those of today."""
+        """Add rejections to today's counts."""
         if not counts:
             return
         day = int(self._clock()) // SECONDS_A_DAY
@@ -210,7 +210,7 @@ class Acceptance:
 
 
 def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]]:
-    """Return the reviewer's feedback for the payments of a transaction, except failed entries."""
+    """Return the reviewer's feedback for the payments in a transaction, except failed entries."""
     table = sponsored_feedback
     query = select(table).where(
         table.c.payment_transaction == submission.payment_hash,
@@ -221,7 +221,7 @@ def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]
 
 
 def _find_same(connection: Connection, submission: Submission, accepted: Iterable[Row[Any]]) -> Sponsored | None:
-    """Find the feedback of the same message. Refuse a proof of another payment: the signed hash contains it."""
+    """Find the same message's feedback. Reject a proof for a different payment: the signed hash covers it."""
     content_hash = submission.content_hash
     for row in accepted:
         if bytes(row.content_hash) == content_hash:
@@ -243,7 +243,7 @@ def _free_payment(evidence: Evidence, submission: Submission, accepted: Iterable
 
 
 def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
-    """Refuse feedback while another entry of the reviewer for the agent is pending, because its index is unknown."""
+    """Reject feedback while another entry from the reviewer for the agent is pending, because its index is unknown."""
     table = sponsored_feedback
     query = select(table.c.feedback_id).where(
         table.c.chain_id == chain.chain_id,
@@ -284,6 +284,6 @@ def _columns(chain: SponsoredChain, submission: Submission, evidence: Evidence, 
 
 
 def cost_of(receipt: Mapping[str, Any]) -> int:
-    """Return the cost of a transaction in wei, including the layer-1 fee where the node reports one."""
+    """Return a transaction's cost in wei, including the layer-1 fee if the node reports one."""
     gas, price = (answers.quantity(receipt.get(name)) for name in ("gasUsed", "effectiveGasPrice"))
     return gas * price + answers.quantity(receipt.get("l1Fee") or "0x0")

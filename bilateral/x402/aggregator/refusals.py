@@ -1,4 +1,4 @@
-"""The reasons for which an aggregator refuses feedback, and the HTTP status of each."""
+"""The reasons why an aggregator rejects feedback, and the HTTP status for each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,7 +9,7 @@ from bilateral.x402.proof.errors import InvalidMessageError, ReputationExtension
 
 
 class Code(StrEnum):
-    """The codes of refusals. None depends on the value of a feedback."""
+    """Rejection codes. None depends on the feedback's value."""
 
     INVALID_PAYLOAD = "INVALID_PAYLOAD"
     """A field is missing, invalid, or contradicts another."""
@@ -21,16 +21,16 @@ class Code(StrEnum):
     """The reviewer did not sign this feedback, or the registry no longer accepts the signature."""
 
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    """There is no such agent, or this service does not serve its registry."""
+    """The agent does not exist, or this service does not serve its registry."""
 
     DUPLICATE_TASK_REF = "DUPLICATE_TASK_REF"
     """The reviewer has already given feedback for this payment."""
 
     PAYMENT_NOT_FOUND = "PAYMENT_NOT_FOUND"
-    """The transaction of `taskRef` is in no block, or failed."""
+    """The transaction in `taskRef` is in no block, or failed."""
 
     PAYMENT_MISMATCH = "PAYMENT_MISMATCH"
-    """The transaction has no payment by the reviewer to the agent's wallet of enough of an accepted token."""
+    """The transaction does not pay enough of an accepted token from the reviewer to the agent's wallet."""
 
     PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
     """The transaction transfers enough, but not through a signed payment: anyone can pay themselves."""
@@ -48,7 +48,7 @@ class Code(StrEnum):
     """The reviewer owns the agent, or may act for it."""
 
     BUDGET_EXHAUSTED = "BUDGET_EXHAUSTED"
-    """The budget of the day is spent. Try again tomorrow."""
+    """The day's budget is spent. Try again tomorrow."""
 
     UNBOUND_PROOF = "UNBOUND_PROOF"
     """This service sponsors only feedback whose signature is proven to belong to this payment: send `bodies`."""
@@ -57,10 +57,10 @@ class Code(StrEnum):
     """This service sponsors only feedback whose file it can load and compare: publish the file first."""
 
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
-    """Earlier feedback by the reviewer for this agent is not on chain yet. Try again, signed for the next index."""
+    """The reviewer's earlier feedback for this agent is not on chain yet. Sign for the next index, and try again."""
 
     ALREADY_SEALED = "ALREADY_SEALED"
-    """The server has rated this client, both have sealed their ratings, or this service holds another envelope."""
+    """The server has already rated this client, both have sealed ratings, or this service holds another envelope."""
 
     UNAVAILABLE = "UNAVAILABLE"
     """A node or a file server is failing, or this service cannot pay at the moment. Try again."""
@@ -70,19 +70,19 @@ _STATUS: Final[Mapping[Code, HTTPStatus]] = {
     **dict.fromkeys((Code.DUPLICATE_TASK_REF, Code.PENDING_FEEDBACK, Code.ALREADY_SEALED), HTTPStatus.CONFLICT),
     **dict.fromkeys((Code.BUDGET_EXHAUSTED, Code.UNAVAILABLE), HTTPStatus.SERVICE_UNAVAILABLE),
 }
-"""The statuses other than 422."""
+"""HTTP statuses other than 422."""
 
 _RETRY_SECONDS: Final = {Code.UNAVAILABLE: 5, Code.PAYMENT_UNCONFIRMED: 5, Code.PENDING_FEEDBACK: 5}
-"""The seconds after which the same request may succeed: a server has restarted, most chains have two more blocks."""
+"""Seconds after which the same request may succeed: a server has restarted, most chains have two more blocks."""
 
 
 class FeedbackRefusedError(ReputationExtensionError):
-    """An aggregator refused feedback.
+    """An aggregator rejected feedback.
 
     Attributes:
-        code: The code of the refusal.
-        details: Additional members of the answer, such as `field`. They may contain untrusted text.
-        retry_seconds: The seconds after which the same request may succeed; None if it never will.
+        code: The rejection code.
+        details: Additional members of the response, such as `field`. They may contain untrusted text.
+        retry_seconds: How many seconds later the same request may succeed; None if it never will.
     """
 
     reason = "feedback_refused"
@@ -94,15 +94,15 @@ class FeedbackRefusedError(ReputationExtensionError):
 
     @classmethod
     def of_field(cls, error: InvalidMessageError) -> Self:
-        """Return the refusal of a message with an invalid field."""
+        """Return the error for a message with an invalid field."""
         return cls(Code.INVALID_PAYLOAD, str(error), field=error.field, fault=error.fault)
 
     @property
     def status(self) -> HTTPStatus:
-        """The HTTP status of the answer."""
+        """The response's HTTP status."""
         return _STATUS.get(self.code, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def invalid(field: str, problem: str) -> FeedbackRefusedError:
-    """Return the refusal of an invalid field."""
+    """Return the error for an invalid field."""
     return FeedbackRefusedError.of_field(InvalidMessageError(field, "malformed", problem))

@@ -1,4 +1,4 @@
-"""The aggregator: accepts feedback that clients signed, checks it, pays for it, and publishes what it did."""
+"""The aggregator: accepts feedback that clients signed, checks it, pays for it, and publishes its actions."""
 
 import logging
 import threading
@@ -34,10 +34,10 @@ from bilateral.x402.proof.checking import FileCache
 
 _LOG: Final = logging.getLogger(__name__)
 _FLUSH_SECONDS: Final = 1.0
-"""The time between writes of the counters: a crash loses at most a second's worth."""
+"""How often the counters are written: a crash loses at most a second's worth."""
 
 _MIN_SECONDS_LEFT: Final = 60
-"""The least remaining validity of a signature, because a transaction may wait for a block."""
+"""The minimum remaining validity of a signature, because a transaction may wait for a block."""
 
 _NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
 
@@ -47,12 +47,12 @@ _CODES: Final[Mapping[str, Code]] = {
     **dict.fromkeys(("signature_expired", "signature_voided"), Code.INVALID_REVIEWER_SIGNATURE),
     **dict.fromkeys(("invalid_signature", "unexpected_feedback_index"), Code.INVALID_REVIEWER_SIGNATURE),
 }
-"""The codes of the registry's own refusals; any other means an invalid payload."""
+"""The codes for the registry's own rejections; any other error means an invalid payload."""
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """A chain with its clients: one for requests, and one for the worker."""
+    """A chain and its clients: one for requests, and one for the worker."""
 
     settings: SponsoredChain
     client: Client
@@ -67,8 +67,8 @@ class Aggregator(Closing):
 
     Args:
         clock: Returns the time, in Unix seconds.
-        observe: Called with the name and the amount of each counted event: `accepted`, `submitted`, `confirmed`,
-            `failed`, `gas_wei` and `refused <code>`.
+        observe: Called with the name and amount of each counted event: `accepted`, `submitted`, `confirmed`, `failed`,
+            `gas_wei` and `refused <code>`.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Aggregator(Closing):
         return self
 
     def start(self) -> None:
-        """Start a worker for each chain. Each resumes what an earlier process left."""
+        """Start a worker for each chain. Each resumes an earlier process's unfinished work."""
         for network, chain in self._chains.items():
             work = partial(chain.submitter.run, self._stop, chain.wake)
             self._threads.append(threading.Thread(target=work, name=f"aggregator {network}", daemon=True))
@@ -105,7 +105,7 @@ class Aggregator(Closing):
             thread.start()
 
     def close(self) -> None:
-        """Stop the workers, and close the connections to the nodes. The queue stays in the database."""
+        """Stop the workers, and close the node connections. The queue remains in the database."""
         self._stop.set()
         for chain in self._chains.values():
             chain.wake.set()
@@ -150,7 +150,7 @@ class Aggregator(Closing):
 
     @contextmanager
     def _refusing(self, subject: str, count: Callable[[FeedbackRefusedError], None] = lambda _: None) -> Iterator[None]:
-        """Refuse what cannot be checked now, and count each refusal."""
+        """Reject anything that cannot be checked now, and count each rejection."""
         try:
             yield
         except BilateralError as failure:
@@ -172,13 +172,13 @@ class Aggregator(Closing):
         return self._chains[str(network)]
 
     def read_pair(self, pair_id: int) -> RelayedPair | None:
-        """Return two blind ratings that this service relays, without openings; None if there are none."""
+        """Return two blind ratings that this service relays, without openings, or None if there are none."""
         with reading(self._engine) as connection:
             row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
         return None if row is None else public(row)
 
     def read(self, feedback_id: int) -> Sponsored | None:
-        """Return feedback by its number; None if there is none."""
+        """Return feedback by number, or None if there is none."""
         with reading(self._engine) as connection:
             return records.read_feedback(connection, feedback_id)
 
@@ -190,7 +190,7 @@ class Aggregator(Closing):
             return {(chain_id, state): count for chain_id, state, count in rows}
 
     def spent_today(self, chain: SponsoredChain) -> int:
-        """Return the wei that count for today's budget of a chain."""
+        """Return the wei that count towards a chain's budget for today."""
         day = int(self._clock()) // records.SECONDS_A_DAY
         with reading(self._engine) as connection:
             return records.spent_on(connection, chain.chain_id, chain.account, day)
@@ -249,13 +249,13 @@ class Aggregator(Closing):
         return checked, fees.most(prepared.transaction)
 
     def _keep_counts(self) -> None:
-        """Write the counts of refusals periodically, not with each request, since strangers send those."""
+        """Write the rejection counts periodically, not on each request, since anyone can send those."""
         while not self._stop.wait(_FLUSH_SECONDS):
             self.flush_refusals()
         self.flush_refusals()
 
     def flush_refusals(self) -> None:
-        """Write the counts of refusals."""
+        """Write the rejection counts."""
         with self._lock:
             counts, self._refusals = self._refusals, Counter()
         try:

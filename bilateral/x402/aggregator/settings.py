@@ -1,4 +1,4 @@
-"""Settings of an aggregator: the chains it serves and the terms on which it pays."""
+"""Aggregator settings: the chains it serves and the terms on which it pays."""
 
 import os
 import tomllib
@@ -24,21 +24,21 @@ class SponsoredChain:
     """One chain that an aggregator serves.
 
     Attributes:
-        rpc_url: The URL of a node's JSON-RPC. It must have the states of the blocks of payments.
-        deployment: The registries. Feedback for agents of other registries is refused.
+        rpc_url: A node's JSON-RPC URL. The node must have the state of the blocks that contain payments.
+        deployment: The registries. Feedback for agents in other registries is rejected.
         signer: The account that sends feedback and pays the gas. No other program may use it.
-        tokens: The tokens whose payments count, by address, each with the smallest amount in its smallest unit.
-        budget: The largest cost of all feedback of one day (UTC), in wei.
-        confirmations: The number of blocks, including its own, that must confirm a payment, and feedback before it is
-            considered final.
-        requires_bound_proof: True to refuse feedback without `bodies`: without them, nothing proves that the agent's
+        tokens: The tokens in which payments count, by address, each with its minimum amount in its smallest unit.
+        budget: The maximum total cost of feedback per UTC day, in wei.
+        confirmations: The number of blocks, including its own, that must confirm a payment, and feedback before it
+            counts as final.
+        requires_bound_proof: True to reject feedback without `bodies`: without them, nothing proves that the agent's
             signature belongs to this payment.
-        requires_checked_file: True to refuse feedback whose file cannot be loaded and compared.
-        max_cost: The largest cost of one feedback, in wei; None for no limit.
-        poll_seconds: The seconds between two reads of the chain while feedback is not confirmed.
-        replace_seconds: The seconds after which a transaction that is not included is sent again with higher fees.
+        requires_checked_file: True to reject feedback whose file cannot be loaded and compared.
+        max_cost: The maximum cost per feedback entry, in wei; None for no limit.
+        poll_seconds: The seconds between two reads of the chain while feedback is unconfirmed.
+        replace_seconds: The seconds after which a transaction not yet included is sent again with higher fees.
         private_mempool: True to exchange sealed ratings in one transaction, which nobody sees before it is included.
-            False to seal them first and open them after the confirmations. None to follow the address book.
+            False to seal them first and open them once confirmed. None to follow the address book.
     """
 
     rpc_url: str
@@ -55,7 +55,7 @@ class SponsoredChain:
     private_mempool: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse settings under which anyone could spend the budget."""
+        """Reject settings that would let anyone spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
             raise InvalidArgumentError("list the tokens whose payments count: anybody can create a token")
@@ -71,7 +71,7 @@ class SponsoredChain:
 
     @property
     def exchanges(self) -> bool:
-        """True if sealed ratings go on chain in one transaction."""
+        """True if sealed ratings are put on chain in one transaction."""
         return has_private_mempool(self.chain_id) if self.private_mempool is None else self.private_mempool
 
     @property
@@ -97,9 +97,9 @@ class AggregatorSettings:
     Attributes:
         chains: The chains that it serves.
         answer_seconds: How long a request waits for its transaction. The feedback remains queued after that.
-        lease_seconds: The seconds after which another process may take over the queue of an unresponsive one.
-        resend_seconds: The seconds after which a transaction that the node does not report is sent again.
-        allow_private: True if registration and feedback files may come from private addresses. Set it in tests only.
+        lease_seconds: The seconds after which another process may take over an unresponsive process's queue.
+        resend_seconds: The seconds after which a transaction that the node does not report is resent.
+        allow_private: True to allow registration and feedback files from private addresses. Set it only in tests.
     """
 
     chains: tuple[SponsoredChain, ...] = field(default_factory=tuple)
@@ -109,7 +109,7 @@ class AggregatorSettings:
     allow_private: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse settings without a chain, or with one twice."""
+        """Reject settings that list no chain, or list one twice."""
         if not self.chains:
             raise InvalidArgumentError("an aggregator needs at least one chain")
         if len({chain.chain_id for chain in self.chains}) < len(self.chains):
@@ -120,7 +120,7 @@ _Wei = Annotated[int | str, Field(description="Wei: a number, or digits in a tex
 
 
 class _ChainTable(BaseModel):
-    """A `[[chain]]` of the file."""
+    """A `[[chain]]` table in the file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

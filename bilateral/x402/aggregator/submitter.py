@@ -1,8 +1,8 @@
-"""The worker of an aggregator: sends the queue of one account and tracks each transaction until it is confirmed.
+"""An aggregator's worker: sends one account's queue and tracks each transaction until it is confirmed.
 
-A transaction is stored before it is sent. After a kill at any point, the next process finds the nonce, the transaction
-or its receipt, and continues there. The registry accepts signed feedback only once, so even a transaction sent twice
-results in one entry.
+A transaction is stored before it is sent. If the process is killed at any point, the next one finds the nonce, the
+transaction or its receipt, and continues from there. The registry accepts signed feedback only once, so even a
+transaction sent twice results in one entry.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _FINAL_REASONS: Final = frozenset(
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """Feedback that its client signed, in the form of `giveFeedbackBySig`.
+    """Feedback signed by its client, in the form that `giveFeedbackBySig` takes.
 
     Attributes:
         agent_id: The rated agent.
-        arguments: The arguments of the function.
+        arguments: The function's arguments.
     """
 
     agent_id: int
@@ -57,18 +57,18 @@ class SignedMessage:
 
     @classmethod
     def of_row(cls, row: Row[Any]) -> SignedMessage:
-        """Read a row of the queue."""
+        """Read a row from the queue."""
         return cls.of(row, row.client, row.signature)
 
     @classmethod
     def of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
-        """Collect the arguments from an object with attributes named like the columns."""
+        """Collect the arguments from an object whose attributes are named like the columns."""
         *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
         return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))
 
 
 def is_final(revert: ContractRevertError) -> bool:
-    """Return whether feedback that the registry refuses now can never be accepted.
+    """Return whether feedback that the registry now rejects can never be accepted.
 
     Feedback whose index is too high may be accepted later: after a reorganisation an earlier entry may be missing.
     """
@@ -85,7 +85,7 @@ def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
 
 
 def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Return a stored transaction of signed feedback as it was prepared."""
+    """Return a stored transaction for signed feedback as it was prepared."""
     decode = yield from _decoder(state, message)
     data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
@@ -131,7 +131,7 @@ def outbid(state: ClientState, prepared: Sent[Any], previous: Mapping[str, int])
 
 
 def fees_of(prepared: Sent[Any]) -> dict[str, int]:
-    """Return the gas limit and the fees of a transaction."""
+    """Return a transaction's gas limit and fees."""
     names = ("gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
     return {name: prepared.transaction[name] for name in names if name in prepared.transaction}
 
@@ -149,12 +149,12 @@ def broadcast(raw: bytes) -> Operation[errors.BilateralError | None]:
 
 @dataclass(frozen=True)
 class AccountStatus:
-    """The state of an account's transactions, as a node shows it.
+    """The state of an account's transactions, as reported by a node.
 
     Attributes:
-        head: The number of the latest block.
+        head: The latest block's number.
         used: The number of nonces used in blocks.
-        receipts: The receipt of each transaction that is in a block, by its hash.
+        receipts: The receipt of each transaction that is in a block, by transaction hash.
     """
 
     head: int
@@ -182,7 +182,7 @@ def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[AccountStatus
 
 
 def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
-    """Evaluate the receipt of feedback."""
+    """Evaluate a feedback transaction's receipt."""
     try:
         yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
     except (ContractRevertError, errors.TransactionFailedError, errors.UnexpectedAnswerError) as problem:
@@ -192,31 +192,31 @@ def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapp
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
-"""The first pause after a failure; it doubles."""
+"""The first pause after a failure; it doubles each time."""
 
 _MOST_SECONDS: Final = 300.0
-"""The longest pause: a node that recovers is used again within five minutes."""
+"""The maximum pause: a node that recovers is used again within five minutes."""
 
 _IDLE_SECONDS: Final = 2.0
 """How often an idle process checks for a queue whose sender has stopped."""
 
 _MOST_PENDING: Final = 16
-"""The number of the account's transactions that may wait for a block. Nodes drop those of accounts with many more."""
+"""The maximum number of transactions waiting for a block. Nodes drop those of accounts with many more."""
 
 _LAG_SECONDS: Final = 15.0
-"""How long nodes behind one name may disagree about which nonces are used."""
+"""How long nodes behind one host name may disagree about which nonces are used."""
 
 _NONCE_USED: Final = "another transaction of the account has the nonce"
 
 
 class Submitter:
-    """Sends the queue of one account.
+    """Sends one account's queue.
 
     Args:
         settings: The settings of the aggregator.
-        client: A client of the chain with the sponsor's signer. No other thread uses it.
+        client: A client for the chain with the sponsor's signer. No other thread uses it.
         clock: Returns the time, in Unix seconds.
-        count: Called with the name and the amount of each counted event.
+        count: Called with the name and amount of each counted event.
     """
 
     def __init__(  # noqa: PLR0913  # its collaborators
@@ -235,7 +235,7 @@ class Submitter:
         self._run, self._state = client.runner.run, client.state
 
     def run(self, stop: threading.Event, wake: threading.Event) -> None:
-        """Work until stopped. Failures of the node or the database are waited out."""
+        """Work until stopped. Retries after node or database failures."""
         failures = 0
         while not stop.is_set():
             try:
@@ -252,7 +252,7 @@ class Submitter:
             self.queue.release_lease()
 
     def step(self) -> bool:
-        """Make one pass: check what was sent, then send what is due."""
+        """Make one pass: check the feedback already sent, then send any that is due."""
         if not self.queue.take_lease():
             return True
         try:
@@ -300,7 +300,7 @@ class Submitter:
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
 
     def _watch(self) -> int:
-        """Check everything that was sent and is not confirmed. Return the number waiting for a block."""
+        """Check everything that was sent but is not confirmed. Return the number waiting for a block."""
         sent = self.queue.sent()
         if not sent:
             return 0
@@ -366,7 +366,7 @@ class Submitter:
             self.queue.postpone(row, back_off(row.attempts), problem)
 
     def _public_problem(self, failure: Exception) -> str:
-        """Log a failure, and return a message that may be published: a node's own may contain secrets."""
+        """Log a failure, and return a message that may be published: a node's own message may contain secrets."""
         if isinstance(failure, ContractRevertError):
             return str(failure)
         _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
@@ -374,7 +374,7 @@ class Submitter:
         return f"{reason}: it is tried again"
 
     def _replacement(self, row: Row[Any], previous: Signed | None) -> tuple[Sent[Any], bool]:
-        """Prepare feedback again; or an empty transaction, and True, if the registry refuses it permanently."""
+        """Prepare feedback again; if the registry permanently rejects it, return an empty transaction and True."""
         if previous is None or not previous.is_empty:
             try:
                 message = SignedMessage.of_row(row)

@@ -1,7 +1,7 @@
-"""The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` is their dictionary.
+"""The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` documents them.
 
-They contain messages and transactions of this service, so no rebuild can restore them. They are in the index's database
-because operators back that up. The extra `index` suffices for them: nothing of `proof` is imported here.
+They contain this service's messages and transactions, so no rebuild can restore them. They are in the index's database
+because operators back that up. The extra `index` suffices for them: nothing from `proof` is imported here.
 """
 
 from enum import StrEnum
@@ -14,23 +14,23 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, optional, re
 metadata: Final = sa.MetaData()
 
 _ID: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""A number assigned by the database: SQLite only increments columns of the type INTEGER."""
+"""A number assigned by the database: SQLite only increments INTEGER columns."""
 
 _UNIX_SECONDS: Final = sa.Float(53)
-"""Unix seconds with a fraction, by the clock of the machine."""
+"""Unix seconds with a fraction, from the machine's clock."""
 
 
 class State(StrEnum):
-    """The states of a sponsored feedback."""
+    """The states of sponsored feedback."""
 
     QUEUED = "queued"
-    """It was accepted. It has no nonce yet."""
+    """The feedback was accepted, but has no nonce yet."""
 
     SENT = "sent"
-    """It has a nonce. Its transaction is stored, then sent, and is in no block."""
+    """It has a nonce. Its transaction is stored, then sent, and is not yet in a block."""
 
     INCLUDED = "included"
-    """Its transaction is in a block that has too few confirmations."""
+    """Its transaction is in a block, with too few confirmations."""
 
     CONFIRMED = "confirmed"
     """The feedback is on chain."""
@@ -40,13 +40,13 @@ class State(StrEnum):
 
 
 class PairState(StrEnum):
-    """The states of two blind ratings at a relay."""
+    """The states of a pair of blind ratings at a relay."""
 
     WAITING = "waiting"
     """One side is missing."""
 
     QUEUED = "queued"
-    """Both sides are here. Nothing is on chain."""
+    """Both sides have arrived. Nothing is on chain."""
 
     SEALED = "sealed"
     """Both seals are on chain. The openings wait for confirmations."""
@@ -59,7 +59,7 @@ class PairState(StrEnum):
 
 
 OPEN: Final = (State.QUEUED, State.SENT, State.INCLUDED)
-"""The states with work left to do."""
+"""The states in which work remains."""
 
 sponsor: Final = sa.Table(
     "sponsor",

@@ -1,4 +1,4 @@
-"""Limits on servers' answers, which may never end or arrive at one byte a minute."""
+"""Limits on servers' answers, which might never end or might arrive at one byte per minute."""
 
 import asyncio
 import time
@@ -25,12 +25,11 @@ CHUNK: Final = 64 * 1024  # bytes of one read: the time of a read is checked as 
 
 @dataclass(frozen=True)
 class AnswerLimits:
-    """The limits for one answer of a server.
+    """Limits for one answer from a server.
 
     Attributes:
-        bytes: The maximum size of its body in bytes, both as sent and decoded. The default is the limit of our own
-            servers.
-        seconds: The longest time until it is complete. The default allows for a settlement on Ethereum.
+        bytes: The maximum size of its body in bytes, both as sent and decoded. The default is our own servers' limit.
+        seconds: The maximum time until it is complete. The default allows for a settlement on Ethereum.
     """
 
     bytes: int = MAX_BODY
@@ -43,19 +42,19 @@ class AnswerLimits:
 
 
 class AnswerLimitError(ReputationExtensionError):
-    """An answer exceeds a limit, and was not read to its end."""
+    """An answer exceeds a limit, and was not read to the end."""
 
     reason = "answer_limit"
 
 
 class AnswerTimeoutError(AnswerLimitError):
-    """An answer takes too long."""
+    """An answer took too long."""
 
     reason = "answer_timeout"
 
 
 class Meter:
-    """Counts the bytes and the seconds of one answer."""
+    """Counts one answer's bytes and seconds."""
 
     def __init__(self, limits: AnswerLimits) -> None:
         self._limits, self._size = limits, 0
@@ -72,20 +71,20 @@ class Meter:
 
 
 def too_large(limits: AnswerLimits) -> AnswerLimitError:
-    """Return the error for an answer with too many bytes."""
+    """Return the error for an answer that is too large."""
     return AnswerLimitError(f"the answer exceeds {limits.bytes} bytes: raise the limit by AnswerLimits(bytes=…)")
 
 
 def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
-    """Return the error for an answer that takes too long."""
+    """Return the error for an answer that took too long."""
     return AnswerTimeoutError(f"the answer took longer than {limits.seconds} s: see AnswerLimits(seconds=…)")
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
-    """Run a function in a thread of its own, and wait for it up to the time limit.
+    """Run a function in its own thread, and wait for it up to the time limit.
 
     The timeouts of HTTP clients apply between two pieces of data, so they never trigger if a server sends its headers
-    byte by byte. The thread of such an answer is abandoned and ends with the connection.
+    byte by byte. The thread for such an answer is abandoned, and ends with the connection.
     """
     future: Future[_T] = Future()
     context = copy_context()
@@ -107,11 +106,11 @@ def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[
 
 
 DAMAGED: Final = "bilateral.x402.damaged"
-"""The key of `response.extensions` with the content encoding of a body that cannot be decoded."""
+"""The key in `response.extensions` for the content encoding of a body that cannot be decoded."""
 
 
 class BoundedTransport(httpx.BaseTransport):
-    """Sends requests through another transport, and bounds size and time of the answers.
+    """Sends requests through another transport, and limits the answers' size and duration.
 
     Args:
         inner: The other transport.
@@ -140,13 +139,13 @@ class BoundedTransport(httpx.BaseTransport):
 
 
 class AsyncBoundedTransport(httpx.AsyncBaseTransport):
-    """The counterpart of `BoundedTransport` for event loops."""
+    """The asynchronous counterpart of `BoundedTransport`."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport, limits: AnswerLimits) -> None:
         self._inner, self._limits = inner, limits
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. It raises as `BoundedTransport` does."""
+        """Send a request. It raises the same errors as `BoundedTransport`."""
         with _httpx_errors(request):
             try:
                 async with asyncio.timeout(self._limits.seconds):
@@ -207,7 +206,7 @@ class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
-    """Return whether an answer is a price, was paid for, or may grow when decoded. Programs read the others."""
+    """Return whether an answer is a price, was paid for, or may grow when decoded. Programs read all others."""
     if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
         return True
     return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))

@@ -28,10 +28,10 @@ C = TypeVar("C", bound="x402Client | x402ClientSync")
 
 
 class Reputation8004ClientExtension:
-    """The extension for `x402Client.register_extension`. `protect_client` registers it.
+    """The extension to pass to `x402Client.register_extension`. `protect_client` registers it.
 
     Args:
-        verifier: Checks the servers: an `AsyncVerifier` for `x402Client`, a `Verifier` for `x402ClientSync`.
+        verifier: Checks servers: an `AsyncVerifier` for `x402Client`, or a `Verifier` for `x402ClientSync`.
         client_agent: The agent that this client claims to be. Servers check that the payer is its wallet or owner.
     """
 
@@ -51,13 +51,13 @@ class Reputation8004ClientExtension:
 
     @property
     def hooks(self) -> Any:
-        """The hooks of the payment's lifecycle, which are this object's methods. The SDK's types lack `AbortResult`."""
+        """The payment lifecycle hooks, which are this object's methods. The SDK's types lack `AbortResult`."""
         return self
 
     def on_before_payment_creation(
         self, declaration: Any, context: PaymentCreationContext
     ) -> AbortResult | Coroutine[Any, Any, AbortResult | None] | None:
-        """Check the server's agent. A refusal is an `AbortResult`, so that nothing is signed."""
+        """Check the server's agent. If it fails, return an `AbortResult`, so that nothing is signed."""
         terms = context.selected_requirements
         if profile_among(getattr(context.payment_required, "extensions", None)) is not self.profile:
             return None  # the other profile is declared too, and is checked
@@ -73,7 +73,7 @@ class Reputation8004ClientExtension:
     def enrich_payment_payload(
         self, payment_payload: PaymentPayload, payment_required: PaymentRequired
     ) -> PaymentPayload:
-        """Add the claim to be an agent, and an identifier with which a lost answer can be fetched again."""
+        """Add the claim to be an agent, and an identifier that allows a lost answer to be fetched again."""
         declared = payment_required.extensions or {}
         extensions = dict(payment_payload.extensions or {})
         if "payment-identifier" in declared:
@@ -99,7 +99,7 @@ def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
 
 
 def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
-    """Remove the terms that would be refused, if the server offers others."""
+    """Remove terms that would be refused, if the server offers others."""
     return [terms for terms in options if _unsupported(terms) is None] or options
 
 
@@ -110,13 +110,13 @@ def _unsupported(terms: Any) -> str | None:
 def protect_client(
     client: C, verifier: Verifier | AsyncVerifier, *, client_agent: GlobalAgentId | None = None, required: bool = True
 ) -> C:
-    """Make a client of the SDK check each server before it signs a payment.
+    """Make an SDK client check each server before it signs a payment.
 
     Args:
-        client: The SDK's client.
-        verifier: An `AsyncVerifier` for `x402Client`, a `Verifier` for `x402ClientSync`.
+        client: The SDK client.
+        verifier: An `AsyncVerifier` for `x402Client`, or a `Verifier` for `x402ClientSync`.
         client_agent: The agent that this client claims to be.
-        required: False to pay servers that do not declare the extension, unchecked.
+        required: False to pay servers that do not declare the extension, without checking them.
 
     Returns:
         The client. A refused payment raises the SDK's `PaymentAbortedError` with the reason.

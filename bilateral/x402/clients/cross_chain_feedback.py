@@ -1,9 +1,9 @@
-"""Feedback on one chain about an answer paid on another, for an agent registered on both.
+"""Feedback on one chain about an answer paid for on another, for an agent registered on both.
 
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
-The registry identifies the reviewer by an account on its own chain, while the payment names another account. The payer
-therefore signs which account reviews on its behalf, so that nobody can use another's payment as proof.
+The registry identifies the reviewer by an account on its own chain, while the payment specifies another account. The
+payer therefore signs which account reviews on its behalf, so that nobody can use someone else's payment as proof.
 """
 
 from typing import Any, Final
@@ -27,7 +27,7 @@ def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> by
     """Return the 32 bytes that a payer signs to authorise an account to review an agent for its payment.
 
     Args:
-        agent: The agent on the chain of the feedback.
+        agent: The agent on the feedback's chain.
         task_ref: The payment.
         reviewer: The account that gives the feedback.
     """
@@ -45,23 +45,23 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     decimals: int = 0,
     comment: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback` on another chain than that of the payment.
+    """Return the arguments of `give_feedback` for a chain other than the payment's.
 
     Args:
-        verification: The verification of the answer. Agent, payment, task reference and signature must have passed.
-        agent: The agent on an EVM chain. The server declares it besides the agent that was paid. Only
+        verification: The answer's verification. Agent, payment, task reference and signature must have passed.
+        agent: The agent on an EVM chain, which the server declares in addition to the paid agent. Only
             `other_registrations` proves that both are the same agent.
-        value: The integer value on chain, from 0 to 255; at most 100 with its decimals.
-        signer: The client's key on the chain of the feedback.
+        value: The on-chain integer value, from 0 to 255; at most 100 once decimals are applied.
+        signer: The client's key on the feedback's chain.
         payer: The key of the account that paid.
         tags: Both tags.
-        decimals: The number of decimals of the value.
+        decimals: The number of decimals in the value.
         comment: A comment for human readers.
 
     Raises:
         InvalidArgumentError: A required check did not pass, another account paid, the server does not declare the
-            agent, the agent is on the chain of the payment, or the value is out of range.
-        SignerFailedError: The key does not sign.
+            agent, the agent is on the payment's chain, or the value is out of range.
+        SignerFailedError: The key failed to sign.
     """
     interaction, registration, account = feedback.required_parts(verification)
     if agent.registry.chain == registration.chain or not agent.registry.chain.is_evm:
@@ -93,12 +93,12 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
     """Give feedback as described in `cross_chain_feedback`, once per payment. The client pays the gas.
 
     Args:
-        client: The SDK's client of the chain of the feedback, whose signer is `signer`.
+        client: The SDK client for the feedback's chain, whose signer is `signer`.
 
     Raises:
-        InvalidArgumentError: As `cross_chain_feedback`.
-        DuplicateFeedbackError: This client has earlier feedback for this payment.
-        UnreadFeedbackError: This client has earlier feedback whose file cannot be loaded.
+        InvalidArgumentError: As for `cross_chain_feedback`.
+        DuplicateFeedbackError: This client has already given feedback for this payment.
+        UnreadFeedbackError: This client has given earlier feedback whose file cannot be loaded.
     """
     arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
     make(feedback.refuse_second(client, verification, arguments, signer, accept_unread))
@@ -108,7 +108,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
 def is_signed_by_payer(file: FeedbackFile) -> bool:
     """Check that the account that paid authorised the client of a feedback file to review on its behalf.
 
-    Only `TransactionRef` and signatures are read: look up the payment with a reader of its chain.
+    Only `TransactionRef` and signatures are read: look up the payment with a reader for its chain.
 
     Args:
         file: The feedback file.

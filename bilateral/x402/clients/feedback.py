@@ -1,4 +1,4 @@
-"""Feedback on a paid answer: a feedback file with the payment and both signatures, with conventional tags.
+"""Feedback on a paid answer: a feedback file with the payment, both signatures and conventional tags.
 
 verification = verification_of(response)
 give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excellent service").wait()
@@ -35,10 +35,10 @@ _HASH_BYTES: Final = 32  # of keccak-256
 
 
 class Tags(NamedTuple):
-    """Both tags of a feedback ("Tag Conventions").
+    """Both tags of a feedback entry ("Tag Conventions").
 
     Attributes:
-        tag1: The measured dimension.
+        tag1: The dimension measured.
         tag2: The qualifier, or the level of proof.
     """
 
@@ -49,7 +49,7 @@ class Tags(NamedTuple):
 def specified_file(
     agent: GlobalAgentId, interaction: InteractionData, value: FeedbackValue, tags: Tags, signer: TransactionSigner
 ) -> dict[str, Any]:
-    """Return the fields of a feedback file in the specification's form, signed by the client."""
+    """Return a feedback file's fields in the specification's form, signed by the client."""
     digest = client_message_hash(agent, interaction.task_ref, value.value)
     return {
         "taskRef": interaction.task_ref,
@@ -63,7 +63,7 @@ def specified_file(
 def draft_file(
     agent: GlobalAgentId, interaction: InteractionData, value: FeedbackValue, tags: Tags, signer: TransactionSigner
 ) -> dict[str, Any]:
-    """Return the fields of a feedback file in the draft's form. See `specified_file`."""
+    """Return a feedback file's fields in the draft's form. See `specified_file`."""
     if tags.tag2 != X402_TAG:
         raise InvalidArgumentError(f"tag2 of feedback in the profile reputation is {X402_TAG!r}, not {tags.tag2!r}")
     data, key = interaction.data_hash or b"", interaction.public_key or b""
@@ -85,19 +85,19 @@ def draft_file(
 
 
 def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str, str] | None) -> FeedbackFile:
-    """Return a feedback file from the fields of either form."""
+    """Return a feedback file from fields in either form."""
     fields_of_text = {"reasoning" if "proofOfInteraction" in fields else "comment": comment}
     return prepare_feedback_file(**fields, **fields_of_text, proof_of_payment=payment)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The statement of a feedback file that an account signed it.
+    """A feedback file's statement that an account signed it.
 
     Attributes:
         chain_id: Its chain; None if that is not an EVM chain.
-        digests: The signed hash: bare, and with the prefix of EIP-191.
-        signature: The signature; a key's ends with 27 or 28.
+        digests: The signed hash, without and with the EIP-191 prefix.
+        signature: The signature; a key's ends in 27 or 28.
     """
 
     account: str
@@ -112,14 +112,14 @@ class Claim:
 
 
 def client_signature_of(file: FeedbackFile) -> bytes:
-    """Return the client's signature in a feedback file of either form; nothing from an unsigned file."""
+    """Return the client's signature from a feedback file in either form, or nothing if it is unsigned."""
     proof = file.proof_of_interaction
     text = file.client_signature if proof is None else proof.reviewer_signature
     return bytes.fromhex((text or "").removeprefix("0x"))
 
 
 def _claim_of(file: FeedbackFile) -> Claim | None:
-    """Return the statement of a feedback file that its client signed it; None if a field is missing or malformed."""
+    """Return a feedback file's statement that its client signed it, or None if a field is missing or malformed."""
     if file.malformed_fields & SIGNED_FIELDS:
         return None
     proof = file.proof_of_interaction
@@ -152,7 +152,7 @@ def prefixed_digest(digest: bytes) -> bytes:
 
 
 def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:
-    """Sign the client's message: the bare hash if the key supports it, else with the prefix of EIP-191."""
+    """Sign the client's message: the bare hash if the key supports it, else with the EIP-191 prefix."""
     sign_hash = getattr(signer, "unsafe_sign_hash", None)
     with signer_errors():
         if sign_hash is not None:
@@ -161,7 +161,7 @@ def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:
 
 
 MAX_HUMAN: Final = 100
-"""The highest feedback in human terms; the lowest is 0."""
+"""The highest feedback value on the human scale; the lowest is 0."""
 
 
 RESOURCE_DELIVERED: Final = Tags("x402-resource-delivered", "proof-of-participation")
@@ -170,13 +170,13 @@ RESPONSE_DELAYED: Final = Tags("x402-response-delayed", "proof-of-participation"
 PAYMENT_MISMATCH: Final = Tags("x402-payment-amount", "mismatch")
 
 QUALITY: Final = Tags("starred", X402_TAG)
-"""The tags of a rating of quality in the profile `reputation`, whose second tag is always `x402`."""
+"""The tags for a quality rating in the profile `reputation`, whose second tag is always `x402`."""
 
 REACHABLE: Final = Tags("reachable", X402_TAG)
-"""The tags of a delivery without a rating in the profile `reputation`: 1 or 0."""
+"""The tags for a delivery without a rating in the profile `reputation`; the value is 1 or 0."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
-"""Our own field of feedback files: `not_provable` if the payment could not be proven. Such files prove no payment."""
+"""Our own feedback file field: `not_provable` if the payment could not be proven. Such files prove no payment."""
 
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 
@@ -194,20 +194,20 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     """Return the arguments of `give_feedback` or `sign_feedback` for a paid answer.
 
     Args:
-        verification: The verification of the answer. Agent, payment, task reference and signature must have passed. The
-            payment may also be `not_provable`; the file says so then, and has no proof of payment.
-        value: The integer value on chain, from 0 to 255 except in the profile `reputation`; at most 100 with its
-            decimals.
+        verification: The answer's verification. Agent, payment, task reference and signature must have passed. The
+            payment may also be `not_provable`; the file then says so, and contains no proof of payment.
+        value: The on-chain integer value, from 0 to 255 except in the profile `reputation`; at most 100 once decimals
+            are applied.
         signer: The client's key, which made the payment.
         tags: Both tags; by default `RESOURCE_DELIVERED`, and `QUALITY` in the profile `reputation`.
-        decimals: The number of decimals of the value.
+        decimals: The number of decimals in the value.
         comment: A comment for human readers.
         endpoint: The endpoint that was used.
 
     Raises:
         InvalidArgumentError: A required check did not pass, another account paid, the value is out of range, or the
-            second tag is not that of the profile `reputation`.
-        SignerFailedError: The key does not sign.
+            second tag is not the one required in the profile `reputation`.
+        SignerFailedError: The key failed to sign.
     """
     interaction, registration, payer = required_parts(verification)
     if signer.address.lower() != payer.lower():
@@ -220,7 +220,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
 
 def human_value(value: int, decimals: int) -> FeedbackValue:
-    """Return a value from 0 to 100 in human terms."""
+    """Return a value from 0 to 100 on the human scale."""
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
@@ -235,7 +235,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
     fields: dict[str, Any],
     comment: str | None,
 ) -> dict[str, Any]:
-    """Return the arguments of `give_feedback`, with the fields of a signed file and the proof of its payment."""
+    """Return the arguments of `give_feedback`, with a signed file's fields and the proof of its payment."""
     interaction, registration, _ = required_parts(verification)
     payment, proof = verification.payment, None
     if payment is None:
@@ -248,7 +248,7 @@ def feedback_arguments(  # noqa: PLR0913, PLR0917  # the parts of a feedback
 
 
 def required_parts(verification: Verification) -> tuple[InteractionData, AgentRegistration, str]:
-    """Return statement, agent and payer of a verification that allows feedback."""
+    """Return the statement, agent and payer from a verification that permits feedback."""
     failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
     interaction, registration, payment = verification.interaction, verification.registration, verification.payment
     payer = None if payment is None else payment.payer
@@ -273,14 +273,14 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     """Give feedback on a paid answer as described in `paid_feedback`, once per payment. The client pays the gas.
 
     Args:
-        client: The SDK's client of the chain, whose signer is `signer`.
-        accept_unread: True to continue if the file of an earlier feedback entry cannot be loaded, for example because
-            its server no longer exists. Only you can then know that it is for another payment.
+        client: The SDK client for the chain, whose signer is `signer`.
+        accept_unread: True to continue if an earlier feedback entry's file cannot be loaded, for example because its
+            server no longer exists. Only you can then know that it is for a different payment.
 
     Raises:
-        InvalidArgumentError: As `paid_feedback`.
-        DuplicateFeedbackError: This client has given feedback for this payment.
-        UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
+        InvalidArgumentError: As for `paid_feedback`.
+        DuplicateFeedbackError: This client has already given feedback for this payment.
+        UnreadFeedbackError: Since the payment, this client has given feedback whose file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     make(refuse_second(client, verification, arguments, signer, accept_unread))
@@ -320,21 +320,21 @@ def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
 
 
 def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> bool:
-    """Check the client's signature of a feedback file ("Client Signature"), raw or with the prefix of EIP-191.
+    """Check the client's signature in a feedback file ("Client Signature"), raw or with the EIP-191 prefix.
 
     Args:
         file: The feedback file.
-        client: The SDK's client of the chain, which verifies signatures of contract wallets (ERC-1271). Without it,
-            only signatures by keys are accepted.
+        client: The SDK client for the chain, which verifies contract wallets' signatures (ERC-1271). Without it, only
+            key signatures are accepted.
 
     Raises:
-        NodeError: The node does not answer, or a contract wallet uses up all gas.
+        NodeError: The node does not respond, or a contract wallet uses up all the gas.
     """
     return make(_is_signed(file, client))
 
 
 async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> bool:
-    """Check the client's signature of a feedback file without blocking. See `is_signed_by_client`."""
+    """Check the client's signature in a feedback file without blocking. See `is_signed_by_client`."""
     return await make_async(_is_signed(file, client))
 
 
@@ -353,7 +353,7 @@ def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
 def refuse_second(
     client: Any, verification: Verification, arguments: dict[str, Any], signer: TransactionSigner, accept_unread: bool
 ) -> Steps[None]:
-    """Refuse a second feedback entry for one payment, for clients with or without an event loop."""
+    """Reject a second feedback entry for one payment, for clients with or without an event loop."""
     search = {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
     entries: Sequence[FeedbackEntry] = yield client.search_feedback(arguments["agent_id"], **search)
     task_ref = arguments["feedback_file"].payment_reference

@@ -1,4 +1,4 @@
-"""The transports for httpx: for event loops, and for programs that block.
+"""Transports for httpx, asynchronous and blocking.
 
 transport = verifying_transport(client, verifier)
 async with httpx.AsyncClient(transport=transport) as http:
@@ -35,13 +35,13 @@ def verifying_transport(
     *,
     limits: AnswerLimits | None = None,
 ) -> httpx.AsyncBaseTransport:
-    """Return a transport that pays through the SDK's client and checks each proof.
+    """Return a transport that pays through the SDK client and checks each proof.
 
     Args:
-        client: The SDK's client, from `protect_client`.
+        client: The SDK client returned by `protect_client`.
         verifier: Checks the proofs.
         transport: The underlying transport; by default httpx's own.
-        limits: The limits for an answer; 32 MiB and two minutes by default.
+        limits: Limits for each answer; by default 32 MiB and two minutes.
     """
     bounded = answer_limits.AsyncBoundedTransport(transport or httpx.AsyncHTTPTransport(), limits or AnswerLimits())
     return _AsyncVerifying(Payer(client, verifier, PaymentError), bounded)
@@ -54,15 +54,15 @@ def verifying_sync_transport(
     *,
     limits: AnswerLimits | None = None,
 ) -> httpx.BaseTransport:
-    """Return a transport for `httpx.Client` that pays through the SDK's client and checks each proof.
+    """Return a transport for `httpx.Client` that pays through the SDK client and checks each proof.
 
-    A refused payment raises the SDK's `PaymentError`, as the transport for event loops does.
+    As in the asynchronous transport, a refused payment raises the SDK's `PaymentError`.
 
     Args:
-        client: The SDK's client, from `protect_client`.
+        client: The SDK client returned by `protect_client`.
         verifier: Checks the proofs.
         transport: The underlying transport; by default httpx's own.
-        limits: The limits for an answer; 32 MiB and two minutes by default.
+        limits: Limits for each answer; by default 32 MiB and two minutes.
     """
     bounded = answer_limits.BoundedTransport(transport or httpx.HTTPTransport(), limits or AnswerLimits())
     return _Verifying(Payer(client, verifier, PaymentError), bounded)
@@ -79,7 +79,7 @@ def fetch_lost_answer_sync(http: httpx.Client, lost: LostAnswerError) -> httpx.R
 
 
 def verification_of(response: httpx.Response) -> Verification | None:
-    """Return the verification of a response; None if nothing was paid for it."""
+    """Return a response's verification, or None if nothing was paid for it."""
     return cast("Verification | None", response.extensions.get(RESULT))
 
 
@@ -133,7 +133,7 @@ class _Verifying(httpx.BaseTransport):
 
 
 class _AsyncVerifying(httpx.AsyncBaseTransport):
-    """The counterpart of `_Verifying` for event loops."""
+    """The asynchronous counterpart of `_Verifying`."""
 
     def __init__(self, payer: Payer, transport: httpx.AsyncBaseTransport) -> None:
         self._payer, self._transport = payer, transport
@@ -148,7 +148,7 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
 
 def _call(request: httpx.Request) -> PaidCall:
-    """Return a request whose body was read. The header for chunked bodies is removed."""
+    """Return a request whose body has been read. The chunked transfer header is removed."""
     if request.headers.pop("Transfer-Encoding", None) is not None:
         request.headers["Content-Length"] = str(len(request.content))
     payment = payment_among(request.headers)
@@ -158,7 +158,7 @@ def _call(request: httpx.Request) -> PaidCall:
 
 
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
-    """Return the response of a purchase. A paid one has been read, and carries its verification."""
+    """Return the response from a purchase. A paid one has been read, and includes its verification."""
     response = cast("httpx.Response", reply.response)
     if not is_paid:
         return response

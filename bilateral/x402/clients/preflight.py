@@ -2,8 +2,8 @@
 
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
 
-Without them, a server with a wrong setting starts, is paid, and signs proofs that no client accepts. `check_url` makes
-the same checks from outside.
+Without them, a misconfigured server starts, is paid, and signs proofs that no client accepts. `check_url` performs the
+same checks from outside.
 """
 
 import logging
@@ -35,7 +35,7 @@ from bilateral.x402.proof.verifier import Verifier
 logger = logging.getLogger("bilateral.x402")
 
 _SECONDS: Final = 30.0
-"""The longest time for a price."""
+"""The maximum time to wait for a price."""
 
 _DEFAULT_SECONDS: Final = 300  # the SDK's own, for an option without a time limit
 
@@ -43,7 +43,7 @@ _FLOWS: Final = (None, "authorization", "upfront")
 """The values of `extra.paymentFlow` that settle a payment once."""
 
 _MOST_TERMS: Final = 20
-"""The number of payment terms to check. Each takes requests to a node, and a hostile price may have hundreds."""
+"""The number of payment terms to check. Each requires node requests, and a hostile price may contain hundreds."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Finding:
     """One check of a declaration.
 
     Attributes:
-        subject: The route or the URL.
+        subject: The route or URL.
         profile: The key of the declaration.
-        network: The network of the payment (CAIP-2); empty if the declaration has no terms of payment.
+        network: The payment's network (CAIP-2); empty if the declaration has no payment terms.
         check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
-            file lists a valid key, and on the server that of the extension. `payment`: payments on these terms can be
-            made and proven. `token`: the token takes such payments, and has the EIP-712 domain that clients sign. The
-            last two are only listed if they do not pass.
+            file lists a valid key and, on the server, the extension's own. `payment`: payments on these terms can be
+            made and proven. `token`: the token supports such payments, and has the EIP-712 domain that clients sign.
+            The last two are listed only if they do not pass.
         code: The reason for programs; empty if the check passed.
         problem: The reason for people; empty if the check passed.
     """
@@ -75,13 +75,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Preflight:
-    """The checks of a server's own routes, when it starts.
+    """Checks of a server's own routes at start-up.
 
     Attributes:
-        verifier: Reads the chains of the payments, as clients do.
-        on_problem: `fail` to raise, so that the server does not start; `warn` to log the problems.
+        verifier: Reads the payments' chains, as clients do.
+        on_problem: `fail` to raise an error, so that the server does not start; `warn` to log the problems.
         fee_tokens: Tokens that deduct a fee from each transfer, so that less than the price would arrive. They cannot
-            be recognised on chain.
+            be detected on chain.
     """
 
     verifier: Verifier
@@ -100,7 +100,7 @@ class Preflight:
 
         Args:
             routes: The paid routes.
-            keys: The public key of each registered extension, by its key in declarations.
+            keys: Each registered extension's public key, by the extension's key in declarations.
             server: The SDK's resource server, which turns prices into terms. Without it, only the kind of payment and
                 its time limit are checked.
 
@@ -131,7 +131,7 @@ def examine(
     terms: Iterable[tuple[str, str | None]],
     keys: Mapping[str, str],
 ) -> list[Finding]:
-    """Check the declarations of one route."""
+    """Check one route's declarations."""
     findings = []
     for network, pay_to in dict.fromkeys(terms):
         for profile in (PROFILES[name] for name in PROFILES if name in extensions):
@@ -146,7 +146,7 @@ def examine(
 
 
 def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str, Any]]:
-    """Yield the terms of options as clients get them, without an `asset` if a function or a facilitator sets them."""
+    """Yield the options' terms as clients get them, without an `asset` if a function or a facilitator sets them."""
     for option in options:
         terms: dict[str, Any] = {"scheme": option.scheme, "network": str(option.network), "extra": extra_of(option)}
         terms["maxTimeoutSeconds"] = option.max_timeout_seconds or _DEFAULT_SECONDS
@@ -168,7 +168,7 @@ def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str,
 
 
 def extra_of(option: PaymentOption) -> dict[str, Any]:
-    """Return the part of `extra` of an option's terms that its seller sets."""
+    """Return the seller-defined part of `extra` in an option's terms."""
     price: Any = option.price  # an amount of money, a function, or an amount of a token with its terms
     of_token = price.get("extra") if isinstance(price, Mapping) else getattr(price, "extra", None)
     return {**(of_token or {}), **(option.extra or {})}
@@ -197,7 +197,7 @@ def _option_findings(
 
 
 def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the code and the text of each reason why payments on these terms would not be made or proven."""
+    """Return the code and text of each reason why payments on these terms would not be made or proven."""
     scheme, network, extra = terms.get("scheme"), str(terms.get("network")), terms.get("extra")
     unsupported, extra = unsupported_kind(scheme, network, extra), extra if isinstance(extra, Mapping) else {}
     if unsupported is not None:
@@ -235,7 +235,7 @@ def _is_account(value: object) -> bool:
 
 
 def _outcome(check: Callable[[], object]) -> tuple[str, str]:
-    """Make a check, and return the code and the text of its problem; empty texts if it passes."""
+    """Perform a check, and return its problem's code and text, both empty if it passes."""
     try:
         check()
     except InvalidMessageError as error:
@@ -260,12 +260,12 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
     Args:
         verifier: Reads the chains of the payments.
         url: The URL of a paid route.
-        method: The method of the request.
-        content: The body of the request.
+        method: The request's HTTP method.
+        content: The request's body.
 
     Raises:
-        InvalidArgumentError: The server asks for no payment.
-        DocumentError: It cannot be reached, or its answer cannot be read.
+        InvalidArgumentError: The server requests no payment.
+        DocumentError: It cannot be reached, or its response cannot be read.
     """
     return findings_of(verifier, url, ask_price(url, method, content=content))
 
@@ -273,11 +273,10 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
 def ask_price(
     url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
-    """Send a request without a payment, and return the price that the server states; None if it cannot be read.
+    """Send a request without a payment, and return the server's stated price, or None if it cannot be read.
 
     Args:
-        network: The settings of connections. Without any, the URL is trusted input from the program's user and may be
-            private.
+        network: Connection settings. Without them, the URL is trusted input from the program's user and may be private.
     """
     limits = Limits(seconds=_SECONDS, redirects=0)
     answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)

@@ -1,7 +1,7 @@
-"""The course of a purchase: pay, judge the answer, look up the payment, and never sign twice.
+"""The steps of a purchase: pay, evaluate the answer, look up the payment, and never sign twice.
 
-The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` does no input or output itself: all
-transports run it, each over a `Wire` of its HTTP library.
+The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` performs no I/O itself: all transports
+run it, each over a `Wire` for its HTTP library.
 """
 
 import json
@@ -33,7 +33,7 @@ from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[Any, Any, T]
-"""Yields results, or awaitables of them where there is an event loop, and takes the results."""
+"""Yields results (or awaitables of them if there is an event loop), and receives the results."""
 
 
 class PaymentOutcome(StrEnum):
@@ -59,7 +59,7 @@ class AnswerKind(StrEnum):
 OUTCOMES: Final[dict[str, Any]] = json.loads(
     resources.files("bilateral.x402.clients").joinpath("payment_outcomes.json").read_bytes()
 )
-"""The outcomes and the kinds of answers with their meanings, and the action for each pair."""
+"""The outcomes and kinds of answers with their meanings, and the action for each combination."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """The statuses that httpx and requests follow, if there is a `Location`."""
@@ -74,12 +74,12 @@ _SETTLEMENT_HEADERS: Final = ("payment-response", "x-payment-response")
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole answer.
+    """A complete answer.
 
     Attributes:
         status: The HTTP status.
-        headers: The headers for the verification, by their names in lower case.
-        response: The answer as an object of the HTTP library.
+        headers: The headers needed for verification, by lower-case name.
+        response: The answer as an HTTP library object.
     """
 
     status: int
@@ -117,13 +117,13 @@ class Reply:
 
     @property
     def reason(self) -> str:
-        """The server's reason for an error; empty without one."""
+        """The server's reason for an error, or an empty text."""
         price = decode_header(self.headers.get("payment-required")) or {}
         text = (self.settlement or {}).get("errorReason") or price.get("error")
         return printable(text[:_MOST_REASON]) if isinstance(text, str) else ""
 
     def reported_transaction(self, network: str) -> str | None:
-        """Return the transaction reported by the server; None if it reports none on the payment's network."""
+        """Return the transaction reported by the server, or None if it reports none on the payment's network."""
         transaction = (self.settlement or {}).get("transaction")
         try:
             TransactionRef.parse(f"{network}:{transaction}")
@@ -133,29 +133,29 @@ class Reply:
 
 
 class Wire(Protocol):
-    """One request over one HTTP library. Without an event loop its methods return results, with one awaitables of them.
+    """One request over one HTTP library. Its methods return results, or awaitables of them if there is an event loop.
 
-    The responses are those of the library.
+    Responses are the library's own objects.
     """
 
     def send(self, headers: Mapping[str, str]) -> Any:
-        """Send the request with additional headers. The body of the response is not read."""
+        """Send the request with additional headers. The response's body is not read."""
 
     def resend(self, call: PaidCall) -> Any:
-        """Send a request with a payment that is signed already."""
+        """Send a request with an already signed payment."""
 
     def read(self, response: Any) -> Any:
-        """Read a response whole, and return its `Reply`."""
+        """Read a complete response, and return its `Reply`."""
 
     def json(self, response: Any) -> Any:
-        """Read a response as JSON; None if it is not."""
+        """Read a response as JSON; return None if it is not JSON."""
 
     def close(self, response: Any) -> Any:
         """Discard a response."""
 
 
 def json_of(response: Any) -> Any:
-    """Return the body of a response that was read as JSON; None if it is not."""
+    """Return the body of a response that has been read as JSON, or None if it is not JSON."""
     try:
         return response.json()
     except ValueError:
@@ -166,7 +166,7 @@ class Payer:
     """The part of all transports that pays and verifies.
 
     Args:
-        client: The SDK's client. With an event loop, the verifier must be an `AsyncVerifier`.
+        client: The SDK client. With an event loop, the verifier must be an `AsyncVerifier`.
         refusal: The SDK's `PaymentError` for the HTTP library.
     """
 
@@ -190,9 +190,9 @@ async def make_async(steps: Steps[T]) -> T:
 
 
 def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, Verification | None, bool]]:
-    """Make a request, pay for it if it must be paid, and return its answer.
+    """Make a request, pay for it if payment is required, and return its answer.
 
-    A request whose payment has no answer yet sends that payment again and does not sign another.
+    If a request's payment has no answer yet, that payment is sent again and no other is signed.
     """
     payments = payer.payments
     call = request if request.payment else (yield from _outstanding(payer, request))
@@ -231,7 +231,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
 
 
 def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Steps[Reply]:
-    """Send a request, and again with a payment if it must be paid. The SDK's hooks sign no other payment."""
+    """Send a request, then again with a payment if one is required. The SDK's hooks sign no other payment."""
     response = yield from _unpaid(payer, wire, {})
     if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
         return Reply(response.status_code, {}, b"", response)
@@ -267,7 +267,7 @@ def _unpaid(payer: Payer, wire: Wire, headers: Mapping[str, str]) -> Steps[Any]:
 
 
 def _sent_again(wire: Wire, call: PaidCall) -> Steps[Reply]:
-    """Send a request with its payment. The SDK would pay once more for a payment that is refused."""
+    """Send a request with its payment. If a payment is refused, the SDK would pay again."""
     response = yield wire.resend(call)
     reply: Reply = yield wire.read(response)
     return reply
@@ -299,7 +299,7 @@ def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Re
 def _judged(
     payer: Payer, call: PaidCall, reply: Reply | Exception, *, is_again: bool
 ) -> Steps[tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
-    """Find the row and the column of the table, from the verification of an answer and the state of the chain."""
+    """Find the table's row and column from an answer's verification and the state of the chain."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
         sent = call.payment, f"{call.method} {call.url}", call.headers, call.body

@@ -32,13 +32,13 @@ def verifying_session(
     *,
     limits: answer_limits.AnswerLimits | None = None,
 ) -> requests.Session:
-    """Return a session that pays by the SDK's client and checks each proof.
+    """Return a session that pays through the SDK client and checks each proof.
 
     Args:
-        client: The SDK's client, from `protect_client`.
+        client: The SDK client returned by `protect_client`.
         verifier: Checks the proofs.
         session: The session to change; by default a new one.
-        limits: The limits for an answer; 32 MiB and two minutes by default. Every answer is read whole.
+        limits: Limits for each answer; by default 32 MiB and two minutes. Every answer is read completely.
     """
     session = session or requests.Session()
     for prefix in ("https://", "http://"):
@@ -52,19 +52,19 @@ def fetch_lost_answer(session: requests.Session, lost: LostAnswerError) -> reque
 
 
 def verification_of(response: requests.Response) -> Verification | None:
-    """Return the verification of a response; None if nothing was paid for it."""
+    """Return a response's verification, or None if nothing was paid for it."""
     return cast("Verification | None", getattr(response, _RESULT, None))
 
 
 class _Verifying(HTTPAdapter):
-    """Pays, reads each answer within limits, and checks the proof of each paid one."""
+    """Pays, reads each answer within limits, and checks each paid answer's proof."""
 
     def __init__(self, payer: Payer, limits: answer_limits.AnswerLimits) -> None:
         super().__init__()
         self._payer, self._limits = payer, limits
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
-        """Send a request, pay if it must be paid, and check the proof."""
+        """Send a request, pay if payment is required, and check the proof."""
         send, limits = super().send, self._limits
 
         def bounded(sent: requests.PreparedRequest) -> requests.Response:
@@ -87,7 +87,7 @@ class _Verifying(HTTPAdapter):
 
 
 class _Wire:
-    """One request. Its responses were read already."""
+    """One request. Its responses have already been read."""
 
     def __init__(
         self, request: requests.PreparedRequest, handle: Callable[[requests.PreparedRequest], requests.Response]
@@ -140,7 +140,7 @@ def _read(response: requests.Response, limits: answer_limits.AnswerLimits) -> re
 
 
 def _whole_body(request: requests.PreparedRequest) -> bytes:
-    """Return a request's body. A file or an iterator is read into the request: it may have to be sent again."""
+    """Return a request's body. A file or an iterator is read into the request, which may have to be sent again."""
     body: Any = request.body or b""
     if isinstance(body, (bytes, bytearray, str)):
         return body.encode() if isinstance(body, str) else bytes(body)

@@ -4,7 +4,7 @@
     signature = key.sign(data.message("Feedback"))
 
 The specification shows a call `createFeedback({...})`. It is only an example: SATI's program uses other names, stores
-neither the text of `taskRef` nor the file's URI, and refuses the agent's signature of `interactionHash`. It requires
+neither the text of `taskRef` nor the file's URI, and rejects the agent's signature of `interactionHash`. It requires
 the holder's signature of `interaction_hash` and the counterparty's of `message`.
 """
 
@@ -25,14 +25,14 @@ __all__ = ["Attestation", "ContentType", "FeedbackData", "Outcome", "ReadAttesta
 __all__ += ["payment_feedback", "read_attestation", "sati_feedback"]
 
 Mode: TypeAlias = Literal["both", "counterparty", "owner"]
-"""The signers of a schema's attestations: holder and counterparty, only the counterparty, or only the holder."""
+"""Who signs a schema's attestations: holder and counterparty, only the counterparty, or only the holder."""
 
 Proof: TypeAlias = Literal["blind", "public", "unverifiable"]
 
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema of attestations. SATI changed some since 2026-01, so schemas are settings, not constants.
+    """An attestation schema. SATI has changed some since 2026-01, so schemas are settings, not constants.
 
     Attributes:
         name: The name in the text that the counterparty signs, such as `Feedback`.
@@ -45,7 +45,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class ReadAttestation:
-    """An attestation, and what its signatures prove.
+    """An attestation, and what its signatures prove about it.
 
     Attributes:
         proof: `blind` if holder and counterparty signed, the holder before it knew the outcome; `public` if one of them
@@ -61,14 +61,14 @@ class ReadAttestation:
 def payment_feedback(  # noqa: PLR0913  # the fields of the layout
     task_ref: str, agent: str, client: str, data_hash: bytes, *, outcome: Outcome | None = None, content: bytes = b""
 ) -> FeedbackData:
-    """Return the data of feedback about a paid request.
+    """Return the feedback data for a paid request.
 
     Args:
         task_ref: The payment, `taskRef` of the statement.
         agent: The agent's mint.
-        client: The account that gives the feedback.
-        data_hash: The hash of request and response that the agent signs.
-        outcome: The outcome. None is guessed from a value.
+        client: The account that gives feedback.
+        data_hash: The hash of the request and response, as signed by the agent.
+        outcome: The outcome. It is never guessed from a value.
         content: The content as JSON, see `feedback_content`.
 
     Raises:
@@ -101,7 +101,7 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
     Args:
         content: The bytes, as Photon returns them.
         schemas: The supported schemas by address.
-        holder: The agent's holder when it signed, for schemas that it signs. The bytes do not name it.
+        holder: The agent's holder at signing time, for schemas that the holder signs. The bytes do not contain it.
 
     Raises:
         MalformedAccountError: The layout, the version or the schema is unknown.
@@ -133,14 +133,14 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
 def sati_feedback(file: FeedbackFile, uri: str) -> dict[str, Any]:
     """Return the arguments of the specification's example `createFeedback` ("Backend Submission Examples").
 
-    No published client of SATI takes them: see `payment_feedback` for the bytes that SATI's program takes.
+    No published SATI client accepts them: see `payment_feedback` for the bytes that SATI's program accepts.
 
     Args:
         file: The feedback file of an agent on Solana, signed by the client.
         uri: The URI at which it is stored.
 
     Raises:
-        InvalidArgumentError: A field is missing, or the agent and its client are not on one Solana chain.
+        InvalidArgumentError: A field is missing, or the agent and its client are not on the same Solana chain.
         MalformedIdentifierError: The registry or the client is malformed.
     """
     arguments = {

@@ -22,7 +22,7 @@ from bilateral.x402.proof.profiles import PROFILES
 from bilateral.x402.proof.verifier import Verifier
 
 _FIELDS: Final = {"scheme": 40, "network": 80, "asset": 200, "amount": 80, "payTo": 200}
-"""The fields of an option of payment that are shown, each with its longest text."""
+"""The fields shown for a payment option, each with its maximum text length."""
 
 _ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
 
@@ -33,13 +33,13 @@ _MOST_SYMBOL: Final = 20  # bytes
 _MOST_DECIMALS: Final = 36
 
 _MOST_OPTIONS: Final = 10
-"""The number of prices to read in an offer: a hostile offer may have any number."""
+"""The number of prices to read from an offer: a hostile offer may contain any number."""
 
 _MOST_AGENTS: Final = 3
-"""Declared agents that are checked. Each takes up to 60 requests to the node, and an honest server declares one."""
+"""The number of declared agents to check. Each takes up to 60 node requests, and an honest server declares one."""
 
 _GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
-"""The verdicts, the gravest last: a service is as good as its worst finding."""
+"""The verdicts, worst last: a service is only as good as its worst finding."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class ServiceCheck:
     """The answer about a service.
 
     Attributes:
-        verdict: The verdict: the worst among findings and agents.
-        price: The options of payment, at most ten, as stated by the server: untrusted text. `text` describes each in
-            words, such as "0.01 TUSD to 0x7099…". The symbol is what the token's contract claims: rely on `asset`.
-        findings: The checks of the declaration, as of `check_url`.
-        agents: The checks of the declared agents on the chain of the client.
+        verdict: The worst verdict among findings and agents.
+        price: Up to ten payment options as stated by the server: untrusted text. `text` describes each in words, such
+            as "0.01 TUSD to 0x7099…". The token's contract chooses its symbol: rely on `asset`.
+        findings: The checks of the declaration, as returned by `check_url`.
+        agents: The checks of the declared agents on the client's chain.
         unknown: The facts that could not be determined.
     """
 
@@ -76,7 +76,7 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     """Answer the question: should I pay the service behind this URL? Nothing is paid or signed.
 
     Args:
-        price: The result of `ask_price`.
+        price: The value returned by `ask_price`.
     """
     deployment = client.get_deployment()
     with Verifier({rpc_url: deployment}, loader=loader) as verifier:
@@ -107,12 +107,12 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
 
 
 def networks_of(price: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the networks of the options of payment, each once: texts of strangers."""
+    """Return the payment options' distinct networks, which are untrusted text."""
     return tuple(dict.fromkeys(str(option.get("network"))[:80] for option in _options(price or {})))
 
 
 def _verdict(finding: Finding) -> Verdict:
-    """Return the verdict of one finding. A service that declares no agent may be honest; it cannot be determined."""
+    """Return one finding's verdict. A service that declares no agent may be honest; that cannot be determined."""
     if not finding.code:
         return Verdict.ACCEPT
     return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
@@ -149,7 +149,7 @@ def _sentence(option: Mapping[str, str], network: str, tokens: Mapping[str, tupl
 
 
 def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
-    """Return the symbol and the decimals of tokens (ERC-20) by address, except for contracts that lack them."""
+    """Return ERC-20 tokens' symbols and decimals by address, except for contracts that lack them."""
     if not assets:
         return {}
     questions = [Rpc("eth_call", ({"to": asset, "data": view}, "latest")) for asset in assets for view in _VIEWS]

@@ -1,4 +1,4 @@
-"""Paid requests over HTTP: the header that pays, prices that can be read, and what an answer says about its payment."""
+"""Paid requests over HTTP: the payment header, readable prices, and what an answer says about its payment."""
 
 import re
 import threading
@@ -20,26 +20,26 @@ from bilateral.x402.proof.verdicts import PaidRequest
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 PAYMENT_1: Final = "X-PAYMENT"
-"""The header of a payment in version 1 of x402, which some servers still use."""
+"""The payment header in x402 version 1, which some servers still use."""
 
 _UNFINISHED: Final = frozenset({408, 425, 499})
 """The statuses below 500 after which a server, or one behind a gateway, may still be processing the request."""
 
 
 def may_be_unfinished(status: int) -> bool:
-    """Return True if a server may still settle the payment of a request after it answered with a status."""
+    """Return True if a server may still settle a request's payment after responding with the given status."""
     return status in _UNFINISHED or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the header that pays, by its name; nothing if no header does."""
+    """Return the payment header by name, or nothing if there is none."""
     return next(({name: headers[name]} for name in (PAYMENT, PAYMENT_1) if name in headers), {})
 
 
 def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the reason not to pay a price that cannot be read strictly; None for any other answer.
+    """Return the reason not to pay a price that cannot be read strictly, or None for any other answer.
 
-    The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, of any length, and pays by any version.
+    In `PAYMENT-REQUIRED`, the SDK takes the last of two duplicate names, at any length, and pays under any version.
     """
     price = headers.get("payment-required")
     if status != HTTPStatus.PAYMENT_REQUIRED or price is None:
@@ -65,7 +65,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
     status: int = HTTPStatus.OK,
     is_body_lost: bool = False,
 ) -> PaidRequest | None:
-    """Put together a paid request for `Verifier.verify`."""
+    """Assemble a paid request for `Verifier.verify`."""
     headers = {PAYMENT: payment} if isinstance(payment, str) else (payment or {})
     answered = {name.lower(): value for name, value in response_headers.items()}
     is_old = PAYMENT_1 in headers
@@ -105,7 +105,7 @@ def _decoded(body: bytes, encoding: str) -> bytes | None:
 
 
 RESULT: Final = REPUTATION_8004
-"""The key of `response.extensions` (httpx), under which the verification stands."""
+"""The key of the verification in `response.extensions` (httpx)."""
 
 
 _BOUNDARY: Final = re.compile(r"multipart/[^;]+;.*boundary=\"?([^\";]+)", re.IGNORECASE)
@@ -118,7 +118,7 @@ class PaidCall:
     Attributes:
         method: The request's method.
         headers: Its headers without the payment.
-        payment: The header that pays, by its name; empty before a payment is signed.
+        payment: The payment header, by name; empty before a payment is signed.
     """
 
     method: str
@@ -134,12 +134,12 @@ class PaidCall:
 
     @property
     def header(self) -> str:
-        """The header that pays."""
+        """The payment header."""
         return next(iter(self.payment.values()))
 
     @property
     def identity(self) -> bytes:
-        """The hash of the request: equal if it is sent again, even by an SDK that encodes a form anew."""
+        """The request's hash: identical if it is sent again, even by an SDK that re-encodes a form."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         boundary = _BOUNDARY.search(headers.get("content-type", ""))
         body = self.body if boundary is None else self.body.replace(boundary[1].encode("latin-1"), b"")
@@ -156,7 +156,7 @@ class _Outstanding:
 
 
 class OutstandingPayments:
-    """The payments of one client that have no answer yet, in memory. Threads may share it."""
+    """One client's payments that have no answer yet, in memory. Threads may share it."""
 
     def __init__(self) -> None:
         self._payments: dict[bytes, list[_Outstanding]] = {}
@@ -178,10 +178,10 @@ class OutstandingPayments:
                 self._payments[call.identity] = remaining
 
     def take(self, call: PaidCall) -> PaidCall | None:
-        """Return the oldest payment for the same request, and forget it; None without one.
+        """Return and forget the oldest payment for the same request, or return None if there is none.
 
-        A payment that was settled counts for a day, because servers retain answers no longer. Any other counts until
-        the chain shows that it has ended.
+        A settled payment counts for a day, because servers retain answers no longer. Any other counts until the chain
+        shows that it can no longer be settled.
         """
         with self._lock:
             listed = self._payments.pop(call.identity, [])
@@ -197,19 +197,19 @@ _OUTSTANDING_LOCK: Final = threading.Lock()
 
 
 def outstanding_payments(client: Any) -> OutstandingPayments:
-    """Return the outstanding payments of a client of the SDK, whichever transport sent them."""
+    """Return an SDK client's outstanding payments, whichever transport sent them."""
     with _OUTSTANDING_LOCK:
         return _OUTSTANDING.setdefault(client, OutstandingPayments())
 
 
 def abandon_payment(client: Any, request: Any) -> bool:
-    """Forget the payments for a request that have no answer, so that the next such request signs a new one.
+    """Forget a request's unanswered payments, so that the next such request signs a new one.
 
     The request may then be paid twice: a forgotten payment can still be settled until it expires.
 
     Args:
-        client: The SDK's client that the transport uses.
-        request: A `LostAnswerError`, or the request of an answer, as httpx and requests have it.
+        client: The SDK client that the transport uses.
+        request: A `LostAnswerError`, or an answer's request object from httpx or requests.
 
     Returns:
         False if there was no such payment.

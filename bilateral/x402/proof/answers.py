@@ -15,13 +15,13 @@ from eth_utils.crypto import keccak
 from bilateral.x402.offers import decode_header
 
 MAX_STORED_BODY: Final = 1024 * 1024
-"""The size in bytes up to which a body is retained for a buyer that asks again; for longer ones only the proof is."""
+"""The maximum size in bytes of a body retained for a buyer that asks again; for larger ones, only the proof is."""
 
 SECONDS: Final = 24 * 3600.0
-"""How long a paid answer is retained: a buyer that crashed is back within a day."""
+"""How long a paid answer is retained: a buyer that crashes will be back within a day."""
 
 PROOF_STATUS: Final = 410
-"""The HTTP status with which the proof of an answer is returned if its body was not retained."""
+"""The HTTP status with which only an answer's proof is returned, if its body was not retained."""
 
 PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 
@@ -38,7 +38,7 @@ class PaidAnswer:
     Attributes:
         request: The hash of the request: method, target and body.
         status: The HTTP status.
-        headers: The headers, with the proof among them.
+        headers: The headers, including the proof.
     """
 
     request: bytes
@@ -47,7 +47,7 @@ class PaidAnswer:
     body: bytes
 
     def unsettled(self) -> PaidAnswer:
-        """Return the answer as one to be delivered once its payment is settled."""
+        """Return the answer marked for delivery once its payment is settled."""
         return replace(self, headers=(*self.headers, _UNSETTLED))
 
     @property
@@ -62,7 +62,7 @@ class PaidAnswer:
 
     @property
     def proof(self) -> PaidAnswer:
-        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache keeps it."""
+        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache stores it."""
         proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
         headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
         return replace(self, status=PROOF_STATUS, headers=headers, body=PROOF_BODY)
@@ -72,13 +72,13 @@ class PaidAnswers:
     """Paid answers in memory, within limits. Thread-safe. `StoredAnswers` is the equivalent for several processes.
 
     Args:
-        max_bytes: The limit for all bodies together. The oldest answers are removed first.
+        max_bytes: The maximum total size of all bodies. The oldest answers are removed first.
         seconds: How long an answer is retained.
         clock: Returns monotonic seconds.
     """
 
     is_blocking = False
-    """True if `keep` and `find` may wait, so that an event loop must call them in a thread."""
+    """True if `keep` and `find` may block, so that an event loop must call them in a thread."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class PaidAnswers:
         self._lock = threading.Lock()
 
     def stored_form(self, answer: PaidAnswer) -> PaidAnswer:
-        """Return an answer as it is retained: only its proof if it has one and its body exceeds 1 MiB."""
+        """Return an answer in the form retained: only its proof if it has one and its body exceeds 1 MiB."""
         is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_STORED_BODY, self._max_bytes)
         return answer if is_whole else answer.proof
 
@@ -109,7 +109,7 @@ class PaidAnswers:
                     break
 
     def find(self, payment: bytes) -> PaidAnswer | None:
-        """Return the answer that a payment bought, or None."""
+        """Return the answer bought with a payment, or None."""
         with self._lock:
             answer = self._stored.get(payment)
             if answer is None or answer[1] <= self._clock():
@@ -127,7 +127,7 @@ def payment_of(header: str) -> bytes | None:
     """Return the hash of a payment that can fetch its answer again.
 
     Only a payment with an identifier can (x402 extension `payment-identifier`). The authorization becomes public on
-    chain when it is settled, while only client and server know the identifier.
+    chain when it is settled, whereas only client and server know the identifier.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):
@@ -144,5 +144,5 @@ def request_of(method: str, target: bytes, body: bytes) -> bytes:
 
 
 def size_of(answer: PaidAnswer) -> int:
-    """Return the approximate memory that an answer takes."""
+    """Return the approximate memory used by an answer."""
     return len(answer.body) + sum(len(name) + len(value) for name, value in answer.headers) + 256

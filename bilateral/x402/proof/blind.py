@@ -21,17 +21,17 @@ from bilateral.x402.proof.types import AgentRegistration, BlindTerms, Interactio
 from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome, Payment
 
 _MOST_BYTES: Final = 16_384
-"""An envelope has some 800 bytes; the signature of a contract account may be longer."""
+"""An envelope is about 800 bytes; a contract account's signature may make it longer."""
 
 
 class BlindSealer:
     """Seals the ratings of a server's clients (EIP-8004a, planned for its second version). Threads may share it.
 
     Args:
-        client: The SDK's client of the server, whose signer's primary agent rates.
-        vault: The vault of its ratings. It also counts the paid interactions of each client.
-        rate: Returns the rating of a client, 0 to 100, from its account and the payment's transaction. None for no
-            rating yet.
+        client: The server's SDK client, whose signer's primary agent rates.
+        vault: The vault for its ratings. It also counts each client's paid interactions.
+        rate: Returns a client's rating, 0 to 100, given its account and the payment's transaction. None for no rating
+            yet.
     """
 
     def __init__(self, client: Client, vault: BlindVault, rate: Callable[[str, str], int | None]) -> None:
@@ -43,11 +43,11 @@ class BlindSealer:
         """Return the envelope for a paid interaction.
 
         Args:
-            transaction: The settlement's transaction, which is the id of the interaction.
+            transaction: The settlement's transaction, which is the interaction's id.
 
         Returns:
             The envelope as a JSON object; None if nothing was paid (scheme `upto`), or if the payer has no primary
-            agent, is due later, or has already been rated.
+            agent, is not yet due, or has already been rated.
         """
         if not transaction:
             return None
@@ -73,7 +73,7 @@ class BlindSealer:
 def check_envelope(
     reader: RegistryReader, info: ReputationInfo, statement: InteractionData | None, payment: Payment | None
 ) -> Operation[EnvelopeCheck | None]:
-    """Check the envelope of a paid answer: its form, its sides, the payment that it names, deadline and signature."""
+    """Check a paid answer's envelope: its form, sides, specified payment, deadline and signature."""
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None

@@ -1,8 +1,8 @@
-"""The checks of a server before a payment and of a client's claim, and the registration files behind all checks.
+"""Checks of a server before a payment and of a client's claim, and the registration files used by all checks.
 
-`examination` has the checks after the answer.
+`examination` contains the checks after the answer.
 
-They are operations: they do no input or output themselves.
+They are operations: they perform no I/O themselves.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ UNSUPPORTED: Final = (
 """The reason why payments of other kinds are refused."""
 
 MAX_SIGNERS: Final = 64
-"""The number of keys to try from one file: each costs the recovery of a signature."""
+"""The maximum number of keys to try from one file: each requires a signature recovery."""
 
 FRESH_SECONDS: Final = 300.0
-"""How long a server's file is trusted: a removed key can sign no longer than this."""
+"""How long a server's file is trusted. Signatures from a removed key are accepted for at most this long."""
 
 MAX_CACHED: Final = 256
-"""The number of files to cache, which would otherwise be up to strangers."""
+"""The maximum number of files to cache, which strangers would otherwise determine."""
 
 WALLET_SERVICE: Final = "agentWallet"
-"""The name of a service that is a wallet on another chain (ERC-8004 best practices, "Registration")."""
+"""The service name for a wallet on another chain (ERC-8004 best practices, "Registration")."""
 
 
 @dataclass
 class FileCache:
-    """A cache of registration files by URI: indefinitely if the URI commits to the content, otherwise for five minutes.
+    """Caches registration files by URI: indefinitely if the URI commits to the content, otherwise for five minutes.
 
-    After five minutes, the server is asked for changes with the file's `ETag` or `Last-Modified`.
+    After five minutes, the server is queried for changes using the file's `ETag` or `Last-Modified`.
 
     Attributes:
         loader: Loads the files.
@@ -92,14 +92,14 @@ class FileCache:
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms by which a server and its proofs are judged.
+    """The terms on which a server and its proofs are judged.
 
     Attributes:
         confirmations: The number of blocks that must confirm the payment, including its own.
-        is_historical: True to judge keys and file at the payment's block.
+        is_historical: True to judge the keys and the file as of the payment's block.
         allow_wallet_signer: True to accept the signature of the agent's wallet if its file lists no keys.
         wallet_services: True to accept wallets that the registration file lists for other chains.
-        receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations.
+        receipt_seconds: The maximum time to wait for a payment's receipt and confirmations.
     """
 
     confirmations: int = 1
@@ -129,7 +129,7 @@ def check_before_payment(
 
 
 def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
-    """Return the wallet on a chain that a registration file names among its services; empty if it names none."""
+    """Return the wallet that a registration file lists as a service on a chain, or an empty text if it lists none."""
     for service in file.all_services:
         endpoint = service.endpoint or ""
         if service.name == WALLET_SERVICE and endpoint.startswith(f"{chain}:"):
@@ -139,13 +139,13 @@ def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
 
 
 def authentic_file(document: Document) -> RegistrationFile | None:
-    """Read a registration file; None if nothing proves that it is authentic, as with http."""
+    """Read a registration file; return None if nothing proves its authenticity, as with http."""
     is_authentic = document.integrity is not None or document.uri.lower().startswith("https:")
     return document.registration() if is_authentic else None
 
 
 def listed_keys(reader: RegistryReader, files: FileCache, registration: AgentRegistration) -> Operation[list[Signer]]:
-    """Return the keys of an agent that are valid now, as its registration file lists them."""
+    """Return an agent's currently valid keys, as listed in its registration file."""
     agent = registration.agent
     uri = yield from reader.uri(agent)
     if not uri:
@@ -183,12 +183,12 @@ def _service_wallet_of(
 
 @dataclass(frozen=True)
 class VerifiedClient:
-    """A client agent whose claim was checked.
+    """A client agent whose claim has been checked.
 
     Attributes:
         payer: The account that pays: the agent's wallet or its owner.
-        rating: The rating that the server gave it, 0 to 100; None without one.
-        check: The answer of an index about the client, with its reasons; None if no index was asked.
+        rating: The rating that the server gave it, 0 to 100; None if it has not been rated.
+        check: An index's answer about the client, with its reasons; None if no index was queried.
         failures: The payer's failed settlements with this server; None if it does not count them.
     """
 
@@ -220,7 +220,7 @@ def check_client(
 
 _DOMAIN_TYPE: Final = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _DOMAIN_FIELDS: Final = ("bytes1", "string", "string", "uint256", "address", "bytes32", "uint256[]")
-"""The types of the values of `eip712Domain()` (ERC-5267)."""
+"""The types of the values returned by `eip712Domain()` (ERC-5267)."""
 
 _ALL_FIELDS: Final = b"\x0f"
 """A domain with name, version, chain and contract, and without a salt."""
@@ -230,7 +230,7 @@ _MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
 
 
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:
-    """Check that a token supports the payments that its terms require. The node must serve the terms' network."""
+    """Check that a token supports the payments required by its terms. The node must serve the terms' network."""
     network, extra = str(terms.get("network")), terms.get("extra")
     code = unsupported_kind(terms.get("scheme"), network, extra)
     if code is not None:
@@ -250,7 +250,7 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
 
 def missing_contracts(terms: Mapping[str, Any]) -> Operation[list[str]]:
-    """Return the contracts required by Permit2 payments that the node's chain lacks."""
+    """Return the contracts that Permit2 payments require and that the node's chain lacks."""
     proxy = PROXIES.get(kind_of_terms(terms.get("scheme"), terms.get("extra")))
     missing = []
     for contract in (PERMIT2, proxy) if proxy is not None else ():
@@ -280,7 +280,7 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
 
 
 def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name and version that the SDK's client signs: those of the terms, or of a token it recognises."""
+    """Return the name and version that the SDK client signs: from the terms, or from a token it recognises."""
     name, version = extra.get("name"), extra.get("version", "1")
     if name is None:
         try:

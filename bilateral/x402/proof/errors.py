@@ -1,4 +1,4 @@
-"""Errors of the extension. The error of an invalid field contains the field and a code for programs."""
+"""The extension's errors. The error for an invalid field contains the field and a code for programs."""
 
 from dataclasses import InitVar
 from typing import Any, Literal, TypeAlias
@@ -9,11 +9,11 @@ from bilateral.core.text import quoted
 Fault: TypeAlias = Literal[
     "missing", "wrong_type", "too_long", "too_many", "malformed", "wrong_chain", "wrong_case", "unsupported_version"
 ]
-"""The kinds of invalid fields. `wrong_case` is an address in mixed case whose checksum (EIP-55) does not fit."""
+"""The kinds of invalid fields. `wrong_case` is a mixed-case address with a wrong checksum (EIP-55)."""
 
 
 class ReputationExtensionError(BilateralError):
-    """Base of the errors of the x402 extension `8004-reputation`."""
+    """Base class for errors in the x402 extension `8004-reputation`."""
 
     reason = "x402"
 
@@ -57,7 +57,7 @@ class PaymentRefusedError(ReputationExtensionError):
     """A payment must not be made, or a client's claim must not be accepted.
 
     Attributes:
-        code: The kind of refusal: `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
+        code: The reason: `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
             `unknown_registry`, `registry_mismatch`, `payment_address_mismatch`, `not_the_client_agent`, `cannot_check`.
     """
 
@@ -69,11 +69,11 @@ class PaymentRefusedError(ReputationExtensionError):
 
 
 class UnprovenFailureError(ReputationExtensionError):
-    """The chain does not prove a failed settlement, so nobody should publish or rely on it.
+    """The chain does not prove a failed settlement, so nobody should publish it or rely on it.
 
     Attributes:
-        code: What is missing: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`,
-            `never_payable`, `too_early`, `payment_made` or `still_payable`.
+        code: The problem: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`, `never_payable`,
+            `too_early`, `payment_made` or `still_payable`.
     """
 
     reason = "unproven_failure"
@@ -84,10 +84,10 @@ class UnprovenFailureError(ReputationExtensionError):
 
 
 class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueError):
-    """The client has given feedback for this payment.
+    """The client has already given feedback for this payment.
 
     Attributes:
-        feedback: The textual id of the earlier feedback.
+        feedback: The earlier feedback's textual id.
         task_ref: The payment.
     """
 
@@ -101,7 +101,7 @@ class UnreadFeedbackError(ReputationExtensionError):
     """Earlier feedback by the client may refer to this payment, but its file cannot be loaded.
 
     Attributes:
-        feedback: The textual id of the earlier feedback.
+        feedback: The earlier feedback's textual id.
         task_ref: The payment.
         uri: The URI of the file; empty if the event that contains it was not found.
     """
@@ -120,18 +120,18 @@ class UnreadFeedbackError(ReputationExtensionError):
 class LostAnswerError(FormattedError, ReputationExtensionError):
     """A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
 
-    `fetch_lost_answer` of each transport asks again with the same payment and signs no other. So does any request with
+    Each transport's `fetch_lost_answer` asks again with the same payment and signs no other. So does any request with
     the same method, URL and body by the same client, until the payment has its answer or the chain shows that it can
-    never be settled. `abandon_payment` ends that: the next request then pays anew. A payment is settled at most once.
-    The answer has its verification; if the server retained only its proof, the status is 410, and the check
-    `interaction_hash` is unchecked. If there is no answer again, this error is raised again.
+    never be settled. `abandon_payment` stops this: the next request then pays again. A payment is settled at most once.
+    The answer includes its verification; if the server retained only its proof, the status is 410, and the check
+    `interaction_hash` is unchecked. If there is still no answer, this error is raised again.
 
     Attributes:
         method: The request's method.
-        headers: Its headers, with the payment.
+        headers: Its headers, including the payment.
         outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
-        transaction: The transaction that settles it; None if none was found and the server reports none.
-        status: The HTTP status of the server's error; None if nothing came back.
+        transaction: The transaction that settles it; None if none was found and the server reported none.
+        status: The HTTP status of the server's error; None if there was no response.
         answer: The body of that error.
     """
 
@@ -154,20 +154,20 @@ class LostAnswerError(FormattedError, ReputationExtensionError):
 
 
 class PaidNotAnsweredError(LostAnswerError):
-    """A payment was taken, and the server did not deliver: it refused the payment, or failed.
+    """A payment was taken, but the server did not deliver: it refused the payment, or failed.
 
-    The chain shows that the authorization was used. `fetch_lost_answer` may still fetch the answer.
+    The chain shows that the authorization was used. `fetch_lost_answer` may still be able to fetch the answer.
     """
 
     reason = "paid_not_answered"
 
 
 class RedirectedPaymentError(LostAnswerError):
-    """A server answered a payment with a redirect. It is not followed: the next server may ask for money too.
+    """A server responded to a payment with a redirect. It is not followed: the next server may request payment too.
 
     Attributes:
         location: The address of the redirect.
-        is_paid: True if the chain shows that the payment was taken, False if not yet; None if that is unknown.
+        is_paid: True if the chain shows that the payment was taken, False if not yet, None if unknown.
     """
 
     reason = "redirected_payment"
@@ -191,10 +191,10 @@ class StreamingRouteError(FormattedError, ReputationExtensionError, ValueError):
 
 
 class PreflightError(ReputationExtensionError):
-    """A server's own settings would make clients refuse its payments or its proofs.
+    """A server's own settings would make clients reject its payment terms or proofs.
 
     Attributes:
-        problems: A line for each problem.
+        problems: One line per problem.
     """
 
     reason = "preflight"
@@ -205,7 +205,7 @@ class PreflightError(ReputationExtensionError):
 
 
 class TooManyPaymentsError(FormattedError, ReputationExtensionError):
-    """A server's limit on payments in progress is reached."""
+    """A server's limit on payments in progress has been reached."""
 
     reason = "too_many_payments"
     template = "{limit} payments are in progress, as many as Reservations(limit={limit}) allows"

@@ -1,7 +1,7 @@
-"""The checks after the answer, as operations: they do no input or output themselves.
+"""The checks after the answer, as operations: they perform no I/O themselves.
 
-An examination has two of them: one finds the payment on the chain of the payment, one checks everything else on the
-chain of the agent's identity. Both chains are the same unless the verifier accepts wallets on other chains.
+An examination has two: one finds the payment on the payment's chain, and the other checks everything else on the
+identity's chain. These are the same chain unless the verifier accepts wallets on other chains.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outco
 T = TypeVar("T")
 
 Steps: TypeAlias = list[tuple[CheckName, Callable[[], Operation[None] | None]]]
-"""Checks by their names, each made by a function or an operation."""
+"""Checks by name, each performed by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
-"""The time between two reads of a receipt: a quarter of the shortest usual block time of two seconds."""
+"""The time between two reads of a receipt: a quarter of two seconds, the shortest common block time."""
 
 
 _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
-"""The codes of refusals that say nothing about the agent."""
+"""Refusal codes that say nothing about the agent."""
 
 
 class _Stopped(Exception):  # noqa: N818  # the end of a check
-    """A check ends without having passed."""
+    """A check ended without passing."""
 
     def __init__(self, outcome: Outcome, problem: str, code: str, field: str = "") -> None:
         super().__init__(problem)
@@ -59,12 +59,12 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
 
 
 class Examination:
-    """One verification in progress ("Post-Service Signature Verification"). Every check is made.
+    """One verification in progress ("Post-Service Signature Verification"). Every check is performed.
 
-    If a node or a file server fails, checks are left undone, but nothing is raised.
+    If a node or a file server fails, some checks remain unchecked, but nothing is raised.
 
     Args:
-        reader: Reads the chain of the agent's identity.
+        reader: Reads the chain with the agent's identity.
         files: The registration files.
         paid: The paid request.
     """
@@ -142,7 +142,7 @@ class Examination:
 
     @property
     def variants(self) -> tuple[Examination, ...]:
-        """This examination and, after a historical one, the same for now. The payment must have been checked."""
+        """This examination and, if it is historical, its counterpart for now. The payment must have been checked."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
@@ -170,7 +170,7 @@ class Examination:
             yield from self._check_unused(reader)
 
     def _check_unused(self, reader: RegistryReader | None) -> Operation[None]:
-        """Judge the report that nothing was paid. The server may still settle the payment until its deadline."""
+        """Judge the server's report that nothing was paid. It may still settle the payment until its deadline."""
         signed, settlement, find = None, Settlement(None), getattr(reader, "find_settlement", None)
         with suppress(PaymentProblemError):
             signed = signed_payment(self._paid.accepted, self._paid.payload)
@@ -231,7 +231,7 @@ class Examination:
             raise _failed("the hash does not match these bodies", "hash_mismatch")
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
-        """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
+        """Find the payment on chain. Wait for its block: the node may lag behind the server's."""
         transaction = self._transaction or self._statement().payment.transaction
         if reader is None:
             raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
@@ -318,7 +318,7 @@ class Examination:
             )
 
     def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:
-        """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""
+        """Check the agent's wallet signature, if the file lists no keys and the verifier accepts that."""
         if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
             raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
         agent = self._agent()
@@ -335,7 +335,7 @@ class Examination:
         return _required(self._registration, "the agent is not known").agent
 
     def _payment_block(self) -> Operation[int]:
-        """Return the block of the identity's chain that was the latest at the payment."""
+        """Return the identity chain's latest block at the time of the payment."""
         payment = _required(self._payment, "the payment was not found")
         if self._statement().network == self._reader.chain:
             return payment.block
@@ -343,7 +343,7 @@ class Examination:
 
 
 def joined(variants: Sequence[Examination]) -> Verification:
-    """Return the result of the first examination, with that of the second as `now`."""
+    """Return the first examination's result, with the second's as `now`."""
     first, *later = [variant.result for variant in variants]
     return replace(first, now=later[0]) if later else first
 

@@ -1,7 +1,7 @@
-"""Failed settlements that the chain proves: a payment would have settled at one block, and soon after no longer.
+"""Failed settlements proven by the chain: a payment could be settled at one block, but soon afterwards no longer.
 
-Neither a facilitator's answer nor a failed transaction proves anything about the payer, because whoever sends a
-transaction can make it fail. The proof is the state of the chain at two blocks, which anyone can read again.
+Neither a facilitator's response nor a failed transaction proves anything about the payer, because whoever sends a
+transaction can make it fail. The proof is the chain's state at two blocks, which anyone can read again.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,7 @@ from bilateral.x402.proof.settlements import look_up, nonce_call
 from bilateral.x402.proof.verifier import Verifier
 
 MOST_BLOCKS: Final = 64
-"""The blocks between both states. A payer who was rich long before it signed proves nothing."""
+"""The maximum number of blocks between both states: it proves nothing that a payer had funds long before signing."""
 
 MOST_SECONDS: Final = 900
 """The time before a payment's deadline in which both states count: states from before the signature prove nothing.
@@ -39,12 +39,12 @@ _PERMIT: Final = "((address,uint256),uint256,uint256)"
 
 @dataclass(frozen=True)
 class FailureProof:
-    """The states of the chain that show why a payment did not settle.
+    """The chain states that show why a payment did not settle.
 
     Attributes:
-        reason: The reason at `block`.
-        block: A block within the payment's time at which it could not be settled.
-        payable_block: An earlier block at which it could; None if the node shows none.
+        reason: Why it could not be settled at `block`.
+        block: A block within the payment's validity at which it could not be settled.
+        payable_block: An earlier block at which it could be settled; None if the node shows none.
     """
 
     reason: FailureReason
@@ -54,7 +54,7 @@ class FailureProof:
 
 @dataclass(frozen=True)
 class FailedPayment:
-    """A signed payment and the amount that was to be settled."""
+    """A signed payment, and the amount to be settled."""
 
     accepted: Mapping[str, Any]
     payload: Mapping[str, Any]
@@ -66,7 +66,7 @@ class FailedPayment:
         return SignedPayment.of(self.accepted, self.payload)
 
     def find_proof(self, transaction: str) -> Operation[FailureProof | None]:
-        """Find the states that prove a failure, from the block of the failed transaction or the latest one."""
+        """Find the states that prove a failure, starting from the failed transaction's block or the latest one."""
         receipt = (yield Rpc("eth_getTransactionReceipt", (transaction,))) if transaction else None
         block = answers.quantity(answers.record(receipt).get("blockNumber")) if receipt else (yield from latest_block())
         reason = yield from self.reason_at(block)
@@ -76,7 +76,7 @@ class FailedPayment:
         return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
-        """Check the states given by others, and that the payment is final.
+        """Check states reported by others, and that the payment is final.
 
         Raises:
             UnprovenFailureError: A state differs, or the payment was made or still may be.
@@ -98,7 +98,7 @@ class FailedPayment:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
-        """Return the reason why the payment could not be settled at a block; None if its payer caused none by then."""
+        """Return why the payment could not be settled at a block, or None if its payer had caused no reason by then."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
         nonces_call, bit = nonce_call(signed)
         calls = [_call(signed.asset, "balanceOf", payer), nonces_call]
@@ -164,10 +164,10 @@ def _signature(payload: Mapping[str, Any]) -> bytes:
 
 
 def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str]) -> FailureReason:
-    """Check the evidence of a failed settlement, `failedSettlement` of a feedback file, with your own node.
+    """Check the evidence of a failed settlement, a feedback file's `failedSettlement`, with your own node.
 
     Args:
-        verifier: Reads the payment's chain. The node needs the states of both blocks.
+        verifier: Reads the payment's chain. The node needs the state at both blocks.
         evidence: The evidence: `accepted`, `payload`, `amount`, `reason`, `block` and `payableBlock`.
         tokens: The tokens that count. A seller's own token could report anything about a buyer's balance.
 
@@ -175,8 +175,8 @@ def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str])
         The reason that the chain proves.
 
     Raises:
-        UnprovenFailureError: The evidence is malformed, or the chain shows something else.
-        BilateralError: The node fails, or does not have the states.
+        UnprovenFailureError: The evidence is malformed, or the chain does not agree with it.
+        BilateralError: The node failed, or does not have the states.
     """
     try:
         payment = FailedPayment(evidence["accepted"], evidence["payload"], int(evidence["amount"]))

@@ -98,7 +98,7 @@ def account(fields: Mapping[str, Any], name: str, path: str = "") -> AccountId:
 
 
 def agent(registry: AccountId, fields: Mapping[str, Any], name: str, path: str = "") -> GlobalAgentId:
-    """Return an agent of a registry."""
+    """Return an agent in a registry."""
     return _identifier(fields, name, path, lambda value: GlobalAgentId(registry, value))
 
 
@@ -117,19 +117,19 @@ def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable
 
 
 MAX_BODY: Final = 32 * 1024 * 1024
-"""The default limit of a signed body, in bytes, after decoding."""
+"""The default limit for a signed body, in bytes, after decoding."""
 
 SLOW_BYTES: Final = 256 * 1024
-"""The size of both bodies from which event loops hash them in a thread: about a millisecond."""
+"""The total body size from which event loops hash in a thread: hashing this takes about a millisecond."""
 
 STREAMS: Final = frozenset(
     f"application/{name}"
     for name in ("json-seq", "jsonl", "jsonlines", "ndjson", "stream+json", "x-jsonlines", "x-ndjson")
 ) | {"multipart/x-mixed-replace", "text/event-stream"}
-"""Content types of responses that clients read while they arrive."""
+"""Content types of responses that clients read as they arrive."""
 
 _MAX_ENCODINGS: Final = 3
-"""The number of encodings allowed on one body: honest servers use one, and each may multiply the bytes."""
+"""The number of encodings allowed on one body: honest servers use one, and each may multiply the size."""
 
 
 def _inflate(body: bytes, encoding: str, room: int) -> tuple[bytes, bool]:
@@ -150,16 +150,16 @@ def _expand(body: bytes, _encoding: str, room: int) -> tuple[bytes, bool]:
 
 
 _DECODERS: Final = {"gzip": _inflate, "x-gzip": _inflate, "deflate": _inflate, "br": _expand}
-"""The decoder of each encoding, which returns at most the given number of bytes and whether the body ended."""
+"""The decoder for each encoding, which returns at most the given number of bytes, and whether the body ended."""
 
 
 def is_stream(content_type: str) -> bool:
-    """Return whether a `Content-Type` is that of a stream."""
+    """Return whether a `Content-Type` indicates a stream."""
     return content_type.partition(";")[0].strip().lower() in STREAMS
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> bytes:
-    """Remove the content encodings of a body."""
+    """Remove a body's content encodings."""
     if len(body) > limit:
         raise BodyTooLargeError(limit)
     encodings = [part.strip().lower() for part in content_encoding.split(",")]

@@ -1,7 +1,7 @@
 """Keys that sign interactions, and checks of their signatures.
 
-A signature of secp256k1 is `r`, `s` and `v` over the 32 bytes of the hash, without any prefix; `v` is 0 or 1 and `s` is
-low. A signature of ed25519 is 64 bytes over the same 32 bytes.
+A secp256k1 signature is `r`, `s` and `v` over the 32 bytes of the hash, without any prefix; `v` is 0 or 1 and `s` is
+low. An ed25519 signature is 64 bytes over the same 32 bytes.
 """
 
 import os
@@ -47,7 +47,7 @@ class InteractionKey(Protocol):
         """The public key in hexadecimal digits without 0x, as in the registration file."""
 
     def sign(self, digest: bytes) -> bytes:
-        """Sign a hash of 32 bytes."""
+        """Sign a 32-byte hash."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Secp256k1Key:
     """A secp256k1 key in memory.
 
     Attributes:
-        secret: The private key, 32 bytes.
+        secret: The 32-byte private key.
     """
 
     secret: bytes = field(repr=False)
@@ -63,17 +63,17 @@ class Secp256k1Key:
     algorithm: Algorithm = field(default="secp256k1", init=False)
 
     def __post_init__(self) -> None:
-        """Refuse bytes that are not a private key."""
+        """Reject bytes that are not a private key."""
         if len(self.secret) != KEY_BYTES or not 0 < int.from_bytes(self.secret) < SECPK1_N:
             raise InvalidKeyError("a secp256k1 key is 32 bytes: a number from 1 to the order of the curve")
 
     @property
     def public_key(self) -> str:
-        """The public key in its uncompressed form of 65 bytes, in hexadecimal digits."""
+        """The public key in its uncompressed 65-byte form, in hexadecimal digits."""
         return "04" + bytes(curve.PrivateKey(self.secret).public_key.to_bytes()).hex()
 
     def sign(self, digest: bytes) -> bytes:
-        """Sign a hash of 32 bytes. Return 65 bytes: r, s, v."""
+        """Sign a 32-byte hash. Return 65 bytes: r, s, v."""
         return bytes(curve.PrivateKey(self.secret).sign_msg_hash(digest).to_bytes())
 
 
@@ -82,7 +82,7 @@ class Ed25519Key:
     """An ed25519 key in memory.
 
     Attributes:
-        secret: The seed, 32 bytes.
+        secret: The 32-byte seed.
     """
 
     secret: bytes = field(repr=False)
@@ -90,7 +90,7 @@ class Ed25519Key:
     algorithm: Algorithm = field(default="ed25519", init=False)
 
     def __post_init__(self) -> None:
-        """Refuse bytes that are not a seed."""
+        """Reject bytes that are not a seed."""
         if len(self.secret) != KEY_BYTES:
             raise InvalidKeyError("an ed25519 key is a seed of 32 bytes")
 
@@ -100,7 +100,7 @@ class Ed25519Key:
         return bytes(SigningKey(self.secret).verify_key).hex()
 
     def sign(self, digest: bytes) -> bytes:
-        """Sign a hash of 32 bytes. Return 64 bytes."""
+        """Sign a 32-byte hash. Return 64 bytes."""
         return bytes(SigningKey(self.secret).sign(digest).signature)
 
 
@@ -110,7 +110,7 @@ class RemoteKey:
 
     Attributes:
         public_key: Its public key in hexadecimal digits without 0x.
-        function: Signs a hash of 32 bytes. It may return a secp256k1 signature without `v`.
+        function: Signs a 32-byte hash. It may return a secp256k1 signature without `v`.
         algorithm: The signature scheme.
     """
 
@@ -119,10 +119,10 @@ class RemoteKey:
     algorithm: Algorithm = "secp256k1"
 
     def sign(self, digest: bytes) -> bytes:
-        """Sign a hash of 32 bytes, and convert the signature to the extension's form.
+        """Sign a 32-byte hash, and convert the signature to the extension's form.
 
         Raises:
-            InvalidKeyError: The signature is not one of this key.
+            InvalidKeyError: The signature was not made by this key.
         """
         candidates = [bytes(self.function(digest))]
         if self.algorithm != "ed25519":
@@ -167,10 +167,10 @@ def key_from_keystore(path: Path, passphrase: str, algorithm: Algorithm = "secp2
 
     Args:
         path: The file, such as `~/.ape/accounts/agent.json`.
-        algorithm: The algorithm of the 32 decrypted bytes.
+        algorithm: The algorithm for the 32 decrypted bytes.
 
     Raises:
-        InvalidKeyError: The file cannot be read, is not a keystore, or has another passphrase.
+        InvalidKeyError: The file cannot be read, is not a keystore, or has a different passphrase.
     """
     try:
         secret = bytes(Account.decrypt(path.read_text(encoding="utf-8"), passphrase))
@@ -180,10 +180,10 @@ def key_from_keystore(path: Path, passphrase: str, algorithm: Algorithm = "secp2
 
 
 def check_key(key: InteractionKey) -> None:
-    """Let a key sign a test message, and check the signature.
+    """Sign a test message with a key, and check the signature.
 
     Raises:
-        InvalidKeyError: The key does not sign, or its public key does not verify its signature.
+        InvalidKeyError: The key failed to sign, or its public key does not verify its signature.
     """
     try:
         signature = key.sign(_PROBE)
@@ -196,12 +196,12 @@ def check_key(key: InteractionKey) -> None:
 
 
 def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm: str) -> bool:
-    """Check a signature of one key.
+    """Check a signature made by one key.
 
     Args:
         digest: The 32 bytes that were signed.
         public_key: The public key in hexadecimal digits.
-        algorithm: `secp256k1` or `ed25519`; no other verifies anything.
+        algorithm: `secp256k1` or `ed25519`; with any other, no signature is valid.
     """
     try:
         key = bytes.fromhex(public_key)
@@ -220,7 +220,7 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
         signers: The candidates.
 
     Returns:
-        The first candidate that verifies the signature; None if none does.
+        The first candidate that verifies the signature, or None.
     """
     recovered = _recovered(digest, signature)
     for signer in signers:
@@ -231,7 +231,7 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
 
 
 def is_key(public_key: bytes, signer: Signer) -> bool:
-    """Compare a public key with a listed one. A secp256k1 key may be compressed on either side."""
+    """Compare a public key with a listed one. Either one may be compressed if it is a secp256k1 key."""
     if signer.algorithm == "ed25519":
         return public_key == signer.key
     point = _point(public_key)
@@ -239,7 +239,7 @@ def is_key(public_key: bytes, signer: Signer) -> bool:
 
 
 def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, address: str) -> bool:
-    """Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 elsewhere.
+    """Check a signature by a plain account: secp256k1 on an EVM chain, ed25519 elsewhere.
 
     Args:
         digest: The 32 bytes that were signed.
@@ -253,10 +253,10 @@ def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, add
 
 
 def to_registry_form(signature: bytes) -> bytes:
-    """Convert a secp256k1 signature to the form of the registries, whose `v` is 27 or 28.
+    """Convert a secp256k1 signature to the registries' form, whose `v` is 27 or 28.
 
     Raises:
-        InvalidKeyError: The signature does not have 65 bytes, or another `v`.
+        InvalidKeyError: The signature is not 65 bytes long, or has an invalid `v`.
     """
     if len(signature) != _RECOVERABLE_BYTES or signature[64] not in _V:
         raise InvalidKeyError("a recoverable signature has 65 bytes, and its last byte is 0, 1, 27 or 28")
@@ -264,16 +264,16 @@ def to_registry_form(signature: bytes) -> bytes:
 
 
 def from_registry_form(signature: bytes) -> bytes:
-    """Convert a recoverable secp256k1 signature to the form of the extension, whose `v` is 0 or 1.
+    """Convert a recoverable secp256k1 signature to the extension's form, whose `v` is 0 or 1.
 
     Raises:
-        InvalidKeyError: The signature does not have 65 bytes, or another `v`.
+        InvalidKeyError: The signature is not 65 bytes long, or has an invalid `v`.
     """
     return signature[:64] + bytes([to_registry_form(signature)[64] - 27])
 
 
 def _is_ed25519(digest: bytes, signature: bytes, key: bytes) -> bool:
-    """Check an ed25519 signature. libsodium refuses keys of small order and signatures that are not canonical."""
+    """Check an ed25519 signature. libsodium rejects keys of small order and non-canonical signatures."""
     if len(signature) != _PLAIN_BYTES or len(key) != KEY_BYTES:
         return False
     try:
@@ -284,7 +284,7 @@ def _is_ed25519(digest: bytes, signature: bytes, key: bytes) -> bool:
 
 
 def _recovered(digest: bytes, signature: bytes) -> list[bytes]:
-    """Recover the keys that may have made a secp256k1 signature, 64 bytes each: one key, or two without `v`."""
+    """Recover the 64-byte keys that may have made a secp256k1 signature: one key, or two without `v`."""
     if len(signature) == _PLAIN_BYTES:
         parities: tuple[int, ...] = (0, 1)
     elif len(signature) == _RECOVERABLE_BYTES and signature[64] in _V:

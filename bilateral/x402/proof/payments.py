@@ -1,4 +1,4 @@
-"""Payments on chain: the receipt of a transaction, read for the transfer that settled one signed payment."""
+"""On-chain payments: finds the transfer that settled a signed payment in a transaction's receipt."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PaymentProblemError(Exception):
     Attributes:
         code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or the code
             of an `InvalidPaymentError`.
-        is_final: False if a later check may have another result.
+        is_final: False if a later check may have a different result.
     """
 
     def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool | None = None) -> None:
@@ -57,7 +57,7 @@ def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> S
 
 
 def expiry_of(signed: SignedPayment) -> str:
-    """Return the last time at which a payment can be settled, as text."""
+    """Return, as text, the last time at which a payment can be settled."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
@@ -80,7 +80,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
 
 
 def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[int, ReceiptLog]]:
-    """Find the transfer that settled a payment in a transaction, with its block. It may have moved less."""
+    """Find the transfer, with its block, that settled a payment in a transaction. It may have moved less."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
@@ -110,7 +110,7 @@ def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
 
 
 def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:
-    """Return the code for terms whose payments cannot be judged here, such as `erc7710_not_supported`; None otherwise.
+    """Return the code for terms whose payments cannot be judged here, such as `erc7710_not_supported`, or None.
 
     On non-EVM chains, the chain's own reader judges payments of the scheme `exact`.
     """
@@ -130,9 +130,9 @@ def _code(name: object) -> str:
 def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
     """Return whether a facilitator may interpret a payment differently than we do.
 
-    It has two authorizations, of which a facilitator would settle one; or its account or nonce is not text: a
-    facilitator treats 1000, 1000.5 and 1000.9 as one nonce. On a non-EVM chain, its transaction is not in canonical
-    base 64 or is followed by bytes, both of which facilitators ignore.
+    This is the case if it has two authorizations, of which a facilitator would settle one; if its account or nonce is
+    not text, because a facilitator treats 1000, 1000.5 and 1000.9 as one nonce; or, on a non-EVM chain, if its
+    transaction is not canonical base 64 or has trailing bytes, both of which facilitators ignore.
     """
     if is_foreign(network):
         return message_key(network, payload) is None
@@ -143,7 +143,7 @@ def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
 
 
 def payer_of(payload: Mapping[str, Any]) -> str | None:
-    """Return the account that signed a payment on an EVM chain, in checksum form; None if there is none."""
+    """Return the account that signed a payment on an EVM chain, in checksum form, or None."""
     _, signed = signed_part(payload)
     text = None if signed is None else signed.get("from")
     try:

@@ -1,4 +1,4 @@
-"""The hashes that agents and clients sign, and the two forms in which declarations and statements travel.
+"""The hashes that agents and clients sign, and the two forms of declarations and statements.
 
 Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8; binary
 bodies need no special case.
@@ -25,17 +25,17 @@ from bilateral.x402.proof.errors import BodyTooLargeError, InvalidMessageError
 from bilateral.x402.proof.types import REPUTATION_8004, AgentRegistration, BlindTerms, InteractionData, ReputationInfo
 
 DRAFT_DOMAIN: Final = b"x402:reputation:v1"
-"""The text with which the signed data of the profile `reputation` begins."""
+"""The prefix of the signed data in the profile `reputation`."""
 
 MAX_SIGNED_VALUE: Final = 255
-"""The largest value of a signed feedback: the signed message has one byte for it."""
+"""The largest value for signed feedback: the signed message has one byte for it."""
 
 
 def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
     """Hash a paid interaction ("Signature Protocol").
 
-    The lengths of the three parts are not included, so other parts with the same concatenation have the same hash.
-    Recompute the hash from the bodies you sent and received yourself, never from bodies reported by the server. A
+    The lengths of the three parts are not included, so different parts with the same concatenation have the same hash.
+    Recompute the hash from the bodies that you sent and received yourself, never from bodies reported by the server. A
     request without a body is hashed without its path and query.
 
     Args:
@@ -44,7 +44,7 @@ def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
         response: The response's body.
 
     Returns:
-        The keccak-256 hash, 32 bytes.
+        The 32-byte keccak-256 hash.
     """
     return _hash(task_ref.encode(), request, response)
 
@@ -57,7 +57,7 @@ def draft_data_hash(request: bytes, response: bytes) -> bytes:
         response: The response's body.
 
     Returns:
-        The keccak-256 hash, 32 bytes.
+        The 32-byte keccak-256 hash.
     """
     return _hash(len(request).to_bytes(4), request, response)
 
@@ -70,7 +70,7 @@ def draft_interaction_hash(task_ref: str, data_hash: bytes) -> bytes:
         data_hash: The hash of both bodies, see `draft_data_hash`.
 
     Returns:
-        The keccak-256 hash, 32 bytes.
+        The 32-byte keccak-256 hash.
     """
     return _hash(DRAFT_DOMAIN, task_ref.encode(), data_hash)
 
@@ -79,15 +79,15 @@ def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> byte
     """Hash the message that a client signs as its feedback ("Client Signature").
 
     Args:
-        agent: The agent that is rated.
+        agent: The rated agent.
         task_ref: The reference of the payment's transaction.
-        value: The feedback's integer value on chain, from 0 to 255.
+        value: The feedback's on-chain integer value, from 0 to 255.
 
     Returns:
-        The keccak-256 hash, 32 bytes.
+        The 32-byte keccak-256 hash.
 
     Raises:
-        InvalidArgumentError: One byte cannot hold the value.
+        InvalidArgumentError: The value does not fit in one byte.
     """
     if not 0 <= value <= MAX_SIGNED_VALUE:
         raise InvalidArgumentError(f"value {value} is out of range 0..{MAX_SIGNED_VALUE} of a signed feedback")
@@ -100,7 +100,7 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
     """Hash the message that a client signs as its feedback in the profile `reputation` ("Reviewer Signature").
 
     Args:
-        agent: The agent that is rated.
+        agent: The rated agent.
         task_ref: The reference of the payment's transaction.
         data_hash: The hash of both bodies, see `draft_data_hash`.
         value: The feedback's value.
@@ -108,10 +108,10 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
         tag2: The second tag; may be empty.
 
     Returns:
-        The keccak-256 hash, 32 bytes.
+        The 32-byte keccak-256 hash.
 
     Raises:
-        InvalidArgumentError: A tag holds NUL, which separates the fields.
+        InvalidArgumentError: A tag contains NUL, which separates the fields.
     """
     if "\0" in tag1 + tag2:
         raise InvalidArgumentError("a tag contains NUL, which separates the fields of a signed review")
@@ -121,12 +121,12 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
 
 
 def tool_request(name: str, arguments: Mapping[str, Any], limit: int = read.MAX_BODY) -> bytes:
-    """Return the request body of an MCP tool call: its name and arguments as canonical JSON (RFC 8785)."""
+    """Return an MCP tool call's request body: its name and arguments as canonical JSON (RFC 8785)."""
     return _canonical({"name": name, "arguments": dict(arguments)}, limit)
 
 
 def tool_response(content: Sequence[Any], structured_content: Any = None, limit: int = read.MAX_BODY) -> bytes:
-    """Return the response body of an MCP tool call: its content as canonical JSON (RFC 8785), without `_meta`."""
+    """Return an MCP tool call's response body: its content as canonical JSON (RFC 8785), without `_meta`."""
     result: dict[str, Any] = {"content": list(content)}
     if structured_content is not None:
         result["structuredContent"] = structured_content
@@ -134,12 +134,12 @@ def tool_response(content: Sequence[Any], structured_content: Any = None, limit:
 
 
 def message_parts(parts: Sequence[Any], limit: int = read.MAX_BODY) -> bytes:
-    """Return the body of a message between agents (A2A): its parts as canonical JSON (RFC 8785)."""
+    """Return the body of an agent-to-agent (A2A) message: its parts as canonical JSON (RFC 8785)."""
     return _canonical(list(parts), limit, "message")
 
 
 def _hash(*parts: bytes) -> bytes:
-    """Hash parts one after the other (keccak-256), without copying them together: bodies may have 32 MiB."""
+    """Hash consecutive parts (keccak-256) without concatenating them: bodies may be 32 MiB long."""
     state = keccak_state.new(b"")
     for part in parts:
         state.update(part)
@@ -157,7 +157,7 @@ def _canonical(value: dict[str, Any] | list[Any], limit: int, subject: str = "to
 
 
 REPUTATION_DRAFT: Final = "reputation"
-"""The key of the upstream draft in `extensions` of x402 messages."""
+"""The upstream draft's key in `extensions` of x402 messages."""
 
 _KEY_BYTES: Final = {"ed25519": (32,), "secp256k1": (33, 65)}  # RFC 8032, section 5.1.5; SEC 1, section 2.3.3
 
@@ -201,11 +201,11 @@ class Hashes(NamedTuple):
 
 
 class Profile:
-    """One form of the messages: that of the specification, unless a method is overridden.
+    """One form of the messages: the specification's, unless a method is overridden.
 
     Attributes:
         key: The key in `extensions`.
-        schema: The JSON Schema that a server sends beside its declaration.
+        schema: The JSON Schema that a server sends with its declaration.
     """
 
     key: str = REPUTATION_8004
@@ -232,7 +232,7 @@ class Profile:
         return statement.to_object()
 
     def declaration(self, info: ReputationInfo) -> dict[str, Any]:
-        """Return a declaration with its schema under the key of this profile."""
+        """Return a declaration with its schema under this profile's key."""
         written = self.info_object(info)
         self.info_of(written)
         return {self.key: {"info": written, "schema": self.schema}}
@@ -297,7 +297,7 @@ PROFILE_8004: Final = Profile()
 PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
 
 PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}
-"""The profiles by their keys. If a message has both, the first one counts."""
+"""The profiles by key. If a message contains both, the first one counts."""
 
 
 def profile_among(*extensions: Any) -> Profile:
@@ -314,10 +314,10 @@ def _hexadecimal(value: bytes | None) -> str:
 
 
 def registration_of(agent_id: AgentLike, deployment: Deployment) -> AgentRegistration:
-    """Return the registration of an agent in a deployment.
+    """Return an agent's registration in a deployment.
 
     Raises:
-        MalformedIdentifierError: The agent is malformed, or belongs to another chain or registry.
+        MalformedIdentifierError: The agent is malformed, or belongs to a different chain or registry.
         InvalidArgumentError: The deployment has no reputation registry.
     """
     if deployment.reputation is None:
@@ -341,20 +341,21 @@ def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a def
 
     Args:
         agent_id: The server's agent.
-        deployment: Its registries.
+        deployment: The agent's registries.
         *others: Its registrations on additional chains, one per chain.
-        endpoint: The URL of the service.
+        endpoint: The service's URL.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
-        blind: The terms on which answers carry an envelope for blind ratings, see `BlindSealer`; None for none.
-        free_answers: True to deliver an answer for which a route of the scheme `upto` charges nothing. It has no proof,
-            because there is no payment. By default such an answer is refused, as `nothing_charged`.
+        blind: The terms on which answers include an envelope for blind ratings, see `BlindSealer`; None for no
+            envelopes.
+        free_answers: True to deliver an answer for which a route with the scheme `upto` charges nothing. It has no
+            proof, because there is no payment. By default, such an answer is refused with `nothing_charged`.
 
     Returns:
         The declaration under the extension's key.
 
     Raises:
-        MalformedIdentifierError: The agent is malformed, or belongs to another chain or registry.
-        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
+        MalformedIdentifierError: The agent is malformed, or belongs to a different chain or registry.
+        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on the same chain.
         InvalidMessageError: A URL is malformed.
     """
     registrations = (registration_of(agent_id, deployment), *others)
@@ -369,15 +370,15 @@ def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *other
 
     Args:
         agent_id: The server's agent.
-        deployment: Its registries.
+        deployment: The agent's registries.
         *others: Its registrations on additional chains, one per chain.
 
     Returns:
         The declaration under the draft's key.
 
     Raises:
-        MalformedIdentifierError: The agent is malformed, or belongs to another chain or registry.
-        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
+        MalformedIdentifierError: The agent is malformed, or belongs to a different chain or registry.
+        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on the same chain.
     """
     return PROFILE_DRAFT.declaration(_info((registration_of(agent_id, deployment), *others)))
 
@@ -385,7 +386,7 @@ def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *other
 def declaration_of(
     *registrations: AgentRegistration, profile: Profile = PROFILE_8004, endpoint: str | None = None
 ) -> dict[str, Any]:
-    """Declare the extension for a route of an agent with these registrations, whatever their chains."""
+    """Declare the extension for a route of an agent with these registrations, on any chains."""
     return profile.declaration(_info(registrations, endpoint=endpoint))
 
 

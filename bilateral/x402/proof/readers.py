@@ -1,8 +1,8 @@
 """Readers of agents and payments, one per chain. `EvmReader` is built in; readers for other chains are plug-ins.
 
-Every function is an operation (`bilateral.node.steps`). A plug-in with the attribute `provider`, the URL of a node,
-yields steps to that node. One without it yields `Blocking` steps with functions of its own. Two more attributes are
-optional: `for_one_check`, which returns a reader for one verification, and `remarks`, see `GuardedReader`.
+Every function is an operation (`bilateral.node.steps`). A plug-in with the attribute `provider`, a node's URL, yields
+steps for that node. One without it yields `Blocking` steps with its own functions. Two more attributes are optional:
+`for_one_check`, which returns a reader for one verification, and `remarks`, see `GuardedReader`.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class RegistryReader(Protocol):
-    """Reads the registries and the payments of one chain. Its registries are an allow-list."""
+    """Reads the registries and payments on one chain. Its registries are an allow-list."""
 
     @property
     def chain(self) -> ChainId:
@@ -37,7 +37,7 @@ class RegistryReader(Protocol):
         """Return a server's registration in the registries that this reader trusts.
 
         Raises:
-            PaymentRefusedError: The server has none on this chain, or one in other registries.
+            PaymentRefusedError: The server has none on this chain, or only one in other registries.
         """
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
@@ -48,7 +48,7 @@ class RegistryReader(Protocol):
         """
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
-        """Return the account to which payments for an agent go; empty if there is none.
+        """Return the account that receives payments for an agent, or an empty text.
 
         Args:
             block: The block at whose end it is read; the latest by default.
@@ -60,11 +60,11 @@ class RegistryReader(Protocol):
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
     ) -> Operation[verdicts.Payment]:
-        """Find a payment in the chain.
+        """Find a payment on chain.
 
         Args:
             accepted: The terms that the client accepted.
-            payload: `payload` of the payment payload that it sent.
+            payload: The `payload` field of the payment payload that the client sent.
             confirmations: The number of blocks that must confirm it, including its own.
 
         Raises:
@@ -82,11 +82,11 @@ _ANSWERS: Final[dict[str, type]] = {
     "find_payment": verdicts.Payment,
     "block_at": int,
 }
-"""The operations of a plug-in, each with the type of its answer."""
+"""A plug-in's operations, each with its result type."""
 
 
 class GuardedReader:
-    """A guarded plug-in: exceptions of its own types and answers of a wrong type become refusals.
+    """A guarded plug-in: exceptions of its own types and results of a wrong type become refusals.
 
     Args:
         reader: The plug-in.
@@ -98,7 +98,7 @@ class GuardedReader:
         self.provider: str | None = getattr(reader, "provider", None)
 
     def for_one_check(self) -> Any:
-        """Return a reader for one verification, if the plug-in provides one, so that its answers are consistent."""
+        """Return a reader for one verification, if the plug-in provides one, so that its results are consistent."""
         make = getattr(self._reader, "for_one_check", None)
         return self if make is None else GuardedReader(make())
 
@@ -121,20 +121,20 @@ class GuardedReader:
         return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
     def __getattr__(self, name: str) -> Any:
-        """Return a guarded operation of the plug-in."""
+        """Return one of the plug-in's operations, guarded."""
         if name not in _ANSWERS:
             raise AttributeError(name)
         return lambda *arguments: _guarded_operation(lambda: getattr(self._reader, name)(*arguments), _ANSWERS[name])
 
 
 def for_one_check(reader: RegistryReader) -> RegistryReader:
-    """Return a reader whose answers about an agent come from one read, if it can do so."""
+    """Return a reader whose results about an agent come from a single read, if it supports that."""
     return reader.for_one_check() if isinstance(reader, GuardedReader) else reader
 
 
 @contextmanager
 def _guarding() -> Iterator[None]:
-    """Turn an exception of a plug-in's own type into a refusal. Its text may contain a key and is omitted."""
+    """Turn an exception of a plug-in's own type into a refusal. Its text is omitted, as it may contain a key."""
     try:
         yield
     except (BilateralError, PaymentProblemError):
@@ -158,7 +158,7 @@ def _typed(result: _T, expected: type[_T]) -> _T:
 
 
 class EvmReader:
-    """Reads an EVM chain with the operations of the SDK's client.
+    """Reads an EVM chain with the SDK client's operations.
 
     Args:
         state: The state of a client with a deployment.
@@ -181,7 +181,7 @@ class EvmReader:
         return registration_among(info, self._deployment.agent_registry, self._reputation)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
-        """Check that the reputation registry names the identity registry."""
+        """Check that the reputation registry refers to the identity registry."""
         (identity,) = yield from call(self.state, Registry.REPUTATION, "getIdentityRegistry")
         if identity != registration.agent.registry.address:
             problem = f"{self._reputation} belongs to another identity registry, {identity}"
@@ -236,13 +236,13 @@ def registration_among(info: ReputationInfo, identity: AccountId, reputation: Ac
 
 
 def deployment_of(state: ClientState) -> Deployment:
-    """Return the deployment that a verifier was given for a chain."""
+    """Return the deployment passed to a verifier for a chain."""
     assert isinstance(state.requested, Deployment)  # noqa: S101  # a verifier always gives one
     return state.requested
 
 
 def is_same_account(chain: ChainId, first: str, second: str) -> bool:
-    """Compare two addresses: in any case on an EVM chain, exactly elsewhere ("Step 3")."""
+    """Compare two addresses: ignoring case on an EVM chain, exactly elsewhere ("Step 3")."""
     if not first or not second:
         return False
     return first.lower() == second.lower() if chain.is_evm else first == second

@@ -1,12 +1,12 @@
-"""Agents of SATI and of 8004-solana on Solana, read for the checks of this extension.
+"""SATI and 8004-solana agents on Solana, read for this extension's checks.
 
     reader = SolanaReader("https://api.mainnet-beta.solana.com", MAINNET)
     verifier = Verifier({}, readers=[reader])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
 SATI differs from ERC-8004: there is no proof that the wallet's key agreed, and a transfer does not clear the wallet.
-The reader therefore refuses an agent whose metadata is controlled by anyone but its holder. The registry 8004-solana
-proves wallets, and the reader refuses agents that were transferred without it.
+The reader therefore rejects an agent whose metadata is controlled by anyone but its holder. The registry 8004-solana
+proves wallets, and the reader rejects agents that were transferred outside it.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,7 @@ __all__ += ["solana_registration"]
 
 
 class SolanaReader:
-    """Reads agents of registries on Solana, and payments, on one chain. See `RegistryReader`.
+    """Reads agents in Solana registries, and payments, on one chain. See `RegistryReader`.
 
     `block` in its methods is a slot. Verifiers with and without an event loop may share a reader.
 
@@ -76,7 +76,7 @@ class SolanaReader:
         """Return a server's registration. The programs of the registries are the allow-list.
 
         Raises:
-            PaymentRefusedError: The server has no registration on this chain, or one in other registries.
+            PaymentRefusedError: The server has no registration on this chain, or only one in other registries.
         """
         *registries, last = (AccountId(self.chain, program) for program in self._registries)
         for registry in registries:
@@ -85,14 +85,14 @@ class SolanaReader:
         return registration_among(info, last, last)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:  # noqa: ARG002  # the port's
-        """Return at once: on Solana, one program is both registries of its agents."""
+        """Return immediately: on Solana, one program serves as both registries for its agents."""
         yield from ()
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return an agent's wallet.
 
         Raises:
-            PaymentRefusedError: The agent fails verification, or its past is not provable.
+            PaymentRefusedError: The agent fails verification, or its past state is not provable.
         """
         return (yield from self._read(agent, block)).wallet
 
@@ -118,10 +118,10 @@ class SolanaReader:
         return (yield from block_at(self._node, as_of))
 
     def agent(self, agent_id: str | GlobalAgentId) -> Operation[SolanaAgent]:
-        """Return everything on chain about an agent.
+        """Return all on-chain data about an agent.
 
         Args:
-            agent_id: The agent's mint or asset in the first registry of the reader, or its global id.
+            agent_id: The agent's mint or asset in the reader's first registry, or its global id.
 
         Raises:
             SolanaError: The agent fails verification, or its registry is not one of the reader's.
@@ -137,7 +137,7 @@ class SolanaReader:
         return agents[agent]
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
-        """Return remarks of a verification about an agent, in addition to its outcome."""
+        """Return a verification's remarks about an agent, in addition to its outcome."""
         cached = (self._agents or {}).get(agent)
         return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
@@ -159,7 +159,7 @@ class SatiReader(SolanaReader):
 
 
 def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_NAME) -> AgentRegistration:
-    """Return the registration of an agent on Solana, for a declaration.
+    """Return a Solana agent's registration, for a declaration.
 
     Args:
         agent: The agent's mint, or its asset.
@@ -183,7 +183,7 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
     profile: Profile = PROFILE_8004,
     endpoint: str | None = None,
 ) -> dict[str, Any]:
-    """Declare the extension for a route of an agent on Solana: the value of `RouteConfig.extensions`.
+    """Declare the extension for a Solana agent's route: the value of `RouteConfig.extensions`.
 
     Args:
         agent: The agent's mint, or its asset.
@@ -191,11 +191,12 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
         *others: The agent's registrations on additional chains, one per chain.
         registry: The name of its registry in the address book, `SATI` or `8004-solana`.
         profile: The form of the messages.
-        endpoint: The URL of the service.
+        endpoint: The service's URL.
 
     Raises:
         MalformedIdentifierError: The agent or the chain is malformed.
-        InvalidArgumentError: Two registrations are on one chain, or the address book has no such registry on the chain.
+        InvalidArgumentError: Two registrations are on the same chain, or the address book has no such registry on the
+            chain.
         InvalidMessageError: The URL is malformed.
     """
     own = solana_registration(agent, chain, registry)

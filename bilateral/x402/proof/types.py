@@ -1,7 +1,7 @@
-"""Messages of the extension: the server's declaration, the client's declaration, the signed interaction.
+"""The extension's messages: the server's declaration, the client's declaration, the signed interaction.
 
 `of` reads a message strictly and ignores unknown fields, `to_object` writes it. A reader never uses the JSON Schema in
-a server's declaration, because the server chooses that as well.
+a server's declaration, because the server chooses that too.
 """
 
 import re
@@ -34,7 +34,7 @@ class AgentRegistration:
 
     Attributes:
         agent: The agent in its identity registry.
-        reputation_registry: The reputation registry, on the same chain; the identity registry itself on some chains.
+        reputation_registry: The reputation registry on the same chain; on some chains, the identity registry itself.
             None in the profile `reputation`, which omits it.
     """
 
@@ -42,7 +42,7 @@ class AgentRegistration:
     reputation_registry: AccountId | None
 
     def __post_init__(self) -> None:
-        """Refuse registries on different chains."""
+        """Reject registries on different chains."""
         if self.reputation_registry is not None:
             _require_chain("reputationRegistry", self.reputation_registry, self.agent.registry)
 
@@ -56,7 +56,7 @@ class AgentRegistration:
         """Read a registration.
 
         Args:
-            path: Its place in the message, for errors.
+            path: Its location in the message, for errors.
             is_draft: True in the profile `reputation`, whose registrations omit the reputation registry.
         """
         fields = read.record(value, path)
@@ -77,19 +77,19 @@ class AgentRegistration:
 
 @dataclass(frozen=True)
 class BlindTerms:
-    """A server's offer to rate its clients blind (ours; see docs/blind-ratings.md).
+    """A server's offer to rate its clients blind (our extension; see docs/blind-ratings.md).
 
     Attributes:
-        after: The number of a client's paid interaction, from 1, after which answers carry the server's envelope. A
+        after: The number of a client's paid interaction, from 1, after which answers include the server's envelope. A
             rating is final, so a server may want to get to know its client first.
-        lifetime: The lifetime of an envelope in seconds; at most 14 days.
+        lifetime: An envelope's lifetime in seconds; at most 14 days.
     """
 
     after: int = 1
     lifetime: int = MAX_SERVER_LIFETIME
 
     def __post_init__(self) -> None:
-        """Refuse terms out of range."""
+        """Reject terms that are out of range."""
         for name, most in (("after", read.MAX_SECONDS - 1), ("lifetime", MAX_SERVER_LIFETIME)):
             if not 1 <= getattr(self, name) <= most:
                 raise InvalidMessageError(f"blind.{name}", "malformed", f"the number is out of range 1..{most}")
@@ -107,15 +107,15 @@ class BlindTerms:
 
 @dataclass(frozen=True)
 class ReputationInfo:
-    """A server's declaration, `info` of the extension in a 402 response ("ReputationInfo Structure").
+    """A server's declaration: the extension's `info` in a 402 response ("ReputationInfo Structure").
 
     Attributes:
         registrations: The server's agents, at least one.
         version: The version of the extension.
-        endpoint: The URL of the server's service.
+        endpoint: The server's service URL.
         feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
-        blind: The terms of blind ratings; None if the server seals none.
-        free_answers: True if the server delivers an answer for which it charges nothing (`upto`), without a proof.
+        blind: The terms for blind ratings; None if the server seals none.
+        free_answers: True if the server delivers answers for which it charges nothing (`upto`), without a proof.
     """
 
     registrations: tuple[AgentRegistration, ...]
@@ -205,7 +205,7 @@ class ClientAgent:
         return None
 
     def to_object(self) -> dict[str, str]:
-        """Return the claim as the two fields that go into `info`."""
+        """Return the claim as two fields to put into `info`."""
         return {"clientAgentRegistry": str(self.agent.registry), "clientAgentId": self.agent.agent}
 
 
@@ -219,15 +219,15 @@ class InteractionData:
         task_ref: The reference of the payment's transaction, exactly as it was hashed.
         interaction_hash: The signed hash.
         signature: The agent's signature: 64 bytes for ed25519, 64 or 65 for secp256k1.
-        timestamp: The time of the signature in Unix time. It is not signed: display it, but never base a decision on
-            it. None in the profile `reputation`.
+        timestamp: The signature's Unix time. It is not signed: display it, but never base a decision on it. None in the
+            profile `reputation`.
         agent_registry: The identity registry. The specification does not have this field; this package adds it.
-        data_hash: The hash of both bodies; only in the profile `reputation`, as are the following.
+        data_hash: The hash of both bodies. Like the following fields, only in the profile `reputation`.
         public_key: The key that signed.
         algorithm: Its signature scheme.
-        feedback_endpoint: The URL of a service that takes feedback.
-        sealed_rating: The server's envelope for a blind rating, as received; None without one. It is not part of the
-            signed hash and has its own signature.
+        feedback_endpoint: The URL of a service that accepts feedback.
+        sealed_rating: The server's envelope for a blind rating, as received, or None. It is not part of the signed hash
+            and has its own signature.
     """
 
     network: ChainId
@@ -295,11 +295,11 @@ class SettlementReceipt:
     """A settlement as reported by the server in `PAYMENT-RESPONSE`, without any proof.
 
     Attributes:
-        is_success: True if the server says that the payment was settled.
+        is_success: True if the server reports that the payment was settled.
         network: The payment's network.
         transaction: The payment's transaction.
         payer: The account that paid, if the server reports it.
-        interaction: The statement among the extensions, not read yet; None if it is missing.
+        interaction: The unparsed statement from the extensions; None if it is missing.
         amount: The amount paid according to the server, in the token's smallest unit; None if it reports none.
     """
 
@@ -312,7 +312,7 @@ class SettlementReceipt:
 
     @property
     def is_of_nothing(self) -> bool:
-        """True if the server reports that it charged nothing (scheme `upto`): there is no transaction then."""
+        """True if the server reports that it charged nothing (scheme `upto`), so there is no transaction."""
         return self.is_success and not self.transaction and self.amount == "0"
 
     @classmethod
@@ -320,7 +320,7 @@ class SettlementReceipt:
         """Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
 
         Args:
-            key: The key of the statement among the extensions.
+            key: The statement's key in the extensions.
         """
         fields = read.record(value, "PAYMENT-RESPONSE")
         extensions = fields.get("extensions")

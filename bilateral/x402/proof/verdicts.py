@@ -21,25 +21,25 @@ NO_VALID_SIGNERS = "No valid signers found"
 SIGNATURE_FAILED = "Signature verification failed"
 
 NOTHING_PAID = "nothing_paid"
-"""The code of every check of an answer for which the server charged nothing (scheme `upto`)."""
+"""The code for every check of an answer for which the server charged nothing (scheme `upto`)."""
 
 NOT_PROVABLE = "not_provable"
-"""The code of a payment settled by another contract for which the node returned no trace."""
+"""The code for a payment settled by another contract for which the node returned no trace."""
 
 
 class CheckName(StrEnum):
-    """The checks of a proof, in the order in which they are made."""
+    """The checks of a proof, in the order in which they are performed."""
 
     SETTLEMENT = "settlement"
     """The server reports a successful settlement."""
     INTERACTION = "interaction"
-    """The answer carries a well-formed statement."""
+    """The answer includes a well-formed statement."""
     AGENT = "agent"
     """The statement is by the declared agent, in a registry on the allow-list."""
     NETWORK = "network"
-    """The statement, the settlement and the payment name one network."""
+    """The statement, the settlement and the payment specify the same network."""
     TASK_REF = "task_ref"
-    """The statement names the transaction of the settlement."""
+    """The statement specifies the settlement's transaction."""
     INTERACTION_HASH = "interaction_hash"
     """The signed hash matches the bodies."""
     PAYMENT = "payment"
@@ -49,7 +49,7 @@ class CheckName(StrEnum):
     REGISTRATION_FILE = "registration_file"
     """The agent's URI leads to an authentic registration file that lists the agent."""
     SIGNERS = "signers"
-    """The file lists a key that is valid."""
+    """The file lists a valid key."""
     SIGNATURE = "signature"
     """A valid key made the signature."""
 
@@ -67,9 +67,9 @@ class EnvelopeCheck:
     """The check of a server's envelope. `Verification.is_verified` does not depend on it.
 
     Attributes:
-        outcome: `passed`; `failed` if the envelope is wrong; `unchecked` if there is none, or it cannot be checked.
+        outcome: `passed`; `failed` if the envelope is invalid; `unchecked` if there is none, or it cannot be checked.
         problem: The reason why it did not pass; empty if it passed.
-        envelope: The envelope, to be answered with `Client.seal_feedback`; None unless it passed.
+        envelope: The envelope, to be answered using `Client.seal_feedback`; None unless it passed.
     """
 
     outcome: Outcome
@@ -85,7 +85,7 @@ class Check:
         name: The check.
         problem: The reason why it did not pass; empty if it passed.
         code: The reason for programs, such as `hash_mismatch`; empty if it passed. See `docs/x402.md`.
-        field: The path of the field that is missing or invalid, such as `interactionHash`; empty for other reasons.
+        field: The path of the missing or invalid field, such as `interactionHash`; empty for other reasons.
     """
 
     name: CheckName
@@ -107,7 +107,7 @@ class Payment:
         block: The block's number.
         log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
         time: The block's time.
-        kind: The kind of payment; None if it is not one of an EVM chain, or was not judged.
+        kind: The kind of payment; None if it is not on an EVM chain, or was not judged.
         ceiling: The maximum amount that the payer signed (`upto`); None for other kinds.
     """
 
@@ -132,15 +132,15 @@ class Verification:
         registration: The agent that the server declared on the payment's network, if its registry is on the allow-list.
         payment: The payment; None if it was not found.
         signer: The key that made the signature; None if none was found.
-        is_historical: True if keys and file are judged at the payment's block, not now.
-        request_target: Method and URL of the request. They are not signed in the profile `8004-reputation`.
-        wallet_signer: The agent's wallet if it made the signature instead of a listed key; None otherwise.
+        is_historical: True if the keys and the file are judged as of the payment's block, not now.
+        request_target: The request's method and URL. They are not signed in the profile `8004-reputation`.
+        wallet_signer: The agent's wallet, if it signed instead of a listed key; None otherwise.
         profile: The key of the statement's profile.
-        paid: The request, its payment and its answer.
+        paid: The request with its payment and answer.
         now: The same answer judged now, if this is a historical verification; None otherwise.
         envelope: The check of the server's envelope for a blind rating, independent of `is_verified`; None if the
             server declares no blind ratings.
-        remarks: Facts in addition to the outcome: the source of a foreign wallet, and accepted deviations in form.
+        remarks: Additional facts: the source of a wallet on another chain, and accepted deviations in form.
     """
 
     checks: tuple[Check, ...]
@@ -164,7 +164,7 @@ class Verification:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A line for each check that did not pass; a single line if nothing was paid."""
+        """One line per check that did not pass, or a single line if nothing was paid."""
         settlement = self.check(CheckName.SETTLEMENT)
         if settlement.code == NOTHING_PAID:
             return (settlement.problem,)
@@ -173,7 +173,7 @@ class Verification:
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
 
     def check(self, name: CheckName) -> Check:
-        """Return one check. A check that was never made is unchecked."""
+        """Return one check. A check that was never performed is unchecked."""
         missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
         return next((check for check in self.checks if check.name is name), missing)
 
@@ -192,7 +192,7 @@ class PaidRequest:
         request: The request's body, decoded.
         response: The response's body, decoded; None if it cannot be decoded.
         target: Method and URL.
-        is_body_lost: True if the server retained only the proof of an answer that was fetched again, not its body.
+        is_body_lost: True if the server retained only the proof, not the body, of an answer that was fetched again.
         unpaid_status: The status of an error without `PAYMENT-RESPONSE` after which the server does not settle.
             None for any other answer.
     """
@@ -224,7 +224,7 @@ class PaidRequest:
 
     @property
     def profile(self) -> Profile:
-        """The profile of the server's statement; that of its declaration if there is no statement."""
+        """The profile of the server's statement, or of its declaration if there is no statement."""
         return profile_among((self.settlement or {}).get("extensions"), self.payment.get("extensions"))
 
     @property

@@ -1,4 +1,4 @@
-"""Verifiers: the checks of a client, for programs that block and for event loops.
+"""Verifiers: a client's checks, blocking and asynchronous.
 
 verifier = AsyncVerifier({"https://rpc.example": deployment})
 registration = await verifier.check_before_payment(declaration, "eip155:8453", pay_to)
@@ -40,14 +40,14 @@ Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, _T]
 """Yields operations, each with the chain whose node it queries, and returns a `_T`."""
 
 RECEIPT_SECONDS: Final = 15.0
-"""The longest wait for the receipt of a payment: a block of the slowest chain takes twelve."""
+"""The maximum number of seconds to wait for a payment's receipt: a block on the slowest chain takes twelve."""
 
 _UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on this chain, cannot be looked up")
 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Refuse when a check is not possible, to fail closed."""
+    """Raise a refusal if a check is not possible, to fail closed."""
     try:
         yield
     except PaymentRefusedError:
@@ -58,7 +58,7 @@ def _refusals() -> Iterator[None]:
 
 
 class Chains:
-    """The chains of a verifier, each with its reader, and the checks on them. Their registries are its allow-list."""
+    """A verifier's chains, each with its reader, and the checks on them. Their registries are its allow-list."""
 
     def __init__(
         self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms
@@ -80,7 +80,7 @@ class Chains:
         self.readers[network] = reader
 
     def reader(self, network: str) -> RegistryReader:
-        """Return the reader of a chain."""
+        """Return a chain's reader."""
         if network not in self.readers:
             problem = f"{quoted(network[:80])} cannot be checked; known: {', '.join(self.readers) or 'none'}"
             raise PaymentRefusedError("unsupported_network", problem)
@@ -89,8 +89,8 @@ class Chains:
     def identity_network(self, info: ReputationInfo | None, network: str) -> str:
         """Return the chain on which a server's identity is checked.
 
-        It is the chain of the payment. With `wallet_services` and without an agent there, it is the first known chain
-        of the server's registrations.
+        This is the payment's chain. With `wallet_services` and without an agent there, it is the first known chain
+        among the server's registrations.
         """
         if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
             chains = (str(registration.chain) for registration in info.registrations)
@@ -134,7 +134,7 @@ class Chains:
         return joined(variants)
 
     def listed_keys(self, info: ReputationInfo, network: str) -> Plan[list[Signer]]:
-        """Read the valid keys of a server's agent."""
+        """Read the valid keys of a server agent."""
         identity = self.identity_network(info, network)
         with _refusals():
             reader = self.reader(identity)
@@ -143,7 +143,7 @@ class Chains:
         return keys
 
     def on_evm(self, terms: Mapping[str, Any], check: Operation[_T]) -> Plan[_T | None]:
-        """Make a check on the chain of a price; None if that is no EVM chain."""
+        """Perform a check on a price's chain; return None if that is not an EVM chain."""
         network = str(terms.get("network"))
         if network not in self.states:
             return None
@@ -205,7 +205,7 @@ class Chains:
 
 
 class _Connected(Generic[P, _T, R]):
-    """The chains of a verifier, and its connections to them."""
+    """A verifier's chains, and its connections to them."""
 
     _transport: Callable[[str | P, float], _T]
     _runner: Callable[[_T | None], R]
@@ -242,20 +242,20 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
 
     Args:
         deployments: The registries you trust on each chain, by the URL of a node (or a provider) for that chain. Any
-            other registry is refused: a fake registry could report a fake wallet.
+            other registry is rejected: a fake registry could report a fake wallet.
         readers: Plug-ins that read additional chains. See `bilateral.x402.proof.readers`.
         loader: Loads registration files.
         confirmations: The number of blocks that must confirm a payment, including its own, before its proof is
             verified.
         allow_wallet_signer: True to accept the signature of an agent's wallet if its registration file lists no keys.
-        wallet_services: True to accept wallets on other chains than that of the agent's identity, which its file lists
-            as services `agentWallet`.
+        wallet_services: True to accept wallets on chains other than the identity's, if the agent's file lists them as
+            `agentWallet` services.
         request_timeout: Seconds for one request to a node.
-        receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations: nodes lag, and a
-            block of Ethereum takes 12 seconds. Calling `verify` with `Verification.paid` later checks again.
+        receipt_seconds: The maximum time to wait for a payment's receipt and confirmations: nodes lag, and an Ethereum
+            block takes 12 seconds. To check again later, call `verify` with `Verification.paid`.
 
     Raises:
-        InvalidArgumentError: Two deployments are on one chain, or one has no reputation registry.
+        InvalidArgumentError: Two deployments are on the same chain, or one has no reputation registry.
     """
 
     is_async = False
@@ -272,9 +272,9 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """Check a server before anything is signed ("Pre-Payment Verification").
 
         Args:
-            declaration: The server's declaration, `extensions["8004-reputation"]` of its 402 response.
+            declaration: The server's declaration, `extensions["8004-reputation"]` in its 402 response.
             network: The chosen network (CAIP-2).
-            pay_to: The address to which the server wants to be paid.
+            pay_to: The address at which the server wants to be paid.
             profile: The profile of the declaration.
 
         Returns:
@@ -289,14 +289,14 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         """Check a paid answer ("Post-Service Signature Verification"). Failures are results, not exceptions.
 
         Args:
-            paid: The request, its payment and its answer.
-            historical: True to judge the agent's keys and file at the block of the payment instead of now. The result
-                also has the verification for the present, as `now`.
+            paid: The request with its payment and answer.
+            historical: True to judge the agent's keys and file as of the payment's block instead of now. The result
+                also contains the verification for the present, as `now`.
         """
         return self._run(self._chains.verify(paid, is_historical=historical))
 
     def listed_keys(self, info: ReputationInfo, network: str) -> list[Signer]:
-        """Return the keys of a server's agent that are valid now.
+        """Return the currently valid keys of a server's agent.
 
         Raises:
             PaymentRefusedError: The agent or its file cannot be checked, or the file lists no valid key.
@@ -304,21 +304,21 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.listed_keys(info, network))
 
     def check_token(self, terms: Mapping[str, Any]) -> None:
-        """Check that the token of a price supports the payments that the price requires. Not for plug-ins.
+        """Check that a price's token supports the payments that the price requires. Not for plug-ins.
 
         Args:
             terms: The terms in x402's format.
 
         Raises:
-            PaymentRefusedError: It does not, or it cannot be checked. See `bilateral.x402.proof.checking`.
+            PaymentRefusedError: It does not, or cannot be checked. See `bilateral.x402.proof.checking`.
         """
         self._run(self._chains.on_evm(terms, checking.check_token(terms)))
 
     def missing_contracts(self, terms: Mapping[str, Any]) -> list[str]:
-        """Return the contracts required by Permit2 payments that the chain of a price lacks.
+        """Return the contracts that Permit2 payments require and that a price's chain lacks.
 
         Args:
-            terms: The terms in x402's format. Other payments need no contract but the token.
+            terms: The terms in x402's format. Other payments need no contract except the token.
 
         Raises:
             PaymentRefusedError: The chain cannot be read.
@@ -330,7 +330,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
 
         Args:
             payment: The payment payload that was sent, as a JSON object.
-            seconds: The time to wait for a payment that is not settled yet; `receipt_seconds` by default.
+            seconds: How long to wait for a payment that is not yet settled; `receipt_seconds` by default.
         """
         return self._run(self._chains.find_settlement(payment, seconds))
 
@@ -358,7 +358,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 
     def run_on(self, network: str, operation: Operation[_T]) -> _T:
-        """Run an operation on the node of a network (CAIP-2).
+        """Run an operation on the node for a network (CAIP-2).
 
         Raises:
             PaymentRefusedError: There is no node for the network.

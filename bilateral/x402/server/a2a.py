@@ -1,4 +1,4 @@
-"""Paid messages between agents (A2A). The request and the response are the parts of messages, as canonical JSON.
+"""Paid messages between agents (A2A). The request and the response are message parts, as canonical JSON.
 
 The SDK has no A2A transport, and the specification does not cover it: this form is our own. The server verifies and
 settles with the SDK inside `paid_exchange`:
@@ -28,7 +28,7 @@ from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 
 RECEIPTS: Final = "x402.payment.receipts"
-"""The key of the settlements in a message's metadata, the newest last (A2A extension of x402)."""
+"""The key of the settlements in a message's metadata, newest last (x402's A2A extension)."""
 
 
 @dataclass
@@ -42,13 +42,13 @@ class MessageExchange(Exchange):
     limit: int = MAX_BODY
 
     def answer(self, parts: Sequence[Any]) -> None:
-        """Take the answer. Without one, nothing is settled."""
+        """Accept the answer. Without one, nothing is settled."""
         self.response = message_parts(parts, self.limit)
 
 
 @contextmanager
 def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[MessageExchange]:
-    """Open a context in which the SDK's server verifies and settles the payment of one message."""
+    """Open a context in which the SDK's server verifies and settles one message's payment."""
     exchange = MessageExchange(message_parts(parts, limit), limit=limit)
     token = CURRENT.set(exchange)
     try:
@@ -58,7 +58,7 @@ def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[Messa
 
 
 def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse) -> dict[str, Any]:
-    """Return the metadata of an answer with an additional receipt, which carries the proof."""
+    """Return an answer's metadata with an additional receipt, which contains the proof."""
     content = dict(metadata or {})
     earlier = content.get(RECEIPTS)
     receipt = settlement.model_dump(by_alias=True, exclude_none=True)
@@ -66,7 +66,7 @@ def with_receipt(metadata: Mapping[str, Any] | None, settlement: SettleResponse)
 
 
 def paid_message(payment: dict[str, Any], request: Sequence[Any], answer: Mapping[str, Any]) -> PaidRequest:
-    """Put together a paid message for `Verifier.verify`."""
+    """Assemble a paid message for `Verifier.verify`."""
     metadata, parts = answer.get("metadata"), answer.get("parts")
     receipts = metadata.get(RECEIPTS) if isinstance(metadata, dict) else None
     newest = receipts[-1] if isinstance(receipts, list) and receipts else None

@@ -1,4 +1,4 @@
-"""The common part of the adapters for ASGI and WSGI. It neither reads nor sends anything."""
+"""The common part of the ASGI and WSGI adapters. It performs no I/O."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from bilateral.x402.server.server import Reputation8004ResourceServerExtension
 logger = logging.getLogger("bilateral.x402")
 
 AnswerParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
-"""The status, the headers and the body of a response."""
+"""A response's status, headers and body."""
 
 
 _PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
-"""A parameter of a path, after `re.escape`."""
+"""A path parameter, after `re.escape`."""
 
 
 MAX_PAYMENT_HEADER: Final = 32 * 1024
@@ -47,12 +47,12 @@ MAX_PAYMENT_HEADER: Final = 32 * 1024
 
 
 class HttpAdapter:
-    """The decisions about paid requests over HTTP.
+    """Decisions about paid requests over HTTP.
 
     Attributes:
         limit: The maximum size of a decoded body in bytes.
         answers: Paid answers, retained for clients that lost them.
-        cors: The web pages that may buy.
+        cors: The web pages that are allowed to buy.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # settings, all but four with a default
@@ -92,9 +92,9 @@ class HttpAdapter:
         return bool(self._routes.requires_payment(context))
 
     def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
-        """Return whether a route declares a profile, and the headers for a page that asks whether it may buy.
+        """Return whether a route declares a profile, and the CORS headers for a page that wants to buy.
 
-        Such a page sends a preflight request, with the intended method as `verb`. Other requests get None.
+        Such a page sends a preflight request with the intended method as `verb`. For other requests, return None.
         """
         is_preflight = method == "OPTIONS" and origin and verb and self.declares(verb, *paths)
         return self.declares(method, *paths), self.cors.preflight(origin, verb) if is_preflight else None
@@ -108,7 +108,7 @@ class HttpAdapter:
         self._preflight.run(self._all_routes, keys, self._server)
 
     def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
-        """Refuse streaming routes of the application that declare the extension."""
+        """Reject the application's streaming routes that declare the extension."""
         for methods, path in routes:
             pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
             paid = (route.rpartition(" ")[2] for route in self._declaring)
@@ -118,12 +118,12 @@ class HttpAdapter:
                     raise StreamingRouteError(f"{method} {path}")
 
     def refuse_stream(self, headers: Mapping[str, str]) -> None:
-        """Refuse a response that streams, as soon as its headers are known."""
+        """Reject a streaming response as soon as its headers are known."""
         if is_stream(headers.get("content-type", "")):
             raise Refusal(500, "streaming_response")
 
     def check_headers(self, payment: str, content_length: str, content_encoding: str) -> None:
-        """Check `PAYMENT-SIGNATURE` and the headers of a body, before anything else is read."""
+        """Check `PAYMENT-SIGNATURE` and the body's headers before anything else is read."""
         if len(payment) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
         try:
@@ -153,12 +153,12 @@ class HttpAdapter:
             raise Refusal(500, "response_too_large" if is_too_large else "response_not_signable") from None
 
     def refuse_large_response(self, size: int) -> None:
-        """Refuse a response that exceeds the limit before its end."""
+        """Reject a response that exceeds the limit, before it ends."""
         if size > self.limit:
             raise Refusal(500, "response_too_large")
 
     def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
-        """Return the answer that a payment bought before."""
+        """Return the answer previously bought with a payment."""
         try:
             return None if payment is None else self.answers.find(payment)
         except Exception:
@@ -171,7 +171,7 @@ class HttpAdapter:
             raise Refusal(409, "payment_of_another_request")
 
     def keep(self, payment: bytes | None, exchange: Exchange, response: AnswerParts) -> None:
-        """Retain a signed answer for a client that loses it, or an unsigned one whose payment may still be settled.
+        """Retain a signed answer in case the client loses it, or an unsigned one whose payment may still be settled.
 
         It raises nothing, because the client has paid.
         """
@@ -193,7 +193,7 @@ class HttpAdapter:
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
     def sign_settled(self, exchange: Exchange, response: AnswerParts, name: bytes) -> AnswerParts:
-        """Sign an exchange that was settled before the application ran, in the header of its settlement."""
+        """Sign an exchange that was settled before the application ran, in its settlement header."""
         status, headers, body = response
         texts = texts_of(headers)
         exchange.response = None  # the application's own may differ from what is sent
@@ -212,7 +212,7 @@ class HttpAdapter:
 
 
 def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers as texts, by their names in lower case."""
+    """Return headers as text, by lower-case name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
@@ -221,7 +221,7 @@ def _profiles_of(route: RouteConfig) -> set[str]:
 
 
 def _parameter_pattern(parameter: re.Match[str]) -> str:
-    """Return the pattern of a path's parameter. One with the converter `path` takes slashes, and may be empty."""
+    """Return the pattern for a path parameter. One with the converter `path` accepts slashes, and may be empty."""
     return ".*" if parameter[1].endswith(":path") else "[^/]+"
 
 
@@ -229,11 +229,11 @@ _FLASK_PARAMETER: Final = re.compile(r"<(?:([^<>:]+):)?([^<>]+)>")
 
 
 StreamingRoute: TypeAlias = tuple[Collection[str], str]
-"""The methods and the path of a route that streams: parameters are `{name}`, or `{name:path}` if they take slashes."""
+"""A streaming route's methods and path: parameters are `{name}`, or `{name:path}` if they accept slashes."""
 
 
 def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
-    """Find the streaming routes of a FastAPI or Starlette application, including included routers and mounted parts."""
+    """Find the streaming routes in a FastAPI or Starlette application, including its routers and mounted parts."""
     for route in _asgi_routes(app):
         path = prefix + (getattr(route, "path", None) or "")
         if getattr(route, "endpoint", None) is None:
@@ -246,7 +246,7 @@ def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:
 
 
 def flask_streams(app: Any) -> Iterator[StreamingRoute]:
-    """Find the streaming routes of a Flask application and its blueprints: views that yield their responses."""
+    """Find the streaming routes in a Flask application and its blueprints: views that yield their responses."""
     for rule in app.url_map.iter_rules():
         if _is_streaming_function(app.view_functions.get(rule.endpoint)):
             yield rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule)

@@ -4,8 +4,8 @@
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
 It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
-and the response's body is captured inside the SDK's middleware. Add it last; middleware that compresses may be placed
-inside or outside, as you like.
+and the response's body is captured inside the SDK's middleware. Add it last; compression middleware may be placed
+inside or outside it.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ T = TypeVar("T")
 _EXCHANGE: Final = "bilateral.x402.server.exchange"
 
 _RECHECK_SECONDS: Final = 60.0
-"""How long a failed check refuses paid requests: a node that was down may have recovered by then."""
+"""How long paid requests are refused after a failed check: a node that was down may have recovered by then."""
 
 _SHORTCUT: Final = "http.response."
-"""The extensions with which servers send files without the application."""
+"""The ASGI extensions with which servers send files without the application."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 class ReputationMiddleware:
-    """The SDK's payment middleware for ASGI, with the bodies captured and paid answers signed.
+    """The SDK's payment middleware for ASGI, which also captures bodies and signs paid answers.
 
     Args:
         app: The application; passed by `add_middleware`.
         routes: The paid routes, as for the SDK's `payment_middleware`.
-        server: The resource server. Register the extension with it.
+        server: The resource server, with which you must register the extension.
         limit: The maximum size of a decoded request or response body in bytes.
-        answers: Retains paid answers for clients that lose the connection; in memory by default. Several processes need
-            a `bilateral.x402.server.stores.StoredAnswers`.
-        preflight: Checks agent, wallet and signing key when the application starts. Without it a warning is logged.
-            If a check fails, the start fails. A server that sends no lifespan refuses paid requests instead.
-        cors: The web pages that may buy on the paid routes: every page by default.
+        answers: Retains paid answers for clients that lose the connection; in memory by default. With several
+            processes, use a `bilateral.x402.server.stores.StoredAnswers`.
+        preflight: Checks agent, wallet and signing key when the application starts. Without it, a warning is logged. If
+            a check fails, start-up fails; on a server without lifespan events, paid requests are refused instead.
+        cors: The web pages that may buy on the paid routes; by default every page.
         settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
         PreflightError: A check at start-up did not pass.
         StreamingRouteError: A paid route that declares the extension streams. Raised at start-up.
-        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+        InvalidArgumentError: A route declares the extension, but it is not registered with the server.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all but two with a default
@@ -97,7 +97,7 @@ class ReputationMiddleware:
         self._checked_until, self._check, self._afterwards = float("-inf"), asyncio.Lock(), Afterwards()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Respond to a request."""
         if scope["type"] != "http":
             await (self._live if scope["type"] == "lifespan" else self._paid)(scope, receive, send)
             return
@@ -165,7 +165,7 @@ class ReputationMiddleware:
             self._afterwards.close()
 
     async def _start_problem(self, scope: Scope) -> BilateralError | None:
-        """Return the reason not to accept payments, checked at the start or first paid request, and a minute later."""
+        """Return why payments are not accepted, checked at start-up or the first paid request, and a minute later."""
         if time.monotonic() < self._checked_until:
             return self._problem
         async with self._check:
@@ -212,7 +212,7 @@ class _Capture:
 
 
 class _Buffered:
-    """Collects a response and passes it on at its last message: the application may continue with background tasks.
+    """Collects a response and passes it on after its last message: the application may continue with background tasks.
 
     It stops a response that cannot be signed, because a stream may have no end.
     """
@@ -256,7 +256,7 @@ class _Buffered:
 
 
 class _Body:
-    """A body in pieces. A single piece is never copied, and several are copied once: bodies may have 32 MiB."""
+    """A body in pieces. A single piece is never copied, and several are copied once: bodies may be 32 MiB long."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -312,7 +312,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """Passes a response on to the client. Signs it if it was paid before the application ran, and retains it."""
+    """Passes a response on to the client. Signs and retains it if it was paid for before the application ran."""
 
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, payment: bytes | None) -> None:
         self._send, self._exchange, self._adapter, self._payment = send, exchange, adapter, payment
@@ -341,7 +341,7 @@ class _Outgoing:
 
 
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that uses the store of answers, in a thread if the store may block."""
+    """Call a function that uses the answer store, in a thread if the store may block."""
     if adapter.answers.is_blocking:
         return await asyncio.to_thread(function, *arguments)
     return function(*arguments)

@@ -3,8 +3,8 @@
     facilitator = confirm_settlement(HTTPFacilitatorClient(config), "https://api.mainnet-beta.solana.com", MAINNET)
     server = x402ResourceServer(facilitator)
 
-The facilitator of the SDK x402 2.25.0 reports success for a transaction that got into a block and failed: it looks at
-the confirmation first, and then no more at the error. Without this client, a seller answers such a request unpaid.
+The facilitator in the SDK x402 2.25.0 reports success for a transaction that was included in a block but failed: after
+seeing the confirmation, it does not check for an error. Without this client, a seller serves such a request unpaid.
 """
 
 import inspect
@@ -29,13 +29,13 @@ from bilateral.x402.server.exchange import payment_key
 logger = logging.getLogger("bilateral.x402")
 
 WAIT_SECONDS: Final = 20.0
-"""The time in which a node must know a settled transaction. Confirmation takes a second or two."""
+"""How long a node may take to find a settled transaction. Confirmation takes a second or two."""
 
 _POLL_SECONDS: Final = 0.5
-"""A slot of Solana takes 0.4 seconds."""
+"""A Solana slot takes 0.4 seconds."""
 
 _MAX_PENDING: Final = 10_000
-"""Settlements without a confirmation that are remembered; the oldest is forgotten first."""
+"""The number of unconfirmed settlements to remember; the oldest is forgotten first."""
 
 PENDING: Final = "settlement_pending"
 FAILED: Final = "transaction_failed"
@@ -47,10 +47,10 @@ def confirm_settlement(
     """Return a facilitator client that queries a node for the outcome of each settlement on one Solana chain.
 
     Args:
-        facilitator: The SDK's client of the facilitator, with or without an event loop.
+        facilitator: The SDK's facilitator client, asynchronous or blocking.
         provider: The URL of a node.
         chain: The chain (CAIP-2). Settlements on other chains are passed on.
-        seconds: The time within which the node must have a settled transaction.
+        seconds: How long the node may take to find a settled transaction.
         request_timeout: Seconds for one request to the node.
 
     Returns:
@@ -75,7 +75,7 @@ class _Confirming:
         self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        """Return everything else from the facilitator's client."""
+        """Return any other attribute from the facilitator's client."""
         return getattr(self._facilitator, name)
 
     def _take_pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
@@ -85,7 +85,7 @@ class _Confirming:
     def _outcome(
         self, payload: PaymentPayload, requirements: PaymentRequirements, settled: SettleResponse
     ) -> Operation[SettleResponse]:
-        """Return a settlement if it failed, is on another chain, or is confirmed by its chain; otherwise a failure."""
+        """Return a settlement if it failed, is on another chain, or is confirmed on chain; otherwise a failure."""
         if not settled.success or str(requirements.network) != str(self._node.chain):
             return settled
         accepted = {"asset": requirements.asset, "payTo": requirements.pay_to, "amount": requirements.amount}
@@ -117,7 +117,7 @@ class ConfirmingFacilitator(_Confirming):
     """A facilitator's client that blocks. See `confirm_settlement`."""
 
     def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
-        """Settle a payment, and return the outcome on chain."""
+        """Settle a payment, and return the on-chain outcome."""
         settled = self._take_pending(payload, requirements) or self._facilitator.settle(payload, requirements)
         return StepRunner(self._transport).run(self._outcome(payload, requirements, settled))
 
@@ -130,7 +130,7 @@ class AsyncConfirmingFacilitator(_Confirming):
     """A facilitator's client that does not block. See `confirm_settlement`."""
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
-        """Settle a payment, and return the outcome on chain."""
+        """Settle a payment, and return the on-chain outcome."""
         settled = self._take_pending(payload, requirements) or await self._facilitator.settle(payload, requirements)
         return await AsyncStepRunner(self._transport).run(self._outcome(payload, requirements, settled))
 

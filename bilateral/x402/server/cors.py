@@ -1,4 +1,4 @@
-"""Answers of paid routes that web pages may read (CORS)."""
+"""Which web pages may read answers from paid routes (CORS)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,22 +15,23 @@ RESPONSE_HEADERS: Final = b"payment-required, payment-response"
 class CorsPolicy:
     """The web pages that may buy on routes that declare the extension. Their requests carry no cookies.
 
-    An answer may have its own `Access-Control-Expose-Headers`: browsers combine it with that of this policy.
+    An answer may have its own `Access-Control-Expose-Headers`: browsers combine it with this policy's.
 
     Attributes:
         origins: Origins of pages, such as `https://shop.example`. `*` allows every page, and an empty collection none.
-        request_headers: Request headers that pages may set besides `Content-Type` and those of x402.
+        request_headers: Request headers that pages may set in addition to `Content-Type` and x402's own.
     """
 
     origins: Collection[str] = ("*",)
     request_headers: Collection[str] = ()
 
     def headers(self, origin: str, names: Collection[str] = ()) -> list[tuple[bytes, bytes]]:
-        """Return the headers that let a page read an answer.
+        """Return the headers that allow a page to read an answer.
 
         Args:
-            origin: The page's origin; empty if no page asks.
-            names: The names of the answer's own headers, in lower case. An origin that it allows itself is preserved.
+            origin: The page's origin; empty if the request is not from a page.
+            names: The lower-case names of the answer's own headers. An origin that the answer itself allows is
+                preserved.
         """
         is_open = "*" in self.origins
         headers = [] if is_open else [(b"vary", b"origin")]  # also without an origin, for caches
@@ -41,11 +42,11 @@ class CorsPolicy:
         return headers
 
     def preflight(self, origin: str, method: str) -> list[tuple[bytes, bytes]]:
-        """Return the headers that let a page call a route with a method, without asking again for a while."""
+        """Return the headers that allow a page to call a route with a method, and to cache this for a while."""
         allowed = ", ".join((*REQUEST_HEADERS, *self.request_headers)).encode()
         fixed = ((b"access-control-allow-methods", method.encode()), (b"access-control-max-age", b"600"))
         return [*self.headers(origin), *fixed, (b"access-control-allow-headers", allowed)]
 
 
 EVERY_PAGE: Final = CorsPolicy()
-"""Every page may buy: a payment needs no cookie, so a page gets nothing that any other client would not get."""
+"""Every page may buy: a payment needs no cookie, so a page gets nothing that other clients cannot get."""

@@ -1,11 +1,12 @@
-"""Discounts for buyers inside x402: a price that depends on who claims to pay, and a check that they do.
+"""Buyer discounts in x402: a price that depends on who claims to be paying, and a check of that claim.
 
 Buyers identify themselves before the price is set, with the query parameter `buyerAddress` or the header
-`X-Buyer-Address`. This is only a claim. The payment is signed by its payer, so a payer who claims to be somebody else
+`X-Buyer-Address`. This is only a claim. The payment is signed by its payer, so a payer that claims to be someone else
 is refused before any money moves.
 
-Holders of tier credentials, and payers with a private proof of a tier, need not reveal the buyer's main wallet. The
-payer is public on chain, however: a payer funded by the main wallet reveals it, whatever the credential or proof hides.
+Holders of tier credentials, and payers with a private proof of a tier, need not reveal the buyer's main wallet.
+However, the payer is public on chain: a payer funded by the main wallet reveals it, whatever the credential or proof
+hides.
 """
 
 from __future__ import annotations
@@ -42,21 +43,21 @@ if TYPE_CHECKING:
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
 MISMATCH: Final = "buyer_mismatch"
-"""The reason for refusing a payment by anyone other than the claimed buyer."""
+"""The reason for refusing a payment from anyone other than the claimed buyer."""
 
 _MOST_BUYERS: Final = 10_000
-"""Buyers whose discount is remembered."""
+"""The number of buyers whose discounts are cached."""
 
 _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 20 bytes
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""How many seconds a failed lookup keeps the full price: both requests of a payment arrive within that time."""
+"""Seconds for which the full price applies after a failed lookup: both requests for a payment arrive by then."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
 MOST_CHARACTERS: Final = 4_096
-"""The maximum length of a header from strangers. A credential has fewer than 1,000 characters, a proof 1,200."""
+"""The maximum length of an untrusted header. A credential has fewer than 1,000 characters, a proof 1,200."""
 
 Lookup = Callable[[str], Decimal | None]
 """Returns the discount of a buyer in percent; None if it cannot be determined now."""
@@ -65,14 +66,14 @@ Lookup = Callable[[str], Decimal | None]
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
     """Return a function that queries a service for discounts, which returns None if the service fails.
 
-    A policy applies to the seller's service it was published with. A discount that not all services offer counts only
-    if the service is given.
+    A policy applies only to the service with which it was published. A discount that not all services offer counts only
+    if the service is specified.
 
     Args:
-        provider: The URL of the service, `reputationProvider` of the well-known document: `https://…/api/buyer`.
+        provider: The service's URL, `reputationProvider` in the well-known document: `https://…/api/buyer`.
         seller: The global id of the seller.
-        service: The name of the seller's service that is paid; None if the seller has one policy for all.
-        seconds: The longest wait for an answer.
+        service: The name of the seller's service to be paid for; None if the seller has one policy for all.
+        seconds: The maximum time to wait for a response.
     """
 
     def look_up(buyer: str) -> Decimal | None:
@@ -112,11 +113,10 @@ def _encoded(header: str, fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 class TierDiscounts:
-    """The discounts of a seller.
+    """A seller's discounts.
 
     Args:
-        percentages: The discount of each tier, in percent. A tier that is left out has the discount of the next lower
-            one.
+        percentages: Each tier's discount, in percent. An omitted tier has the discount of the next lower tier.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
@@ -128,7 +128,7 @@ class TierDiscounts:
         return min(self._percentages, key=attrgetter("level"))
 
     def percentage_of(self, tier: BuyerTier) -> Decimal:
-        """Return the discount of a tier that is at least the lowest one with a discount, in percent."""
+        """Return a tier's discount in percent. It must be at least the lowest tier with a discount."""
         reached = (lower for lower in self._percentages if lower.level <= tier.level)
         return self._percentages[max(reached, key=attrgetter("level"))]
 
@@ -137,8 +137,8 @@ class CredentialDiscounts(TierDiscounts):
     """A seller's discounts for tiers proven by credentials, to be passed to `BuyerPricing`.
 
     Args:
-        percentages: As `TierDiscounts`.
-        domain: The domain of the registry of buyers.
+        percentages: As for `TierDiscounts`.
+        domain: The buyer registry's domain.
         attestor: The registry's attestor. An attestor that is a contract needs `verify_credential_on_chain` instead.
         policy: The hash of the scoring policy whose tiers count.
         scope: The seller's scope, see `bilateral.buyers.credentials.agent_scope`.
@@ -151,7 +151,7 @@ class CredentialDiscounts(TierDiscounts):
         self._domain, self._attestor, self._policy, self._scope = domain, attestor, policy, scope
 
     def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
-        """Return the credential of a request if it is valid for this seller today; None means the full price."""
+        """Return a request's credential if it is valid for this seller today; None means the full price."""
         text = request.adapter.get_header(CREDENTIAL_HEADER)
         if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
             return None
@@ -176,7 +176,7 @@ class ProofDiscounts(TierDiscounts):
     """A seller's discounts for tiers that are proven privately, to be passed to `BuyerPricing`.
 
     Args:
-        percentages: As `TierDiscounts`.
+        percentages: As for `TierDiscounts`.
         verifier: The seller's verifier. Its `minimum` is the lowest tier with a discount.
     """
 
@@ -185,7 +185,7 @@ class ProofDiscounts(TierDiscounts):
         self._verifier = verifier
 
     async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
-        """Check the proof of a request for its payer. The payer's later requests of the day need no verification."""
+        """Check a request's proof for its payer. The payer's later requests that day need no verification."""
         text = request.adapter.get_header(PROOF_HEADER)
         if not isinstance(text, str):
             raise TierProofRefusedError("proof_header_invalid", f"the request has no header {PROOF_HEADER}")
@@ -194,7 +194,7 @@ class ProofDiscounts(TierDiscounts):
         return proof
 
     async def proof_of(self, request: HTTPRequestContext, payer: str | None) -> TierProof | None:
-        """Return the valid proof of a request; None means the full price."""
+        """Return a request's proof if valid; None means the full price."""
         if payer is None or not isinstance(request.adapter.get_header(PROOF_HEADER), str):
             return None
         try:
@@ -214,19 +214,19 @@ def read_proof_header(text: str) -> TierProof:
 
 
 class BuyerPricing:
-    """The price of a route for each buyer.
+    """A route's price for each buyer.
 
     Args:
-        lookup: Returns the discount of a buyer in percent. It runs in a thread. For None the buyer pays the full price,
-            and is looked up again after half a minute.
+        lookup: Returns a buyer's discount in percent. It runs in a thread. If it returns None, the buyer pays the full
+            price, and is looked up again after half a minute.
         asset: The token.
         amount: The full price in the token's smallest unit.
         extra: The name and version of the token's EIP-712 domain.
-        credentials: The discounts for holders of tier credentials; None for no such discount. A request with a
-            credential gets that price, whichever buyer it names.
-        proofs: The discounts for private proofs of a tier; None for no such discount. The request names its payer, for
-            whom the proof is made. With a refused proof, the payer pays the price without it.
-        hold_seconds: How many seconds a buyer's price stays the same, because both requests of a payment need the same
+        credentials: The discounts for holders of tier credentials; None for no such discounts. A request with a
+            credential gets that price, whichever buyer it claims.
+        proofs: The discounts for private tier proofs; None for no such discounts. The request specifies its payer, for
+            whom the proof is made. If the proof is rejected, the payer pays the price without it.
+        hold_seconds: How many seconds a buyer's price stays the same, because both requests for a payment need the same
             price.
     """
 
@@ -246,7 +246,7 @@ class BuyerPricing:
         self._amounts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     async def price(self, context: HTTPRequestContext) -> AssetAmount:
-        """Return the price of a request. Pass this method to `PaymentOption(price=…)`.
+        """Return the price for a request. Pass this method to `PaymentOption(price=…)`.
 
         Args:
             context: The request.
@@ -261,7 +261,7 @@ class BuyerPricing:
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
 
     async def check_payer(self, context: VerifyContext) -> AbortResult | None:
-        """Refuse a payment by anyone but the buyer or holder of the request. Pass this method to `on_before_verify`.
+        """Refuse a payment from anyone but the request's buyer or holder. Pass this method to `on_before_verify`.
 
         Args:
             context: The payment.
@@ -275,7 +275,7 @@ class BuyerPricing:
         return None if is_payer else AbortResult(reason=MISMATCH)
 
     def customer_of(self, context: HTTPRequestContext) -> bytes | None:
-        """Return the pseudonym of the buyer behind a request's credential. All its holders have the same one today.
+        """Return the pseudonym of the buyer behind a request's credential. All the buyer's holders share it today.
 
         Args:
             context: The request.
@@ -305,7 +305,7 @@ class BuyerPricing:
 
 
 def claimed_buyer(context: HTTPRequestContext) -> str | None:
-    """Return the buyer that a request claims, in checksum form; None if it claims none.
+    """Return the buyer that a request claims, in checksum form, or None if it claims none.
 
     Args:
         context: The request.

@@ -31,11 +31,11 @@ logger = logging.getLogger("bilateral.x402")
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
-"""The number of threads for work after an answer, such as feedback, which must not use up all threads of a client."""
+"""The number of threads for work after an answer, such as feedback, which must not use up all of a client's threads."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
-    """A request that is answered with a status and a reason instead of being served.
+    """A request that gets a status and a reason in response instead of being served.
 
     Attributes:
         status: The HTTP status.
@@ -48,7 +48,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error
 
     @classmethod
     def of(cls, error: ReputationExtensionError) -> Self:
-        """Return the refusal of a request whose body cannot be read."""
+        """Return the refusal for a request whose body cannot be read."""
         return cls(413 if isinstance(error, BodyTooLargeError) else 415, error.reason)
 
 
@@ -61,23 +61,22 @@ class Exchange:
         response: The response's body, decoded; None until the application has answered.
         target: The request's path and query.
         method: The request's method.
-        raw_target: The request's path and query, as used for its identity.
-        is_paid: True once the payment was verified, or settled before the application runs.
-        settlement: The settlement, if it came before the application runs.
+        raw_target: The request's path and query, as used to identify it.
+        is_paid: True once the payment has been verified, or settled before the application runs.
+        settlement: The settlement, if made before the application runs.
         declarations: The server's declarations for this request by key, if the settlement came first.
         is_signed: True once there is a signed statement.
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
         is_free: True if nothing was charged for the answer.
         is_unused: True if the chain showed an unused authorization (Permit2) before the application ran.
-        afterwards: Work to do after the answer was sent, if the payment is settled by then.
-        after_failure: The same, if its settlement failed permanently; by the object that added it.
+        afterwards: Work to do once the answer is sent, if the payment is settled by then.
+        after_failure: The same, if settlement failed permanently; by the object that added it.
         sent_headers: The headers of the answer that was sent.
-        abandonments: Marks the payment as used, for a request that was cancelled and whose outcome is therefore
-            unknown.
-        closings: Work of a WSGI application to do after the answer was sent.
-        captured: Status, headers and body of the application's answer.
-        is_unsettled: True if the settlement failed, and may still succeed.
+        abandonments: Mark the payment as used if the request was cancelled, so that its outcome is unknown.
+        closings: A WSGI application's work to do once the answer is sent.
+        captured: The status, headers and body of the application's answer.
+        is_unsettled: True if the settlement failed but may still succeed.
         unsettled: The answer to an earlier request with the same payment, whose settlement failed then.
     """
 
@@ -105,21 +104,21 @@ class Exchange:
 
     @property
     def identity(self) -> bytes:
-        """The hash of the request: a payment only fetches the answer to this request."""
+        """The request's hash: a payment only fetches the answer to this request."""
         return request_of(self.method, self.raw_target, self.request)
 
     @property
     def is_large(self) -> bool:
-        """True if hashing its bodies takes long."""
+        """True if hashing its bodies takes a long time."""
         return len(self.request) + len(self.response or b"") >= SLOW_BYTES
 
     @property
     def work_afterwards(self) -> list[Callable[[], object]]:
-        """The work to do after the answer was sent."""
+        """The work to do once the answer is sent."""
         return self.afterwards if self.is_settled else list(self.after_failure.values())
 
     def run_afterwards(self) -> None:
-        """Do the work that follows the answer. Failures are logged, because the client has its answer."""
+        """Do the work that follows the answer. Failures are only logged, because the client has its answer."""
         for work in self.work_afterwards:
             try:
                 work()
@@ -128,21 +127,21 @@ class Exchange:
 
 
 class Afterwards:
-    """Does the work that follows paid answers in a few threads of its own, because a rating waits for its receipt."""
+    """Does the work that follows paid answers in a few dedicated threads, because a rating waits for its receipt."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
     def submit(self, exchange: Exchange) -> Future[None]:
-        """Begin the work of an exchange, or queue it."""
+        """Begin an exchange's work, or queue it."""
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(_AFTERWARDS_THREADS, "x402-afterwards")
             return self._executor.submit(copy_context().run, exchange.run_afterwards)
 
     def close(self) -> None:
-        """Stop the threads once their work is done. Later work starts new ones."""
+        """Stop the threads once their work is done. Later work starts new threads."""
         with self._lock:
             executor, self._executor = self._executor, None
         if executor is not None:
@@ -154,12 +153,12 @@ CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchang
 
 
 def is_tool_call(transport: Any) -> bool:
-    """Return whether a hook's transport context is that of an MCP tool call."""
+    """Return whether a hook's transport context belongs to an MCP tool call."""
     return isinstance(transport, dict) and "toolName" in transport and "arguments" in transport
 
 
 def exchange_of(transport: Any, limit: int) -> Exchange | None:
-    """Return the exchange that a hook of the SDK runs for."""
+    """Return the exchange for which an SDK hook runs."""
     if not is_tool_call(transport):
         return CURRENT.get()
     exchange = Exchange(request=tool_request(transport["toolName"], transport["arguments"], limit))
@@ -170,15 +169,15 @@ def exchange_of(transport: Any, limit: int) -> Exchange | None:
 
 
 MAX_RESERVATIONS: Final = 100_000
-"""The number of payments in progress in one process: each takes a few hundred bytes."""
+"""The maximum number of payments in progress per process: each takes a few hundred bytes."""
 
 MAX_SETTLED: Final = 250_000
-"""The number of settled payments to remember, about 50 MB: those of two minutes at 2,000 requests a second.
+"""The number of settled payments to remember, about 50 MB: two minutes' worth at 2,000 requests per second.
 
 On chains whose transactions contain a recent block, a transaction can be sent again until that block is too old.
 """
 SECONDS: Final = 3600.0
-"""The time after which a reservation ends. By then, the chain shows that the authorization was used."""
+"""The time after which a reservation expires. By then, the chain shows that the authorization was used."""
 
 
 class Reservations:
@@ -186,18 +185,18 @@ class Reservations:
 
     Only payments in progress count towards the limit. Settled payments are remembered separately, so that they are
     refused before the application runs. The oldest are forgotten first. A forgotten payment that moved money cannot do
-    so again, because the chain accepts a nonce once. One that was settled for nothing (`upto`) has an unused nonce, so
-    it may run the application again until its deadline.
+    so again, because the chain accepts each nonce only once. One that was settled for a zero amount (`upto`) has an
+    unused nonce, so it may run the application again until its deadline.
 
     Args:
         limit: The maximum number of payments in progress.
-        seconds: The duration of a reservation.
+        seconds: How long a reservation lasts.
         clock: Returns monotonic seconds.
         settled_limit: The number of settled payments to remember.
     """
 
     is_shared = False
-    """True if all processes of a service share them. A payment that others settled buys one answer."""
+    """True if all of a service's processes share them. A payment that others settled buys one answer."""
 
     def __init__(
         self,
@@ -218,7 +217,7 @@ class Reservations:
         Args:
             key: The authorization, see `payment_key`.
             holder: The request's payment object. Only the same object can release it or reserve it again, because
-                several extensions of one server reserve the payment of one request.
+                several of a server's extensions reserve the payment for one request.
 
         Returns:
             False if another request holds it or has used it.
@@ -248,7 +247,7 @@ class Reservations:
                 del self._in_progress[key]
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request holds it. It no longer counts for the limit."""
+        """Mark an authorization as used, if this request holds it. It no longer counts towards the limit."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]
@@ -257,20 +256,20 @@ class Reservations:
                     self._settled.popitem(last=False)
 
     def set_pending(self, key: bytes, amount: str) -> None:
-        """Remember the amount of a settlement that is pending, in this process."""
+        """Remember, in this process, the amount of a pending settlement."""
         with self._lock:
             self._pending[key] = amount
             while len(self._pending) > self._limit:
                 self._pending.popitem(last=False)
 
     def pending_amount(self, key: bytes) -> str | None:
-        """Return the amount of a settlement that was pending; None without one."""
+        """Return the amount of a settlement that was pending, or None."""
         with self._lock:
             return self._pending.get(key)
 
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
-    """Return a key for an authorization: equal for every copy of it, whatever else its message contains."""
+    """Return a key for an authorization: identical for every copy, whatever else its message contains."""
     if is_foreign(network):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     identity = authorization_identity(network, asset, payload)

@@ -1,10 +1,10 @@
-"""Payments that were verified and served but not settled: counted for each buyer, and published only if proven.
+"""Payments that were verified and served but not settled: counted per buyer, and published only if proven.
 
     failures = FailedSettlements(on_failure=undo)
     extension = Reputation8004ResourceServerExtension(key, failures=failures)
 
-`undo` is called after the answer was sent, in a thread, with a `FailedSettlement`. The counts are this seller's own. A
-`StoredFailures` of `bilateral.x402.server.stored_failures` keeps them in a database.
+`undo` is called after the answer was sent, in a thread, with a `FailedSettlement`. The counts are this seller's own.
+`bilateral.x402.server.stored_failures.StoredFailures` stores them in a database.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from bilateral.x402.server.exchange import CURRENT, Afterwards, Exchange, is_too
 logger = logging.getLogger("bilateral.x402")
 
 PAYMENT_UNSETTLED: Final = Tags("x402-payment-unsettled", "proof-on-chain")
-"""The tags of feedback about a client whose payment failed."""
+"""The tags for feedback about a client whose payment failed."""
 
 MAX_FAILURES: Final = 10_000
 """The number of failures to remember: 2 KB each, at most 8 KB."""
 
 _MOST_CHARACTERS: Final = 8_192
-"""The size of a failure with its evidence. Buyers may send 32 KB, most of which no signature covers."""
+"""The maximum size of a failure with its evidence. Buyers may send 32 KB, most of it not covered by a signature."""
 
 SECONDS: Final = 90 * 86_400.0
 """How long a failure is remembered."""
@@ -55,7 +55,7 @@ _BUYERS_ACTS: Final = {
     "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
     "permit2_allowance_required": _ALLOWANCE,
 }
-"""The facilitators' codes for an act of the buyer. The seller chose its facilitator and relies on its reports."""
+"""Facilitators' codes for an act by the buyer. The seller chose its facilitator and relies on its reports."""
 
 _AMBIGUOUS: Final = frozenset(
     {
@@ -64,30 +64,30 @@ _AMBIGUOUS: Final = frozenset(
         *("invalid_exact_evm_nonce_already_used", "permit2_invalid_nonce"),
     }
 )
-"""The codes that may mean an act of the buyer, too little gas, or a settlement by somebody else: the chain decides.
+"""Codes that may mean an act by the buyer, too little gas, or a settlement by someone else: the chain decides.
 
-All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not, or not certainly, caused by the
-buyer.
+All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not, or not certainly, the buyer's
+doing.
 """
 _POSSIBLE_ACTS: Final = _AMBIGUOUS | _BUYERS_ACTS.keys()
 
 
 @dataclass(frozen=True)
 class FailedSettlement:
-    """A payment that was verified, and not settled after the application had run.
+    """A payment that was verified, but not settled after the application had run.
 
     Attributes:
         key: The authorization, see `payment_key`.
         network: The network (CAIP-2).
         at: The time, in Unix seconds.
         code: The facilitator's reason.
-        reason: The buyer's act that it indicates; None if it is somebody else's or unknown, so it does not count.
+        reason: The buyer's act that it indicates; None if it is someone else's or unknown, and does not count.
         payment: The signed payment, `accepted` and `payload`.
-        amount: The amount that was to be settled.
+        amount: The amount to be settled.
         method: The request's method; empty for tool calls and messages.
         target: The request's path and query.
-        settlement: The facilitator's answer; empty if it is unknown.
-        proof: The states of the chain that prove the reason; None without them.
+        settlement: The facilitator's response; empty if unknown.
+        proof: The chain states that prove the reason, or None.
     """
 
     key: bytes
@@ -105,7 +105,7 @@ class FailedSettlement:
 
     @property
     def transaction(self) -> str:
-        """The failed transaction; empty without one."""
+        """The failed transaction, or an empty text."""
         return str(self.settlement.get("transaction") or "")
 
     @property
@@ -124,11 +124,11 @@ class FailedSettlement:
 
 
 class FailedSettlements:
-    """A seller's failed settlements, in memory. Thread-safe, and shared by both profiles.
+    """A seller's failed settlements, in memory. Thread-safe; shared by both profiles.
 
     Args:
-        on_failure: Called once after each failed settlement, whoever caused it, so that the seller can undo its work.
-            It runs in a thread, and its exceptions are logged.
+        on_failure: Called once after each failed settlement, no matter who caused it, so that the seller can undo its
+            work. It runs in a thread, and its exceptions are logged.
         limit: The number of failures to remember. The oldest are forgotten first.
         seconds: How long they are remembered.
         clock: Returns the time in Unix seconds.
@@ -147,7 +147,7 @@ class FailedSettlements:
         self._lock, self._afterwards = threading.Lock(), Afterwards()
 
     def add(self, failure: FailedSettlement) -> None:
-        """Remember a failure. A later one of the same authorization replaces it."""
+        """Remember a failure. A later failure with the same authorization replaces it."""
         with self._lock:
             self._failures.pop(failure.key, None)
             self._failures[failure.key] = failure
@@ -160,7 +160,7 @@ class FailedSettlements:
             self._failures.pop(key, None)
 
     def list(self, network: str, payer: str) -> list[FailedSettlement]:
-        """Return the failures of a payer, the oldest first."""
+        """Return a payer's failures, oldest first."""
         first = self._clock() - self._seconds
         with self._lock:
             while self._failures and next(iter(self._failures.values())).at <= first:
@@ -169,16 +169,16 @@ class FailedSettlements:
         return [failure for failure in failures if (failure.network, failure.payer) == (network, payer)]
 
     def count(self, network: str, payer: str) -> FailureCount:
-        """Count the failures of a payer."""
+        """Count a payer's failures."""
         failures = self.list(network, payer)
         reasons = Counter(failure.reason for failure in failures if failure.reason is not None)
         return FailureCount(len(failures), failures[-1].at if failures else None, dict(reasons))
 
     def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
-        """Record a failed or refused settlement in a hook of the SDK. The work is done after the answer.
+        """Record a failed or refused settlement in an SDK hook. The work is done after the answer.
 
-        Only a payment that the facilitator verified beforehand has a payer. One that is settled before the application
-        runs is not verified, and nothing was served.
+        Only a payment that the facilitator has verified has a payer. One that is settled before the application runs is
+        not verified, and nothing was served.
         """
         exchange, transport = CURRENT.get(), context.transport_context
         if is_tool_call(transport):
@@ -192,7 +192,7 @@ class FailedSettlements:
             self._afterwards.submit(exchange)  # no adapter waits for the end of the answer
 
     def settled(self, key: bytes) -> None:
-        """Forget the failure of a payment that has now been settled, in a hook of the SDK. It raises nothing."""
+        """In an SDK hook, forget the failure of a payment that has now been settled. It raises nothing."""
         self.remove(key)
 
     def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
@@ -238,18 +238,18 @@ def failed_settlement_feedback(
 ) -> dict[str, Any]:
     """Return the arguments of `give_feedback` about a client agent whose payment failed, with the evidence.
 
-    Nothing else publishes a failure. The signed payment is published with it, which is safe once it has expired.
+    Nothing else publishes a failure. The signed payment is published along with it, which is safe once it has expired.
 
     Args:
         verifier: Reads the chain.
         failure: The failure, from `FailedSettlements.list`.
-        standing: The client agent for which the payer spoke, from `reputable_client`.
+        standing: The client agent on whose behalf the payer acted, from `reputable_client`.
         comment: A comment for human readers.
 
     Raises:
-        InvalidArgumentError: Another account than the client's paid.
+        InvalidArgumentError: An account other than the client's paid.
         UnprovenFailureError: The chain does not prove the failure, or the payment may still be settled.
-        BilateralError: The node fails.
+        BilateralError: The node failed.
     """
     if standing.payer.lower() != failure.payer.lower():
         raise InvalidArgumentError(f"{failure.payer} was due to pay, not {standing.payer} for {standing.agent}")

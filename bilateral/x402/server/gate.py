@@ -5,7 +5,7 @@
     @app.get("/weather")
     async def weather(standing: VerifiedClient | None = reputable): ...
 
-A declined request is answered with 403, and its payment is not settled.
+A declined request gets status 403, and its payment is not settled.
 """
 
 from __future__ import annotations
@@ -56,31 +56,30 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     failures: FailedSettlements | None = None,
     max_failed_settlements: int | None = None,
 ) -> Callable[[Request], Awaitable[VerifiedClient | None]]:
-    """Return a dependency of FastAPI that serves only reputable clients.
+    """Return a FastAPI dependency that serves only reputable clients.
 
     Args:
         verifier: Reads the chain. Its deployments are the allow-list of registries.
         server_agent: The server's agent.
-        minimum: The lowest rating that this server gave a client which it serves, 0 to 100.
-        anonymous: True to serve clients that claim no agent.
+        minimum: The lowest rating, 0 to 100, at which this server still serves a client that it has rated.
+        anonymous: True to serve clients that do not claim to be an agent.
         newcomers: False to serve only clients that this server has rated.
-        index: Reads an index. `bilateral.checks.check_client` then answers before the chain is asked. Owner and wallet
-            are always read from the chain, because they change. If the index fails or lags, the chain answers.
-        policy: The policy of that check. A client that it declines is not served, nor one that cannot be checked.
-            Without it the server's own rating decides, and ratings by others do not.
+        index: Reads an index. `bilateral.checks.check_client` is then used before the chain is queried. Owner and
+            wallet are always read from the chain, because they change. If the index fails or lags, the chain is used.
+        policy: The policy for that check. A client that it declines or that cannot be checked is not served. Without
+            it, only the server's own rating decides, not ratings by others.
         buyers: A source of buyers' records for that check.
-        failures: The failed settlements of this server, those of its extension. `VerifiedClient.failures` counts those
-            of the payer.
-        max_failed_settlements: The most failed settlements of a payer that is served, agent or not; None for any
-            number.
+        failures: This server's failed settlements, from its extension. `VerifiedClient.failures` counts the payer's.
+        max_failed_settlements: The maximum number of failed settlements at which a payer, agent or not, is still
+            served; None for no limit.
 
     Returns:
-        The dependency. Its value is the client's checked standing; None for a client that claims no agent. It raises
-        an `HTTPException` with status 403 and the reason.
+        The dependency. Its value is the client's checked standing, or None for a client that does not claim to be an
+        agent. It raises an `HTTPException` with status 403 and the reason.
 
     Raises:
-        InvalidArgumentError: There is a policy, or a source of buyers' records, and no index; or a limit of failures,
-            and nothing that counts them.
+        InvalidArgumentError: A policy or a source of buyers' records is set without an index, or a limit on failures
+            without `failures` to count them.
     """
     if max_failed_settlements is not None and failures is None:
         raise InvalidArgumentError("max_failed_settlements needs failures=FailedSettlements(), that of the extension")
@@ -141,7 +140,7 @@ def _count(failures: FailedSettlements, network: str, payer: str, limit: int | N
 def _ask_index(
     index: Reader, verifier: AsyncVerifier, server_agent: int, minimum: int, *, policy: Policy | None, **sources: Any
 ) -> Callable[[GlobalAgentId, FailureCount | None], tuple[Check | None, int | None]]:
-    """Return what checks a client by an index, with the server's own rating of it; None each if the index has none."""
+    """Return a function that reads an index's check of a client and the server's rating of it, or None for each."""
     from bilateral import checks  # noqa: PLC0415  # needs the extra `index`
     from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
     from bilateral.index.reading.registries import AgentKey  # noqa: PLC0415
@@ -183,10 +182,10 @@ def _declined(code: str, reason: str) -> HTTPException:
 def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle[Rating]:
     """Rate a client agent that was served (EIP-8004a, `rateClient`). Ratings are final.
 
-    The registry checks that the agent still has the owner of the payment's time.
+    The registry checks that the agent still has the same owner as at the time of the payment.
 
     Args:
-        client: The SDK's client of the server, whose signer's primary agent rates.
+        client: The server's SDK client, whose signer's primary agent rates.
         standing: The client, from `reputable_client`.
         rating: 0 to 100.
     """
@@ -194,12 +193,13 @@ def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle
 
 
 def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int) -> None:
-    """Rate a client agent once its payment is settled and the answer is sent. The endpoint calls it.
+    """Rate a client agent once its payment is settled and the answer is sent. Call this in the endpoint.
 
-    Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.
+    No rating is given if the payment is not settled. A failure is only logged, because the client has its answer by
+    then.
 
     Raises:
-        InvalidArgumentError: No paid request runs, or the rating is out of range.
+        InvalidArgumentError: No paid request is being processed, or the rating is out of range.
     """
     exchange = CURRENT.get()
     if exchange is None:

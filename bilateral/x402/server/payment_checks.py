@@ -20,7 +20,7 @@ from bilateral.x402.server.exchange import CURRENT
 logger = logging.getLogger("bilateral.x402")
 
 Context: TypeAlias = Any
-"""The SDK's context of a hook. Its own types admit version 1 of x402 everywhere, which is refused first."""
+"""The SDK's context for a hook. Its own types permit x402 version 1 everywhere, which is refused first."""
 
 _AMOUNT: Final = re.compile("[0-9]{1,78}")  # 2^256 has 78 digits
 
@@ -28,14 +28,14 @@ PERMIT2_KINDS: Final = PROVABLE - {PaymentKind.EIP3009}
 
 
 def payment_kind(context: Context) -> PaymentKind:
-    """Return the kind of a payment."""
+    """Return a payment's kind."""
     return kind_of(_terms(context), context.payment_payload.payload)
 
 
 def payment_problem(context: Context) -> str | None:
-    """Return the code of a payment that no transaction could settle as agreed, or that none would prove; None if fine.
+    """Return the code for a payment that no transaction could settle as agreed or would prove, or None if it is fine.
 
-    Clients judge their own payments as strictly, so that an answer to any other one could never be verified.
+    Clients judge their own payments just as strictly, so an answer to any other payment could never be verified.
     """
     if context.payment_payload.x402_version != X402_VERSION:
         return "unsupported_x402_version"
@@ -64,7 +64,7 @@ def find_settlement(verifier: Verifier, context: Context) -> Settlement:
 
 
 def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
-    """Refuse an authorization that the chain takes no more: facilitators need not look."""
+    """Refuse an authorization that the chain no longer accepts: facilitators need not check that."""
     settlement, exchange = find_settlement(verifier, context), CURRENT.get()
     if settlement.is_paid or settlement.is_canceled:
         return AbortResult("nonce_used")
@@ -76,11 +76,11 @@ def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
 
 
 def settlement_problem(context: Context, pending: str | None) -> str:
-    """Return the code of an amount that must not be settled; empty if it may be.
+    """Return the code for an amount that must not be settled, or an empty text if it may be.
 
     Args:
-        context: The settlement. The application sets its amount by `Settlement-Overrides`.
-        pending: The amount of an earlier settlement that may still succeed; None without one.
+        context: The settlement. The application sets its amount with `Settlement-Overrides`.
+        pending: The amount of an earlier settlement that may still succeed, or None.
     """
     if context.payment_payload.x402_version != X402_VERSION:
         return "unsupported_x402_version"
@@ -100,20 +100,20 @@ def settlement_problem(context: Context, pending: str | None) -> str:
 
 
 def is_free(context: Context) -> bool:
-    """Return True if the application charges nothing of a ceiling."""
+    """Return True if the application charges nothing under a ceiling."""
     amount = context.requirements.amount
     return context.requirements.scheme == "upto" and amount != "" and not amount.strip("0")
 
 
 def settlement(context: Context, transaction: str, amount: str | None) -> SkipSettleResult:
-    """Return a settlement without a facilitator, as the SDK's writes it: `0` and no transaction for a free answer."""
+    """Return a settlement without a facilitator, as the SDK's writes it: amount `0`, no transaction if it is free."""
     network, payer = str(context.requirements.network), payer_of(context.payment_payload.payload)
     settled = SettleResponse(success=True, transaction=transaction, network=network, payer=payer, amount=amount)
     return SkipSettleResult(settled)
 
 
 def settlement_on_chain(verifier: Verifier, context: Context) -> SkipSettleResult | None:
-    """Return the settlement that the chain shows of exactly this payment; None if it shows none."""
+    """Return the settlement of exactly this payment that the chain shows, or None if it shows none."""
     settled = verifier.find_settled(_agreed(context))
     if settled is None or settled.transaction is None:
         return None
@@ -125,7 +125,7 @@ def _terms(context: Context) -> dict[str, Any]:
 
 
 def _agreed(context: Context) -> dict[str, Any]:
-    """Return a payment with the server's terms. Before a settlement, those have the amount to be charged."""
+    """Return a payment with the server's terms. Before a settlement, they contain the amount to be charged."""
     payload = context.payment_payload
     return {"accepted": _terms(context) | {"amount": payload.accepted.amount}, "payload": payload.payload}
 

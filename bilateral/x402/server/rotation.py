@@ -3,8 +3,8 @@
     add_signer(client, 42, new_key).wait()
     retire_signer(client, 42, old_key.public_key).wait()
 
-Both store the changed registration file and set the agent's URI. A retired key counts for another 24 hours, in which
-clients that still have the old file, and answers on their way, verify.
+Both store the changed registration file and set the agent's URI. A retired key counts for another 24 hours, so that
+answers in transit, and clients that still have the old file, verify.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from bilateral.x402.proof.keys import InteractionKey, check_key
 
 OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)
-"""The time by which a new key counts earlier: the clocks of clients, and the times of blocks, lag by seconds."""
+"""How much earlier a new key starts to count: clients' clocks and block times lag by seconds."""
 
 
 def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
@@ -37,7 +37,7 @@ def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
 
 
 class SignerOptions(TypedDict, total=False):
-    """Further fields of a listed key, see `add_signer`."""
+    """Additional fields for a listed key, see `add_signer`."""
 
     role: Literal["owner", "delegate"]
     valid_from: datetime | None
@@ -48,18 +48,18 @@ class SignerOptions(TypedDict, total=False):
 def add_signer(
     client: Client, agent_id: AgentLike, key: InteractionKey, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
-    """List a key in an agent's registration file. Begin to sign with it when the transaction is in a block.
+    """Add a key to an agent's registration file. Begin signing with it once the transaction is in a block.
 
     Args:
-        client: The SDK's client of the agent's owner.
-        key: The key. It signs a test message, so that no wrong public key is listed.
-        **options: `role`, the holder of the key, by default `delegate`; `valid_from`, the time from which the key
-            counts, by default a minute ago; `valid_until`, the time from which it no longer counts, by default never;
-            `comment`, a note for people.
+        client: The agent owner's SDK client.
+        key: The key. It signs a test message, so that a wrong public key is never listed.
+        **options: `role`, the key's holder, by default `delegate`; `valid_from`, the time from which the key counts, by
+            default a minute ago; `valid_until`, the time from which it no longer counts, by default never; `comment`, a
+            note for people.
 
     Raises:
         InvalidArgumentError: The key is already listed, or the file lists 64 keys.
-        InvalidKeyError: The key does not sign.
+        InvalidKeyError: The key failed to sign.
         DocumentError: The file cannot be loaded.
     """
     check_key(key)
@@ -69,7 +69,7 @@ def add_signer(
 def add_public_key(
     client: Client, agent_id: AgentLike, public_key: str, algorithm: str, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
-    """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs."""
+    """Add a key by its public key, for a program that does not hold the key. The key's signing is not tested."""
     listed = list_signers(client, agent_id)
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is already listed")
@@ -90,12 +90,12 @@ def add_public_key(
 def retire_signer(
     client: Client, agent_id: AgentLike, public_key: str, *, overlap: timedelta = OVERLAP
 ) -> Handle[AgentUriSet]:
-    """Let a key expire. It stays in the file, so that its former signatures can be verified for the past.
+    """Let a key expire. It remains in the file, so that its earlier signatures can still be verified historically.
 
     Args:
-        client: The SDK's client of the agent's owner.
+        client: The agent owner's SDK client.
         public_key: The key, in hexadecimal digits.
-        overlap: The time for which the key still counts. Pass `timedelta(0)` for a key that was stolen.
+        overlap: How long the key still counts. Pass `timedelta(0)` for a stolen key.
 
     Raises:
         InvalidArgumentError: The key is not listed, has expired, or expires before the overlap ends.

@@ -1,4 +1,4 @@
-"""The server's side: declare the extension, check before money moves that the proof can be made, sign.
+"""The server side: declare the extension, check before any money moves that the proof can be made, and sign.
 
     from x402 import x402ResourceServer
     from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
@@ -7,8 +7,8 @@
     server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
     routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
 
-The SDK swallows exceptions of hooks, and the client has paid by then. So the hooks before verification and settlement
-refuse what could not be signed, and no hook after it raises.
+The SDK swallows exceptions of hooks, and the client has paid by then. The hooks before verification and settlement
+therefore refuse anything that could not be signed, and no later hook raises.
 """
 
 import asyncio
@@ -56,29 +56,30 @@ SETTLEMENT_PENDING: Final = "settlement_pending"
 
 
 class Reputation8004ResourceServerExtension(AnswerSigner):
-    """The extension for `x402ResourceServer.register_extension`; also for the synchronous server.
+    """The extension to pass to `x402ResourceServer.register_extension`, also for the synchronous server.
 
     Args:
-        key: Signs the interactions. Its public key belongs into the agent's registration file. An ASGI server waits
-            for a remote key in a thread, but for its checks before payments.
-        on_unsigned: Called with a problem when a paid answer goes out without a signature, to raise an alarm.
-        recheck_seconds: The time for which a checked key counts as working.
+        key: Signs the interactions. Its public key must be in the agent's registration file. An ASGI server waits for a
+            remote key in a thread, except during checks before payments.
+        on_unsigned: Called with the problem when a paid answer is sent without a signature, to raise an alarm.
+        recheck_seconds: How long a checked key is assumed to work.
         reservations: The authorizations in use; by default in memory.
-        limit: The most bytes of an MCP tool call or its result, in canonical JSON. Adapters for HTTP have their own.
-        blind: Seals ratings of clients, for routes that declare `blind`. A failure costs the client nothing but the
+        limit: The maximum size of an MCP tool call or its result in bytes of canonical JSON. HTTP adapters have their
+            own.
+        blind: Seals ratings of clients, for routes that declare `blind`. If it fails, the client only misses the
             envelope.
-        verifier: Looks up payments whose settlement failed, if the facilitator cannot say how they ended. By default
+        verifier: Looks up payments whose settlement failed, if the facilitator cannot report their outcome. By default,
             the verifier of the middleware's `Preflight`.
         failures: Counts the settlements that fail after the application has run; by default in memory.
 
     Raises:
-        InvalidKeyError: The key does not sign.
+        InvalidKeyError: The key failed to sign.
     """
 
     dynamic_info_fields: list[str] | None = [  # noqa: RUF012
         *("version", "registrations", "endpoint", "feedbackAggregator", "blind", "freeAnswers")
     ]
-    """Fields that a client need not echo. It verifies them on chain, so the server never needs its own words back."""
+    """Fields that a client need not echo. It verifies them on chain, so the server does not need them back."""
 
     transport_hooks = None
 
@@ -101,23 +102,23 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
 
     @property
     def hooks(self) -> Any:
-        """The hooks of the payment's lifecycle, which are this object's methods. The SDK's types lack `AbortResult`."""
+        """The payment lifecycle hooks, which are this object's methods. The SDK's types lack `AbortResult`."""
         return self
 
     def enrich_declaration(self, declaration: Any, transport_context: Any) -> Any:  # noqa: ARG002  # the SDK's names
-        """Return the declaration unchanged: it is the same for each request."""
+        """Return the declaration unchanged: it is the same for every request."""
         return declaration
 
     def enrich_payment_required_response(self, declaration: Any, context: Any) -> None:
-        """Leave the 402 response as it is."""
+        """Leave the 402 response unchanged."""
 
     def on_before_verify(
         self, declaration: Any, context: VerifyContext
     ) -> AbortResult | SkipVerifyResult | Awaitable[AbortResult | None] | None:
         """Refuse a payment whose answer could not be signed, before anything is verified.
 
-        A payment with an answer that waits for its settlement was verified before. Its nonce may be used by now. Of
-        others by Permit2 the nonce is looked up, because facilitators do not.
+        A payment whose answer is waiting for settlement was verified earlier, and its nonce may be used by now. For
+        other Permit2 payments, the nonce is looked up, because facilitators do not do that.
         """
         problem = self._problem(declaration, context)
         if problem is not None:
@@ -161,8 +162,8 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     ) -> AbortResult | SkipSettleResult | Awaitable[SkipSettleResult | None] | None:
         """Refuse to settle an amount that was not agreed, or if the answer cannot be signed.
 
-        Its bytes were not captured, or have no canonical form. A payment whose settlement failed before may have been
-        settled meanwhile, which the chain shows.
+        It cannot be signed if its bytes were not captured or have no canonical form. A payment whose earlier settlement
+        failed may have been settled meanwhile, which the chain shows.
         """
         if context.phase == BEFORE_HANDLER:
             is_tool = is_tool_call(context.transport_context)
@@ -191,10 +192,11 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     def on_settle_failure(
         self, _declaration: Any, context: schemas.SettleFailureContext
     ) -> RecoveredSettleResult | Awaitable[RecoveredSettleResult | None] | None:
-        """Release the authorization of a payment that certainly was not settled.
+        """Release the authorization of a payment that was certainly not settled.
 
-        After an exception, or while a transaction is pending, the payment may still be settled. So may one of the
-        scheme `exact` by Permit2 that the facilitator could not settle: anybody may, and then it fails for others.
+        After an exception, or while a transaction is pending, the payment may still be settled. So may a Permit2
+        payment with the scheme `exact` that the facilitator could not settle: anyone may settle it, after which it
+        fails for others.
         """
         if _unsettled(context) is not None:
             return None
@@ -208,7 +210,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return None
 
     def _recover(self, context: schemas.SettleFailureContext) -> RecoveredSettleResult | None:
-        """Return the settlement by somebody else, once. Without one, the authorization is released if it is unused."""
+        """Return someone else's settlement, once. If there is none, release the authorization if it is unused."""
         exchange, verifier, settled = CURRENT.get(), self.verifier, None
         is_paid = None if verifier is None else find_settlement(verifier, context).is_paid
         # Other processes may run the application for the same payment, unless all reserve it in one place.
@@ -286,17 +288,17 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):
-    """The extension for the upstream draft `reputation`. Register it beside the other one, or alone.
+    """The extension for the upstream draft `reputation`. Register it on its own or alongside the other one.
 
     The draft may change until it is released.
 
     Args:
-        key: As `Reputation8004ResourceServerExtension`.
-        feedback_endpoint: The URL of a service that takes feedback, for the statement.
-        **options: As `Reputation8004ResourceServerExtension`.
+        key: As for `Reputation8004ResourceServerExtension`.
+        feedback_endpoint: The URL of a service that accepts feedback, for the statement.
+        **options: As for `Reputation8004ResourceServerExtension`.
 
     Raises:
-        InvalidKeyError: The key does not sign.
+        InvalidKeyError: The key failed to sign.
         InvalidMessageError: The URL is malformed.
     """
 
@@ -308,7 +310,7 @@ class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtensi
 
 
 def claim_of(payload: Any) -> ClientAgent | None:
-    """Return the agent that a client claims to be, in either profile; None if it claims none.
+    """Return the agent that a client claims to be, in either profile, or None.
 
     Args:
         payload: The payment payload.

@@ -1,7 +1,7 @@
-"""A signer for the SDK's facilitator that settles payments through the registry of buyers.
+"""A signer for the SDK's facilitator that settles payments through the buyer registry.
 
-Clients and servers need no change: `payTo` stays the seller's wallet, and the buyer signs what it always signs. The
-registry submits the payment to its token and records it in the same transaction:
+Clients and servers need no changes: `payTo` remains the seller's wallet, and the buyer signs the same message as
+always. The registry submits the payment to its token and records it in the same transaction:
 
     signer = SettlingSigner(private_key, rpc_url, registry=deployment.buyers)
     register_exact_evm_facilitator(facilitator, signer, networks="eip155:8453")
@@ -32,31 +32,31 @@ _TRANSFER_BY_SIGNATURE: Final = "transferWithAuthorization"
 _SETTLE: Final = {
     len(entry["inputs"]): [dict(entry)] for entry in abi(Registry.BUYERS) if entry.get("name") == "settle"
 }
-"""The ABI of each overload of `settle`, by its number of arguments."""
+"""The ABI of each `settle` overload, by number of arguments."""
 
 _SETTLE_BY_PERMIT2: Final = ("settle", "settleWithPermit")
 _REQUEST_SECONDS: Final = 30.0
 _TERMS: Final = 6
-"""The arguments of a token's `transferWithAuthorization` before its signature."""
+"""The arguments of a token's `transferWithAuthorization` that precede the signature."""
 
 _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("name") == "getTokenAddresses"]
 
 
 class SettlingSigner(FacilitatorWeb3Signer):
-    """Settles EIP-3009 payments through the registry. Other payments, and other tokens, go the SDK's way.
+    """Settles EIP-3009 payments through the registry. Other payments and tokens are handled by the SDK.
 
-    Anybody who sees a signed payment of the scheme `exact` can submit it first. It is paid then, though not recorded.
-    The signer finds that transaction and reports it once, so that the server delivers. A payment of its own that is
-    submitted again stays a failure.
+    Anyone who sees a signed payment with the scheme `exact` can submit it first. It is then paid, but not recorded. The
+    signer finds that transaction and reports it once, so that the server delivers. Resubmitting one of its own payments
+    remains a failure.
 
     Args:
         private_key: The key of the account that pays the gas, in hexadecimal digits.
         rpc_url: The URL of a node.
         registry: The registry of buyers.
-        own_accounts: The accounts of the facilitator's other processes. Their payments are not those of others.
-        reservations: The payments of others that were reported. Signers of one process may share it. By default one of
-            the signer's own.
-        searched_blocks: The latest blocks in which a payment of others is looked for.
+        own_accounts: The accounts of the facilitator's other processes, whose payments count as its own.
+        reservations: Others' payments that were already reported. Signers in one process may share it. By default, the
+            signer has its own.
+        searched_blocks: How many latest blocks to search for others' payments.
         **options: The SDK's own options, such as `gas_limit`.
     """
 
@@ -83,19 +83,19 @@ class SettlingSigner(FacilitatorWeb3Signer):
     def write_contract(
         self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any, data_suffix: str | None = None
     ) -> str:
-        """Send a transaction: for a payment in a listed token, `settle` of the registry.
+        """Send a transaction: for a payment in a listed token, the registry's `settle`.
 
         Args:
             address: The contract that the SDK would call.
             function_name: The function that the SDK would call.
             *args: Its arguments.
-            data_suffix: Bytes that follow the calldata, in hexadecimal digits.
+            data_suffix: Bytes to append to the calldata, in hexadecimal digits.
 
         Returns:
             The hash of the transaction that made the payment.
 
         Raises:
-            ContractLogicError: The registry or the token refuses the payment, and nobody else submitted it.
+            ContractLogicError: The registry or the token rejected the payment, and nobody else submitted it.
         """
         contract = checksummed(address)
         if contract == EXACT_PROXY and function_name in _SETTLE_BY_PERMIT2:
@@ -114,7 +114,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return self._submit(find, data_suffix, self._registry, _SETTLE[len(arguments)], "settle", *arguments)
 
     def _submit(self, find: Callable[[], str | None], data_suffix: str | None, *call: Any) -> str:
-        """Send a transaction, unless somebody else has made the payment, or makes it before."""
+        """Send a transaction, unless someone else has made the payment or makes it first."""
         try:
             self.read_contract(*call)
         except ContractLogicError:
@@ -127,7 +127,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return self._overtaken(sent, find) or sent
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
-        """Wait for a transaction to be mined, for what is left of its time if `write_contract` has waited for it.
+        """Wait for a transaction to be mined, for the remaining time if `write_contract` has already waited.
 
         Args:
             tx_hash: The transaction.
@@ -141,7 +141,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return super().wait_for_transaction_receipt(tx_hash)
 
     def _overtaken(self, sent: str, find: Callable[[], str | None]) -> str | None:
-        """Return the transaction of somebody else that came first; None if our own succeeds or is still pending."""
+        """Return someone else's transaction that came first, or None if our own succeeds or is still pending."""
         try:
             receipt = self._w3.eth.wait_for_transaction_receipt(sent, timeout=self._confirmation_timeout_seconds)  # type: ignore[arg-type]
         except TimeExhausted:
@@ -150,7 +150,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return None if receipt["status"] == 1 else find()
 
     def _settled_by_strangers(self, signed: SignedPayment) -> str | None:
-        """Return the transaction of somebody else that made a payment; None without one, or if it was reported."""
+        """Return someone else's transaction that made a payment; None if there is none, or if already reported."""
         transaction = self._runner.run(look_up(signed, searched_blocks=self._searched_blocks)).transaction
         if transaction is None or checksummed(self._w3.eth.get_transaction(transaction)["from"]) in self._own:  # type: ignore[arg-type]
             return None

@@ -1,4 +1,4 @@
-"""Signatures of paid answers: each settled exchange is signed, or counted as unsigned."""
+"""Signatures on paid answers: each settled exchange is signed, or counted as unsigned."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ UNSIGNED: Final = Counter("x402_unsigned_responses", "Paid answers that went out
 
 
 class AnswerSigner:
-    """Signs paid answers by the key of an agent."""
+    """Signs paid answers with an agent's key."""
 
     profile: Profile = PROFILE_8004
     """The form of the messages."""
@@ -66,16 +66,16 @@ class AnswerSigner:
         """Sign a settled exchange.
 
         Args:
-            declaration: The declaration that the client got.
+            declaration: The declaration that the client received.
             exchange: The exchange, with both bodies.
 
         Returns:
             The statement as a JSON object.
 
         Raises:
-            InvalidArgumentError: The settlement has no transaction, the exchange no response, or the declaration no
-                agent on the payment's network.
-            InvalidKeyError: The key does not sign.
+            InvalidArgumentError: The settlement has no transaction, the exchange has no response, or the declaration
+                has no agent on the payment's network.
+            InvalidKeyError: The key failed to sign.
         """
         network = str(settlement.network)
         info = self.profile.info_of(declaration)
@@ -120,7 +120,7 @@ class AnswerSigner:
             return None
 
     def count_unsigned(self, problem: str) -> None:
-        """Count, log and report a paid answer that goes out without a signature."""
+        """Count, log and report a paid answer that is sent without a signature."""
         self.unsigned_responses += 1
         UNSIGNED.labels(self.key).inc()
         self._working_until = float("-inf")

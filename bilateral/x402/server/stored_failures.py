@@ -1,8 +1,8 @@
-"""Failed settlements in a database, for a service with several processes. It needs the extra `index`.
+"""Failed settlements in a database, for a service with several processes. Needs the extra `index`.
 
     extension = Reputation8004ResourceServerExtension(key, failures=StoredFailures(url))
 
-The database is SQLite or PostgreSQL. The table is made if it is missing.
+The database is SQLite or PostgreSQL. The table is created if it is missing.
 """
 
 # ruff: noqa: E402  # imports come after the check of the extra
@@ -42,7 +42,7 @@ class StoredFailures(FailedSettlements):
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
-        **options: As `FailedSettlements`.
+        **options: As for `FailedSettlements`.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -75,7 +75,7 @@ class StoredFailures(FailedSettlements):
             connection.execute(sa.delete(_FAILURE).where(_FAILURE.c.authorization_key == key))
 
     def list(self, network: str, payer: str) -> list[FailedSettlement]:
-        """Return the failures of a payer, the oldest first.
+        """Return a payer's failures, oldest first.
 
         Raises:
             DatabaseUnavailableError: The database cannot be read.
@@ -88,7 +88,7 @@ class StoredFailures(FailedSettlements):
         return [_RECORD.validate_python({**json.loads(record), "key": bytes(key)}) for key, record in rows]
 
     def settled(self, key: bytes) -> None:
-        """Forget the failure of a payment that is settled now, in a thread: an event loop must not wait for it."""
+        """Forget the failure of a now settled payment in a thread, because an event loop must not wait for it."""
         self._afterwards.submit(Exchange(is_settled=True, afterwards=[partial(self.remove, key)]))
 
     def close(self) -> None:

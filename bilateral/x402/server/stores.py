@@ -1,10 +1,10 @@
-"""Kept answers and reservations in a database, for a service with several processes. It needs the extra `index`.
+"""Retained answers and reservations in a database, for a service with several processes. Needs the extra `index`.
 
     answers, reservations = StoredAnswers(url), StoredReservations(url)
     extension = Reputation8004ResourceServerExtension(key, reservations=reservations)
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=answers)
 
-The database is SQLite or PostgreSQL. The tables are made if they are missing.
+The database is SQLite or PostgreSQL. Missing tables are created.
 """
 
 # ruff: noqa: E402  # imports come after the check of the extra
@@ -58,12 +58,12 @@ class StoredAnswers(PaidAnswers):
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
-        max_bytes: The limit for all answers together. The oldest go first.
+        max_bytes: The maximum total size of all answers. The oldest are removed first.
         seconds: How long an answer is retained.
-        clock: Returns the time in Unix seconds. All processes need the same.
+        clock: Returns the time in Unix seconds. All processes must use the same clock.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
         DatabaseUnavailableError: The database cannot be opened.
     """
 
@@ -102,7 +102,7 @@ class StoredAnswers(PaidAnswers):
                     break
 
     def find(self, payment: bytes) -> PaidAnswer | None:
-        """Return the answer that a payment bought, or None.
+        """Return the answer bought with a payment, or None.
 
         Raises:
             DatabaseUnavailableError: The database cannot be read.
@@ -123,16 +123,16 @@ class StoredAnswers(PaidAnswers):
 
 
 class StoredReservations(Reservations):
-    """Authorizations in use, in a database. Processes and threads may share it. It forgets no settled payment earlier.
+    """Authorizations in use, in a database. Processes and threads may share it. It forgets no settled payment early.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
         limit: The maximum number of payments in progress.
-        seconds: The duration of a reservation.
-        clock: Returns the time in Unix seconds. All processes need the same.
+        seconds: How long a reservation lasts.
+        clock: Returns the time in Unix seconds. All processes must use the same clock.
 
     Raises:
-        InvalidArgumentError: The URL is malformed, or of another database.
+        InvalidArgumentError: The URL is malformed, or the database is not supported.
         DatabaseUnavailableError: The database cannot be opened.
     """
 
@@ -194,7 +194,7 @@ class StoredReservations(Reservations):
         self._end(key, holder, sa.update(_RESERVATION).values(is_settled=True))
 
     def _end(self, key: bytes, holder: object, change: sa.Delete | sa.Update) -> None:
-        """Change an authorization, and forget its holder. Those of others stay."""
+        """Change an authorization, and forget its holder. Other requests' authorizations are unchanged."""
         with self._own_lock:
             if self._own.get(key) is not holder:
                 return
@@ -208,7 +208,7 @@ class StoredReservations(Reservations):
 
 
 def opened(url: str) -> sa.Engine:
-    """Open a database, and make the tables that it lacks."""
+    """Open a database, and create missing tables."""
     engine = connect_engine(url)
     with named_database_errors():
         METADATA.create_all(engine)

@@ -40,7 +40,7 @@ logger = logging.getLogger("bilateral.x402")
 _CHUNK: Final = 64 * 1024  # bytes of one read
 
 _UNESCAPED: Final = "/-._~!$&'()*+,;=:@"
-"""The characters that a path holds without escapes (RFC 3986)."""
+"""The characters that a path may contain unescaped (RFC 3986)."""
 
 Headers = list[tuple[str, str]]
 
@@ -56,26 +56,26 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     cors: CorsPolicy = EVERY_PAGE,
     **settings: Any,
 ) -> None:
-    """Put the SDK's payment middleware around a Flask application, with the bodies captured and paid answers signed.
+    """Wrap a Flask application in the SDK's payment middleware, which also captures bodies and signs paid answers.
 
-    Views that yield their responses are refused at start: now, and at the first request for those that are added later.
-    Flask does not tell of other views that they stream. Their answers are refused when they are paid for, and nothing
-    is settled.
+    Views that yield their responses are rejected at start-up: now, or at the first request if they are added later.
+    Flask does not reveal whether other views stream. Their answers are refused when they are paid for, and nothing is
+    settled.
 
     Args:
         app: The application.
         routes: The paid routes, as for the SDK's `payment_middleware`.
-        server: The synchronous resource server. Register the extension with it.
+        server: The synchronous resource server, with which you must register the extension.
         limit: The maximum size of a decoded request or response body in bytes.
         answers: Retains paid answers for clients that lose the connection; in memory by default.
-        preflight: Checks agent, wallet and signing key now. Without it a warning is logged.
-        cors: The web pages that may buy on the paid routes: every page by default.
+        preflight: Checks agent, wallet and signing key immediately. Without it, a warning is logged.
+        cors: The web pages that may buy on the paid routes; by default every page.
         **settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
         PreflightError: A check did not pass.
         StreamingRouteError: A view that yields its response declares the extension.
-        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+        InvalidArgumentError: A route declares the extension, but it is not registered with the server.
     """
     adapter = HttpAdapter(routes, server, limit, answers or PaidAnswers(), preflight, cors=cors)
     adapter.check_routes()
@@ -87,7 +87,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
 
 
 class _Response:
-    """Takes a response instead of the client."""
+    """Receives a response in place of the client."""
 
     def __init__(self) -> None:
         self.status = ""
@@ -100,7 +100,7 @@ class _Response:
         return self._written.append
 
     def body(self, chunks: Iterable[bytes], check: Callable[[int], None] = lambda _size: None) -> bytes:
-        """Read the whole body, and check its headers and its size. The caller calls `close` once the answer is sent."""
+        """Read the whole body, and check its headers and size. The caller calls `close` once the answer is sent."""
         pieces: list[bytes] = []
         size = 0
         self.close = getattr(chunks, "close", self.close)
@@ -118,7 +118,7 @@ class _Response:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The headers by their names in lower case."""
+        """The headers by lower-case name."""
         return {name.lower(): value for name, value in self.headers}
 
     def parts(self, body: bytes) -> AnswerParts:
@@ -161,7 +161,7 @@ class _Capture:
 
 
 class _Outer:
-    """Reads the request of a paid route once the payment is verified, and passes the response on."""
+    """Reads a paid route's request once the payment is verified, and passes the response on."""
 
     def __init__(self, flask: Flask, app: Application, adapter: HttpAdapter) -> None:
         self._flask, self._app, self._adapter = flask, app, adapter
@@ -199,7 +199,7 @@ class _Outer:
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:
-        """Return whether a view that was added after the start streams, and declares the extension: nothing is sold."""
+        """Return whether a view added after start-up streams and declares the extension: it sells nothing."""
         if not self._is_checked:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
@@ -234,7 +234,7 @@ class _Outer:
 
 
 def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
-    """Read the request's body, and leave it to the application in its decoded form."""
+    """Read the request's body, and pass it to the application in decoded form."""
     source, limit = environ["wsgi.input"], adapter.limit
     length = environ.get("CONTENT_LENGTH") or ""
     left = int(length) if length.isdigit() else limit + 1 if environ.get("wsgi.input_terminated") else 0
