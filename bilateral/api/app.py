@@ -1,4 +1,4 @@
-"""The application: all routes behind their limits."""
+"""The application: all routes, behind request limits."""
 
 import asyncio
 import logging
@@ -35,10 +35,10 @@ _DESCRIPTION: Final = (
 def create_app(settings: ApiSettings) -> FastAPI:
     """Create the application.
 
-    Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts` and a
+    Each module in `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts` and a
     `lifespan`: a function of the application that returns an asynchronous context manager, entered while the
     application runs. The aggregator is included if the settings configure one. Routes whose part of the index is not
-    installed answer 501.
+    installed return 501.
     """
     aggregator = [] if settings.aggregator is None else ["bilateral.api.aggregator.routes"]
     modules, missing = import_present([*module_names(routes), *aggregator])
@@ -88,7 +88,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
 
 
 async def _on_fault(_: Request, __: Exception) -> Response:
-    """Answer a request that failed because of a fault of the service, without revealing the reason."""
+    """Respond to a request that failed because of a fault in the service, without revealing the reason."""
     return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED).response()
 
 
@@ -110,7 +110,7 @@ class DeclaredTypes:
 
 
 class HeadAsGet:
-    """Answers HEAD like GET. The server omits the body."""
+    """Handles HEAD like GET. The server omits the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -122,7 +122,7 @@ class HeadAsGet:
 
 
 _OWN = frozenset({"HTTPValidationError", "ValidationError"})
-"""The schemas of FastAPI's own errors. This service answers with problems instead."""
+"""The schemas of FastAPI's own errors. This service returns problems instead."""
 
 
 def describe(app: FastAPI) -> None:
@@ -147,10 +147,10 @@ def describe(app: FastAPI) -> None:
 
 
 _LOOK_SECONDS: Final = 1.0
-"""The seconds between two checks for the database, which a follower creates within a few."""
+"""Seconds between checks for the database, which a follower creates within a few seconds."""
 
 _RETRY_SECONDS: Final = 5
-"""The seconds after which a client should retry: a follower creates its tables in less."""
+"""Seconds after which a client should retry: a follower creates its tables faster."""
 
 _DETAIL: Final = "the index has no tables of this version yet: try again later"
 _NOT_READY: Final = f'{{"ready":false,"problems":["{_DETAIL}"],"chains":[],"missing":[]}}'.encode()
@@ -158,7 +158,7 @@ _LOGGER: Final = logging.getLogger("bilateral.api")
 
 
 def make_app(settings: ApiSettings) -> ASGIApp:
-    """Create the application, or one that waits for its database."""
+    """Create the application, or a substitute that waits for its database."""
     try:
         return create_app(settings)
     except (DatabaseUnavailableError, OlderSchemaError) as problem:
@@ -166,10 +166,10 @@ def make_app(settings: ApiSettings) -> ASGIApp:
 
 
 class AwaitingDatabase:
-    """Answers 503 to everything but `/healthz` until there is a database, then becomes the application.
+    """Responds with 503 to everything but `/healthz` until there is a database, then becomes the application.
 
     Args:
-        problem: The error of the first attempt to open it.
+        problem: The error from the first attempt to open the database.
     """
 
     def __init__(self, settings: ApiSettings, problem: BilateralError) -> None:
@@ -232,7 +232,7 @@ async def _wait(ended: asyncio.Event) -> None:
 
 
 def _answer_until_then(path: str) -> Response:
-    """Return the response to a path until the database is there."""
+    """Return the response for a path until the database exists."""
     if path == "/healthz":
         return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
     headers = {"Retry-After": str(_RETRY_SECONDS)}

@@ -1,4 +1,4 @@
-"""What the routes of buyers share: their settings, how they read a buyer, and refusals as problems."""
+"""What the buyer routes share: their settings, how they read a buyer, and rejections as problems."""
 
 import time
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def end_of_day(now: int) -> datetime:
 
 
 def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, str], ...]:
-    """Return the chain and the address of each indexed registry of buyers."""
+    """Return the chain and the address of each indexed buyer registry."""
     by_chain = registries.by_chain
     chains = by_chain if chain_id == records.ALL_CHAINS else (chain_id,)
     return tuple(
@@ -115,7 +115,7 @@ def _inlined(schema: Any, name: str, definition: Any) -> Any:
 async def answer_to_buyer(
     request: Request, buyer: str, answer: Callable[[Request, str, dict[str, Any]], Any]
 ) -> Response:
-    """Answer a buyer's POST in a thread that may wait for a node. The response must not be cached."""
+    """Handle a buyer's POST in a thread that may wait for a node. The response must not be cached."""
     value = await json_body(request)
     content = await service_of(request).buyer_work.run(answer, request, parse_buyer(buyer)[1], value)
     return Response(msgspec.json.encode(content), media_type=JSON, headers={"Cache-Control": "no-store"})
@@ -144,7 +144,7 @@ def _require_depth(value: Any, depth: int = 0) -> None:
 
 
 _MOST_BUYERS: Final = 100
-"""The maximum number of buyers per request: each is read by its own statements."""
+"""The maximum number of buyers per request: each needs its own SQL statements."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class SignedMessage:
 
 @dataclass(frozen=True)
 class Profile(BuyerProfile):
-    """A profile with the records of the chain's registries of buyers: settled and attested payments separately."""
+    """A profile with the records from the chain's buyer registries: settled and attested payments separately."""
 
     registryRecords: tuple[RegistryRecords, ...] = ()
 
@@ -176,7 +176,7 @@ class ExpandedProfile(Profile):
 
 @dataclass(frozen=True)
 class DiscountTerms:
-    """The discount of one buyer (section 5.2). `code` and `warnings` are ours."""
+    """One buyer's discount (section 5.2). `code` and `warnings` are extensions."""
 
     percentage: records.Number
     reason: str
@@ -188,7 +188,7 @@ class DiscountTerms:
 
 @dataclass(frozen=True)
 class ServiceDiscount:
-    """The discount of one buyer for one service, under the policy published with the service."""
+    """One buyer's discount for one service, under the policy published with the service."""
 
     percentage: records.Number
     reason: str
@@ -197,10 +197,10 @@ class ServiceDiscount:
 
 @dataclass(frozen=True)
 class DiscountAnswer:
-    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are ours.
+    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are extensions.
 
-    `discount` is the largest one, and `appliesTo` lists the services that offer it. `services` has the discount of
-    each.
+    `discount` is the largest one, and `appliesTo` lists the services that offer it. `services` has the discount for
+    each service.
     """
 
     buyerId: str
@@ -216,13 +216,13 @@ class DiscountAnswer:
 
 @dataclass(frozen=True)
 class Profiles:
-    """The profiles of several buyers, in the order of the request."""
+    """Several buyers' profiles, in the order of the request."""
 
     buyers: tuple[BuyerProfile, ...]
 
 
 class Batch(BaseModel):
-    """The buyers of a batch."""
+    """The buyers in a batch."""
 
     addresses: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=_MOST_BUYERS)]
     chainId: Annotated[int | None, Field(ge=1, lt=2**63, strict=True)] = None

@@ -1,4 +1,4 @@
-"""Waits for new steps of the change feed, on behalf of long polls and streams."""
+"""Waits for new steps in the change feed, on behalf of long polls and streams."""
 
 import asyncio
 import time
@@ -12,20 +12,20 @@ from bilateral.api.answers import ProblemError
 from bilateral.index.changes.queries import FeedFilter, FeedPage, last_step, read_feed
 
 LOOK_SECONDS: Final = 0.5
-"""The seconds between two polls for a new step. All waiters of a process share one poll."""
+"""Seconds between polls for a new step. All waiters in a process share one poll."""
 
 MOST_WAITING: Final = 500
 """The maximum number of long polls and streams per process. They hold no database connection while they wait."""
 
 MOST_OF_ADDRESS: Final = 10
-"""The maximum per address: the pages of a browser and a few programs."""
+"""The maximum per address: enough for a browser's pages and a few programs."""
 
 _READS: Final = 20
 """The reads without a match after which a response ends. The caller continues from its cursor."""
 
 
 class Reading(Protocol):
-    """The reads of a service that the feed needs."""
+    """The read functions that the feed needs from a service."""
 
     async def read_aside(self, query: Any, *arguments: Any) -> Any:
         """Run a query in a thread."""
@@ -73,7 +73,7 @@ class Feed:
         return self._last
 
     async def read(self, since: str, chosen: FeedFilter, limit: int) -> FeedPage:
-        """Return the next changes that match a filter; none at the end, or if many others come first."""
+        """Return the next changes that match a filter; none at the end of the feed, or if many others come first."""
         for _ in range(_READS):
             page: FeedPage = await self._service.read_aside(read_feed, since, chosen, limit)
             if page.items or page.is_end:

@@ -1,8 +1,8 @@
-"""The operator's store: registration files of visitors, published under `/files`.
+"""The operator's store: visitors' registration files, published under `/files`.
 
 An account signs a file before it is stored, and may store a few per hour. Files wait in a separate folder until an
-indexed agent refers to them. Their number is bounded: the oldest are evicted. Files that agents referred to do not
-count, because each has cost its owner a transaction.
+indexed agent refers to them. Their number is bounded: the oldest are evicted. Files that agents have referred to do not
+count, because each cost its owner a transaction.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ PATH: Final = "/files"
 """The path under which the service publishes the files."""
 
 PENDING: Final = "pending"
-"""The subfolder of files that no agent has referred to yet."""
+"""The subfolder for files that no agent has referred to yet."""
 
 MOST: Final = 10_000
-"""The maximum number of files that no agent has referred to. With at most about 100 kB each, that is a gigabyte."""
+"""The maximum number of files that no agent has referred to. At up to about 100 kB each, that is a gigabyte."""
 
 OF_ACCOUNT: Final = 10
-"""The files that one account may store within an hour. Each process counts separately."""
+"""The number of files that one account may store per hour. Each process counts separately."""
 
 _UNCLAIMED_SECONDS: Final = 1_200
-"""The age from which a file that no agent refers to may be evicted: signing and mining take minutes."""
+"""The age at which a file that no agent refers to may be evicted: signing and mining take minutes."""
 
 _AT_ONCE: Final = 400
-"""URIs per statement, so that statements do not grow with the store."""
+"""The number of URIs per statement, so that statements do not grow with the store."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class KeptFile(TypedMessage):
     """A registration file that an account asks the service to store.
 
     Attributes:
-        account: The account that signs.
+        account: The signing account.
         file: The file, byte for byte.
-        deadline: The last second, in Unix time, at which the service accepts the signature.
+        deadline: The Unix time until which the service accepts the signature.
     """
 
     domain_name: ClassVar[str] = "BilateralFiles"
@@ -61,7 +61,7 @@ class KeptFile(TypedMessage):
 
 @dataclass(frozen=True)
 class OperatorStore:
-    """Stores registration files in the folder of the settings `store` and `store_url`.
+    """Stores registration files as configured by the settings `store` and `store_url`.
 
     Attributes:
         service: The service, whose index shows which files agents refer to.

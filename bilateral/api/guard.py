@@ -1,4 +1,4 @@
-"""Limits on requests before anything reads them: URL, headers, bodies, and requests per minute."""
+"""Limits on requests, applied before anything reads them: URL, headers, bodies, and requests per minute."""
 
 import asyncio
 import re
@@ -19,23 +19,23 @@ from bilateral.api.settings import ApiSettings
 from bilateral.core.text.encoding import MAX_DEPTH, is_shallow
 
 _BODY_SECONDS: Final = 15.0
-"""The time limit for sending a body: 1 MiB at 70 kB per second."""
+"""The time limit for sending a body: enough for 1 MiB at 70 kB per second."""
 
 MAX_STORED: Final = 256 * 1024 * 1024
-"""The maximum bytes of bodies held by a process at once: of requests that arrive, wait or are being answered."""
+"""The maximum total size of bodies that a process holds, in bytes: of requests being received, queued or handled."""
 
 MAX_STORED_OF_ADDRESS: Final = 16 * 1024 * 1024
-"""The same per address: sixteen addresses fill a process."""
+"""The same limit per address: sixteen addresses fill a process."""
 
 _MOST_BRACKETS: Final = 20_000
 _MOST_QUOTES: Final = 100_000
-"""The maximum of opening brackets and of quotation marks in a body: SDK queries have up to 10,000 strings."""
+"""The maximum number of opening brackets and of quotation marks in a body: SDK queries have up to 10,000 strings."""
 
 _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths exempt from the rate limit, because monitors request them."""
 
 _IPV6_PREFIX: Final = 64
-"""The prefix length of IPv6 addresses that count as one: providers assign such a network to each customer."""
+"""The prefix length within which IPv6 addresses count as one: providers assign such a network to each customer."""
 
 
 _SCHEMES: Final = ("http", "https")
@@ -43,7 +43,7 @@ _HOST: Final = re.compile(r"([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9
 
 
 class StoredBodies:
-    """Counts the bytes of the bodies that are held, by the address that sent them."""
+    """Counts the bytes of the bodies held, by the address that sent them."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()
@@ -64,7 +64,7 @@ class StoredBodies:
 
 
 class Guard:
-    """Refuses requests that exceed the limits. The application receives complete bodies."""
+    """Rejects requests that exceed the limits. The application receives complete bodies."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self._app = app
@@ -97,7 +97,7 @@ class Guard:
                 body.give_back()
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse a URL or headers that are too large, and a request with no `Host` or several (RFC 9112, 3.2)."""
+        """Reject a URL or headers that are too large, and a request with no `Host` or several (RFC 9112, 3.2)."""
         hosts = sum(name == b"host" for name, _ in scope["headers"])
         if hosts > 1 or (not hosts and scope["http_version"] != "1.0"):
             detail = f"the request has {hosts} Host headers: send one"
@@ -126,7 +126,7 @@ class Guard:
         )
 
     def _body_limit(self, scope: Scope) -> int | None:
-        """Return the maximum body size of a request; None without a body. Aggregators accept bodies of paid calls."""
+        """Return the maximum body size for a request; None without a body. Aggregators accept bodies of paid calls."""
         is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
         limit = max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
         declared = None
@@ -202,7 +202,7 @@ class _Body:
 
 
 def _require_parsable(body: bytes) -> None:
-    """Refuse a body that is too expensive to parse as JSON. Parsers recurse: deep nesting could crash the process."""
+    """Reject a body that is too expensive to parse as JSON. Parsers recurse: deep nesting could crash the process."""
     brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
     if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
         detail = f"the body has {brackets} brackets and {quotes} quotation marks: ask for less at once"
@@ -221,7 +221,7 @@ def _too_large(limit: int) -> ProblemError:
 
 
 def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return the address of a request's client."""
+    """Return the client address of a request."""
     peer = (scope.get("client") or ("",))[0]
     if not proxies or not _is_within(peer, proxies):
         return peer
@@ -237,7 +237,7 @@ def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:
 
 
 def origin_of(scope: Scope, settings: ApiSettings) -> str:
-    """Return the public address of the service, such as `https://explorer.example`, for links that need a host."""
+    """Return the service's public address, such as `https://explorer.example`, for links that need a host."""
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -256,7 +256,7 @@ def origin_of(scope: Scope, settings: ApiSettings) -> str:
 
 
 def network_of(scope: Scope, proxies: tuple[object, ...]) -> str:
-    """Return the key of a client: its IPv4 address, or the network of its IPv6 address."""
+    """Return a client's key: its IPv4 address, or the network of its IPv6 address."""
     address = client_address(scope, proxies)
     if ":" not in address:
         return address

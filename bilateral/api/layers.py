@@ -1,4 +1,4 @@
-"""CORS: pages of other origins may read but not write."""
+"""CORS: pages from other origins may read but not write."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from bilateral.index.operating.chains import chains
 from bilateral.index.reading.copies import VISIT, Copies, Visit
 
 READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks", "/mcp")
-"""The paths, including everything below them, where POST only reads."""
+"""The paths, including everything below them, on which POST only reads."""
 
 _HEADERS: Final = (
     *("Content-Type", "If-None-Match", "Accept"),
@@ -29,7 +29,7 @@ _EXPOSED: Final = ("ETag", "Link", "Retry-After", "Content-Disposition", "Index-
 
 
 class CrossOriginReads:
-    """Allows pages of every origin to read, without credentials."""
+    """Allows pages from any origin to read, without credentials."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -38,7 +38,7 @@ class CrossOriginReads:
         self._posts = CORSMiddleware(app, allow_methods=("GET", "HEAD", "POST"), **common)  # type: ignore[arg-type]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer preflight requests, and add the headers to responses to reads."""
+        """Handle preflight requests, and add the headers to responses to reads."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif _may_post(scope["path"]):
@@ -54,13 +54,13 @@ def _may_post(path: str) -> bool:
 
 
 HEADER: Final = "Index-State"
-"""The name of the header. Its value is a list of RFC 9651: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
+"""The name of the header. Its value is an RFC 9651 list: `8453;block=46123456;lag=2;seconds=5, 1;block=…`.
 
 A replica's response also has `;behind=3`: the number of blocks it lacked compared with the primary.
 """
 
 _READ_AFTER: Final = 1.0
-"""The seconds after which the progress is read again: the header's resolution is one second."""
+"""Seconds after which the progress is read again: the header's resolution is one second."""
 
 _LEFT_OUT: Final = ("/assets/", "/healthz", "/readyz", "/metrics", "/openapi.json")
 """Paths whose responses do not come from the index, or report its lag in the body."""
@@ -91,7 +91,7 @@ class IndexState:
         await self._app(scope, receive, mark)
 
     async def _value_of(self, scope: Scope) -> Callable[[], bytes]:
-        """Return a function that computes the header's value once the request is answered."""
+        """Return a function that computes the header's value once the request has been handled."""
         if (copies := self._service.copies) is not None:
             return _value_of_copies(copies, network_of(scope, self._proxies))
         if time.monotonic() > self._until:
@@ -100,7 +100,7 @@ class IndexState:
         return lambda: value
 
     async def _read(self) -> None:
-        """Read the progress of the chains; none if the database does not answer."""
+        """Read the chains' progress; none if the database does not respond."""
         self._until = time.monotonic() + _READ_AFTER  # others use the last one meanwhile
         try:
             progresses = await self._service.read_reachable(chains)
@@ -140,11 +140,11 @@ def _value_of_copies(copies: Copies, client: str) -> Callable[[], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A fast path for a frequent kind of GET request. Its route stays: it documents the path and handles the rest.
+    """A fast path for a frequent kind of GET request. Its route remains, to document the path and handle the rest.
 
     Attributes:
-        path: The path of the route, for the metrics.
-        pattern: A pattern of the paths, without a query.
+        path: The route's path, for the metrics.
+        pattern: A pattern for the paths, without the query.
         answer: Returns the JSON for a path and a query; None to leave the request to the route.
     """
 
@@ -154,7 +154,7 @@ class Shortcut:
 
 
 class Shortcuts:
-    """Answers the requests of `Shortcut`s, and passes the others on.
+    """Handles requests that match a `Shortcut`, and passes the others on.
 
     Args:
         shortcuts: The kinds of requests.
@@ -166,7 +166,7 @@ class Shortcuts:
         self._shortcuts = shortcuts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
+        """Handle a request, or pass it on."""
         response = None
         if scope["type"] == "http" and scope["method"] == "GET":
             response = await self._answer(scope)

@@ -1,4 +1,4 @@
-"""Limits the load on databases and nodes: cached values, quotas of accounts, and threads for nodes."""
+"""Limits the load on databases and nodes: cached values, account quotas, and threads for node requests."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """A value that is read again once it is some seconds old. Failed reads are not cached.
+    """A value that is read again once it is a few seconds old. Failed reads are not cached.
 
     Args:
         read: Reads the value.
@@ -65,17 +65,17 @@ class HourlyLimit:
 P = ParamSpec("P")
 
 AT_ONCE: Final = 16
-"""Requests that may use a node at once. Twice as many as node queries, because half are checked without a node."""
+"""Concurrent requests that may use a node. Twice as many as node queries, because half are checked without a node."""
 
 MOST_UNDER_WAY: Final = 2 * AT_ONCE
-"""Requests that run or wait. Each takes seconds if a node is slow, so more would only time out."""
+"""The maximum number of running and waiting requests. With a slow node, each takes seconds, so more would time out."""
 
 _RETRY_SECONDS: Final = 5
-"""The timeout of one request to a node."""
+"""The timeout for one node request."""
 
 
 class NodeWork:
-    """Runs one part of the service's work that may use a node. Work above the limit is refused."""
+    """Runs one part of the service's work that may use a node. Work above the limit is rejected."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(AT_ONCE)

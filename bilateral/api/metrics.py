@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.x402.aggregator.service import Aggregator
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable with the folder in which several processes share their metrics."""
+"""The environment variable for the folder in which several processes share their metrics."""
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -41,15 +41,15 @@ _FIGURES: Final[tuple[tuple[str, str, Callable[[ChainProgress], float]], ...]] =
     ("standings_missing", "1 before the first analysis.", lambda chain: float(chain.standings.is_missing)),
     ("standings_stale", "1 while standings are stale.", lambda chain: float(chain.standings.is_stale)),
 )
-"""The metrics of a chain: name, description and value."""
+"""A chain's metrics: name, description and value."""
 
 
 class Metrics:
-    """The metrics of one application.
+    """One application's metrics.
 
     Args:
         reader: The database, whose progress is also exported.
-        copies: The database and its replicas, which are also exported; None without replicas.
+        copies: The database and its replicas, whose state is also exported; None without replicas.
 
     Attributes:
         registry: The registry for additional metrics counted by each process.
@@ -110,7 +110,7 @@ class _Progress(_LazyCollector):
 
 
 class _Servers(_LazyCollector):
-    """The servers of the database, as last checked."""
+    """The database's servers, as last checked."""
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
@@ -186,7 +186,7 @@ class AggregatorCounters:
 
 
 class AggregatorFigures(_LazyCollector):
-    """The state of the queue and of the budget, read from the database."""
+    """The state of the queue and the budget, read from the database."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         self._aggregator = aggregator

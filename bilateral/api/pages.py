@@ -1,4 +1,4 @@
-"""Responses with web pages. Each is also available as JSON, with `.json` after the path or with `Accept`."""
+"""Web page responses. Each page is also available as JSON, by adding `.json` to the path or with `Accept`."""
 
 import gzip
 import inspect
@@ -25,7 +25,7 @@ from bilateral.index.reading.registries import AgentKey
 
 _HTML: Final = "text/html; charset=utf-8"
 _MOST_DIGITS: Final = 78
-"""The decimal digits of a number of 256 bits."""
+"""The number of decimal digits in a 256-bit number."""
 
 _OF_PROGRAMS: Final = ("/v1", "/api", "/graphql", "/mcp", "/assets", "/healthz", "/readyz", "/metrics", "/openapi.json")
 """The paths whose problems are JSON even for browsers."""
@@ -42,7 +42,7 @@ SECURITY: Final = {
 
 
 class _Number(IntegerConvertor):
-    """A number in a path. Python refuses to parse one of several thousand digits, which would be an internal error."""
+    """A number in a path. With several thousand digits, Python would refuse to parse it and cause an internal error."""
 
     regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
 
@@ -53,9 +53,10 @@ register_url_convertor("number", _Number())
 def page_answer(
     request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
 ) -> Response:
-    """Answer with a page as HTML or JSON. A problem is also a page for clients that request HTML.
+    """Respond with a page as HTML or JSON. Clients that request HTML get problems as pages, too.
 
-    While a server does not answer, HTML lists its chains and shows the rows of all others. JSON is never incomplete.
+    While a database server does not respond, HTML lists its chains and shows the rows for all others. JSON is never
+    incomplete.
     """
     if _wants_json(request):
         response = answer(request, kind, read())
@@ -90,7 +91,7 @@ def page(
 
 
 def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]) -> str:
-    """Return a page as HTML, without the rows of chains whose server does not answer."""
+    """Return a page as HTML, without the rows of chains whose server does not respond."""
     frame, reader = _frame(request), service_of(request).reader
     try:
         return render(frame, read())
@@ -105,7 +106,7 @@ def _rendered(request: Request, read: Callable[[], Any], render: Callable[[rende
 
 
 async def problem_page(request: Request, problem: ProblemError) -> Response | None:
-    """Answer with a problem, as a page if a browser requested one, whether or not the path exists."""
+    """Respond with a problem, as a page if a browser requested one, whether or not the path exists."""
     path = request.url.path
     wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
     if (
@@ -131,7 +132,7 @@ def _problem(request: Request, problem: ProblemError) -> Response:
 
 
 def _progress(request: Request) -> tuple[ChainProgress, ...]:
-    """Return the progress of the chains; an empty tuple if the database does not answer."""
+    """Return the chains' progress; an empty tuple if the database does not respond."""
     try:
         return tuple(service_of(request).progress.get())
     except BilateralError:
@@ -139,7 +140,7 @@ def _progress(request: Request) -> tuple[ChainProgress, ...]:
 
 
 def html(request: Request, body: str) -> Response:
-    """Answer with HTML."""
+    """Respond with HTML."""
     response = tagged(request, body.encode(errors="replace"), _HTML)
     response.headers.update(SECURITY)
     return compressed(request, response)
@@ -154,25 +155,25 @@ def indexed_chain(service: Service, network: str) -> int:
 
 
 def agent_of(service: Service, network: str, agent_id: int) -> AgentKey:
-    """Return the agent of a path. See `indexed_chain` for errors."""
+    """Return the agent for a path. See `indexed_chain` for errors."""
     return service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
 
 
 def _wants_json(request: Request) -> bool:
-    """Check whether a request wants JSON: by its path, or by accepting JSON and not HTML."""
+    """Check whether a request asks for JSON: by its path, or by accepting JSON but not HTML."""
     accepted = request.headers.get("accept", "")
     return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
 
 
 _LEVEL: Final = 5
-"""A page of 78 kB takes 1 ms; a higher level would save only 1 %."""
+"""A 78 kB page takes 1 ms; a higher level would save only 1 %."""
 
 _LEAST: Final = 1_000
-"""The minimum size in bytes at which compression saves a packet."""
+"""The minimum size in bytes for which compression saves a packet."""
 
 
 def compressed(request: Request, response: Response) -> Response:
-    """Compress the body of a response if the client accepts gzip. Its ETag becomes weak (RFC 9110, 8.8.3.3)."""
+    """Compress a response's body if the client accepts gzip. Its ETag becomes weak (RFC 9110, 8.8.3.3)."""
     varied = response.headers.get("Vary")
     response.headers["Vary"] = f"{varied}, Accept-Encoding" if varied else "Accept-Encoding"
     if len(response.body) < _LEAST or not _takes_gzip(request.headers.get("accept-encoding", "")):

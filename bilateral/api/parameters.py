@@ -19,10 +19,10 @@ from bilateral.index.ratings.queries import Direction, RatedSide
 from bilateral.index.reading.pages import DEFAULT_LIMIT, MAX_LIMIT, Page
 
 _SINGLE: Final = ("/v1/", "/api/")
-"""The paths that refuse repeated parameters."""
+"""The paths that reject repeated parameters."""
 
 _STRICT: Final = "/v1/"
-"""The paths of the service's own interface. Pages and paths of other interfaces accept additional parameters."""
+"""The paths of the service's own interface. Pages and the paths of other interfaces accept additional parameters."""
 
 AgentPath = Annotated[
     str,
@@ -59,7 +59,7 @@ AddressPath = Annotated[
 """An account in the path. `checksummed` of `bilateral.core.identifiers` checks it."""
 
 Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
-"""A client whose records to show."""
+"""The client whose records are shown."""
 
 SealedOnly = Annotated[
     Blind | None,
@@ -75,7 +75,7 @@ Revoked = Annotated[bool, Query(description="True to show revoked feedback too."
 
 
 class ListQuery(BaseModel):
-    """The page and format of a list, after the parameters of the list itself."""
+    """A list's page and format, after the list's own parameters."""
 
     limit: Limit = DEFAULT_LIMIT
     cursor: Cursor = None
@@ -83,7 +83,7 @@ class ListQuery(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Move the fields common to all lists after the subclass's, for their order in documents and errors."""
+        """Move the fields common to all lists after the subclass's own, to order them in documents and errors."""
         for name in ListQuery.model_fields:
             cls.model_fields[name] = cls.model_fields.pop(name)
         cls.model_rebuild(force=True)
@@ -91,7 +91,7 @@ class ListQuery(BaseModel):
     def answer(
         self, request: Request, kind: Any, query: Callable[..., Page[Any]], *parts: Any, **options: Any
     ) -> Response:
-        """Read the page, and answer with it."""
+        """Read the page, and respond with it."""
         page = service_of(request).read(query, *parts, limit=self.limit, cursor=self.cursor, **options)
         return answer_page(request, kind, page, self.list_format)
 
@@ -104,9 +104,10 @@ class RatingFilters(BaseModel):
 
 
 async def refuse_wrong_parameters(request: Request) -> None:
-    """Refuse unknown parameters, and repeated ones that take a single value.
+    """Reject unknown parameters, and repeated ones that take a single value.
 
-    If a misspelt filter were ignored, a search would find everything. Of two values, the caller may have meant either.
+    If a misspelt filter were ignored, a search would find everything. With two values, it is unclear which one the
+    caller meant.
     """
     route = request.scope["route"]
     if not request.query_params or not isinstance(route, APIRoute):
@@ -126,7 +127,7 @@ async def refuse_wrong_parameters(request: Request) -> None:
 
 
 def _fields(route: APIRoute) -> tuple[dict[str, FieldInfo], bool]:
-    """Return the parameters of a route by name, and True if a model refuses others."""
+    """Return a route's parameters by name, and True if a model rejects others."""
     fields: dict[str, FieldInfo] = {}
     is_refused = False
     for parameter in route.dependant.query_params:
@@ -153,7 +154,7 @@ T = TypeVar("T", str, str | None)
 
 
 def require_storable(text: T) -> T:
-    """Check that a database can compare a text."""
+    """Check that a database can compare a text with others."""
     if text is not None and ("\0" in text or any("\ud800" <= character <= "\udfff" for character in text)):
         raise InvalidArgumentError("the text contains U+0000 or a lone surrogate, which no record can contain")
     return text

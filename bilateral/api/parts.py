@@ -34,7 +34,7 @@ def import_present(names: Iterable[str]) -> tuple[list[ModuleType], set[str]]:
 
 
 def refuse_missing(parts: Iterable[str]) -> ASGIApp:
-    """Return an application that answers paths without a route if parts of the index are missing."""
+    """Return an application that handles paths without a route if parts of the index are missing."""
     names = ", ".join(sorted(parts))
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001  # the form of an application

@@ -1,4 +1,4 @@
-"""HTTP on a connection, with limits that apply before a request is complete."""
+"""HTTP connections, with limits that apply before a request is complete."""
 
 import asyncio
 import logging
@@ -13,14 +13,14 @@ from bilateral.api.answers import ProblemError
 from bilateral.core.text.log_lines import SeldomFilter
 
 HEAD_BYTES: Final = 64 * 1024
-"""The size of a request's first line and headers, in bytes, above which the connection is closed."""
+"""The size in bytes of a request's first line and headers above which the connection is closed."""
 
 HEAD_SECONDS: Final = 20.0
-"""The time limit for sending them, so that slow clients do not occupy all connections."""
+"""The time limit for sending these, so that slow clients do not occupy all connections."""
 
 
 READ_SECONDS: Final = 20.0
-"""The time limit for a client to read `READ_BYTES` of its response, or the rest of it."""
+"""The time limit for a client to read `READ_BYTES` of its response, or what is left of it."""
 
 READ_BYTES: Final = 64 * 1024  # what a transport of asyncio holds before it asks a writer to wait
 
@@ -52,7 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _waits_since = 0.0
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for a request."""
+        """Start waiting for a request."""
         super().connection_made(transport)
         self._waits_since = time.monotonic()
         self._wait()
@@ -67,7 +67,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def waits_since(self) -> float:
-        """The time since which the connection is idle; infinity while a request is in progress."""
+        """The time since which the connection has been idle; infinity while a request is in progress."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         return float("inf") if is_answering else self._waits_since
 
@@ -104,7 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail))
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Reject what is not HTTP."""
         self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", msg))
 
     def on_headers_complete(self) -> None:
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _watch_reader(self) -> None:
-        """Check later how much the client has read, if anything is left to read."""
+        """If anything is left to read, check later how much the client has read."""
         unread = self.transport.get_write_buffer_size()
         if unread and self._reader_timer is None:
             self._reader_timer = self.loop.call_later(READ_SECONDS, self._look_at_reader, unread)

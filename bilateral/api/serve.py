@@ -24,19 +24,19 @@ from bilateral.core.text.log_lines import log_safely
 from bilateral.index.operating.settings import IndexSettings
 
 SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
-"""The environment variable that carries the settings to the processes of the API, as JSON."""
+"""The environment variable that passes the settings to the API processes, as JSON."""
 
 _GRACE_SECONDS: Final = 10
-"""The time for answering requests in progress at shutdown, after which they are aborted."""
+"""The time allowed for finishing requests in progress at shutdown, after which they are aborted."""
 
 _KEEP_ALIVE_SECONDS: Final = 30
-"""The keep-alive time of an idle connection: pages send their next requests within it."""
+"""The keep-alive time of an idle connection: pages send their next requests within this time."""
 
 _PARENT_SECONDS: Final = 1.0
-"""The seconds between checks for the parent: an orphan holds the port until it notices."""
+"""Seconds between checks for the parent: an orphan holds the port until it notices."""
 
 _NODE_SECONDS: Final = 5.0
-"""The timeout for querying a node's chain id at the start."""
+"""The timeout for querying a node's chain id at startup."""
 
 _LOGGER: Final = logging.getLogger("bilateral.api")
 
@@ -53,7 +53,7 @@ def app_from_environment() -> ASGIApp:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when its parent has exited. A parent that is killed cannot notify its children."""
+    """End this process when its parent has exited. A killed parent cannot notify its children."""
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -62,9 +62,9 @@ def _end_with_parent(parent: int) -> None:
 def serve(
     settings: ApiSettings, index: IndexSettings | None = None, *, report: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Requests in progress are answered first.
+    """Serve until SIGINT or SIGTERM. Requests in progress are finished first.
 
-    Without `index`, the service waits for a database that does not exist yet, and answers 503 meanwhile.
+    Without `index`, the service waits for a database that does not exist yet, and responds with 503 until then.
     """
     if index is not None:
         _create_tables(settings)
@@ -92,7 +92,7 @@ def _create_tables(settings: ApiSettings) -> None:
 
 
 def _nodes(index: IndexSettings) -> dict[str, str]:
-    """Return the first node of each followed chain, by chain id. Nodes that do not answer are left out."""
+    """Return the first node of each followed chain, by chain id. Nodes that do not respond are left out."""
     from bilateral.client import Client  # noqa: PLC0415  # slow to import
     from bilateral.client.operations.registries import chain_id_of_node  # noqa: PLC0415
 
@@ -140,7 +140,7 @@ class _One(uvicorn.Server):
         self._report = report
 
     async def startup(self, sockets: Any = None) -> None:
-        """Start to serve requests."""
+        """Start serving requests."""
         await super().startup(sockets)
         if self.started:
             address = self.servers[0].sockets[0].getsockname()
@@ -182,7 +182,7 @@ class _Several:
 
 
 class _Follower:
-    """The thread that follows the chains while the API answers."""
+    """The thread that follows the chains while the API serves requests."""
 
     def __init__(self, settings: IndexSettings, stop_service: Callable[[], None]) -> None:
         self._settings = settings

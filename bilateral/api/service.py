@@ -24,10 +24,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHORT_SECONDS: Final = 0.1
-"""The time limit of a read in the event loop. A longer one is restarted in a thread."""
+"""The time limit for a read in the event loop. A longer read is restarted in a thread."""
 
 _REGISTRIES_SECONDS: Final = 2.0
-"""The seconds after which the list of registries is read again. It changes when the index starts a new chain."""
+"""Seconds after which the list of registries is read again. It changes when the index starts following a new chain."""
 
 
 class Service:
@@ -36,11 +36,11 @@ class Service:
     Attributes:
         copies: The database and its replicas; None without replicas.
         metrics: The metrics for Prometheus.
-        progress: The recent progress of the chains, for monitors.
+        progress: The chains' recent progress, for monitors.
         payments: The recent progress of their payments.
         buyer_work: Runs work about buyers that may query a node.
         visitor_work: Runs node requests for visitors who act.
-        kept_files: The files that accounts stored in the last hour.
+        kept_files: The files that accounts have stored in the last hour.
     """
 
     def __init__(self, settings: ApiSettings) -> None:
@@ -82,7 +82,7 @@ class Service:
         return await self.read_aside(query, *arguments, **options)
 
     async def read_reachable(self, query: Callable[[Connection], T]) -> T:
-        """Run a query that reads few rows, without those of chains whose server does not answer. See `read_briefly`."""
+        """Run a query that reads few rows, omitting chains whose server does not respond. See `read_briefly`."""
         with without_missing_chains():
             return await self.read_briefly(query)
 
@@ -111,7 +111,7 @@ class Service:
         return agent_key(self.registries(), text)
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Refuse a query about a chain that is not indexed. See `Registries.require_indexed`."""
+        """Reject a query about a chain that is not indexed. See `Registries.require_indexed`."""
         self.registries().require_indexed(chains)
 
     def recent(self, kind: type[T]) -> T:
@@ -137,6 +137,6 @@ def _reader(settings: ApiSettings) -> tuple[Reader, Copies | None]:
 
 
 def service_of(request: HTTPConnection) -> Service:
-    """Return the service of a request."""
+    """Return a request's service."""
     service: Service = request.app.state.service
     return service

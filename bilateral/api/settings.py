@@ -36,36 +36,37 @@ class ApiSettings:
 
     Attributes:
         database: The SQLAlchemy URL of the index's database; None for the default one.
-        readers: The URLs of its replicas, from which the service reads while they answer.
+        readers: The URLs of its replicas, from which the service reads while they respond.
         max_delay: The seconds that a replica may lag before the service reads from another server.
         host: The address at which it listens.
         port: The port at which it listens; 0 for any free one.
         workers: The number of its processes.
         query_seconds: The time limit of a query.
         connections: The maximum number of concurrent queries in each process.
-        rate: The requests that an address may send, such as `1200/minute`; None for no limit. Each process counts
-            separately.
+        rate: The number of requests that an address may send, such as `1200/minute`; None for no limit. Each process
+            counts separately.
         trusted_proxies: The networks of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Host` are trusted. By
-            default none are.
+            default, none are.
         public_url: The address at which visitors reach the service, such as `https://explorer.example`. Absolute links
-            use it, whatever a request says; None to take it from requests by this machine or a trusted proxy, and
+            use it, regardless of the request; None to take it from requests from this machine or a trusted proxy, and
             otherwise to write no such links.
         max_body: The maximum size of a request's body, in bytes.
         max_url: The maximum length of a path with its query, in bytes.
         max_headers: The maximum total size of a request's headers, in bytes.
-        max_lag: The blocks by which a chain may lag its head while the service counts as ready.
-        max_silence: The maximum seconds since the index last polled a chain while the service counts as ready.
+        max_lag: The number of blocks by which a chain may lag behind its head while the service counts as ready.
+        max_silence: The maximum number of seconds since the index last polled a chain for the service to count as
+            ready.
         needs_analysis: True if the service counts as ready only while all chains have current standings.
         aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
         buyers: The settings of the service for buyers.
-        nodes: The URL of a node of each chain, by the chain's id in digits. It simulates the actions of visitors. On a
+        nodes: The URL of a node for each chain, by the chain's id in digits. The node simulates visitors' actions. On a
             chain without a node, visitors can only read. While the service follows chains, their nodes are added.
-        store: The folder of registration files that the service stores for visitors; None to store none.
+        store: The folder for registration files that the service stores for visitors; None to store none.
         store_url: The public URL of these files, such as `https://explorer.example/files`: the service publishes them
             at `/files`. It is recorded on chain permanently.
         allow_private: True to let `check_service` access services and files on private addresses. For tests and closed
             networks only, because anyone may pass a URL.
-        docs: The folder with archives of the documentation, a release's `bilateral-docs-<version>.zip`; None to show no
+        docs: The folder with documentation archives, a release's `bilateral-docs-<version>.zip`; None to show no
             documentation.
     """
 
@@ -95,7 +96,7 @@ class ApiSettings:
     docs: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot work."""
+        """Reject settings that cannot work."""
         for name in ("workers", "connections", "max_body", "max_url", "max_headers"):
             if getattr(self, name) < 1:
                 raise InvalidArgumentError(f"{name} must be at least 1, and is {getattr(self, name)}")

@@ -38,35 +38,35 @@ from bilateral.index.reading.registries import read_registries
 _LOGGER: Final = logging.getLogger("bilateral.webhooks")
 
 _LOOK_SECONDS: Final = 0.5
-"""Seconds between two polls for new changes."""
+"""Seconds between polls for new changes."""
 
 _RENEW_SECONDS: Final = 5.0
-"""Seconds after which the lease is renewed: a sixth of it, as the database may be busy for a while."""
+"""Seconds after which the lease is renewed: a sixth of its duration, as the database may be busy for a while."""
 
 _THREADS: Final = 16
-"""Concurrent deliveries. A receiver that hangs occupies one for ten seconds, then is retried less and less often."""
+"""Maximum concurrent deliveries. A hanging receiver occupies one for ten seconds, then is retried ever less often."""
 
 _OF_OWNER: Final = 2
-"""Concurrent deliveries per owner, so that hanging receivers of one owner do not delay the others."""
+"""The maximum number of concurrent deliveries per owner, so that one owner's hanging receivers do not delay others."""
 
 _LIMITS: Final = Limits(bytes=64 * 1024, seconds=10.0, redirects=0)
-"""The limits of one attempt, and of the response, which is ignored."""
+"""The limits for one attempt, and for the response, which is ignored."""
 
 _AT_ONCE: Final = 100
-"""Changes per delivery: at most about 600 kB."""
+"""The maximum number of changes per delivery: at most about 600 kB."""
 
 _READS: Final = 20
-"""Reads without a match before other subscriptions have their turn."""
+"""The number of reads without a match before other subscriptions have their turn."""
 
 _FIRST_WAIT: Final = 5
 _LONGEST_WAIT: Final = 3_600
-"""The wait after a failure, in seconds: twice as long after each one, up to an hour."""
+"""The wait after a failure, in seconds: it doubles with each failure, up to an hour."""
 
 _STOP_SECONDS: Final = 3 * 86_400
 """Seconds of failures after which a subscription stops: a receiver may be down from Friday evening to Monday."""
 
 _NOTE_SECONDS: Final = 60.0
-"""Seconds after which the cursor of a subscription without matches is stored. A restart reads again from there."""
+"""Seconds after which the cursor of a subscription without matches is stored. A restart resumes from there."""
 
 _MOST_PROBLEM: Final = 300  # characters: the status and the first words tell the cause
 
@@ -82,7 +82,7 @@ class _Position:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Changes to send."""
+    """The changes to send."""
 
     items: tuple[FeedChange, ...]
     cursor: str
@@ -93,8 +93,8 @@ class Deliverer:
 
     Args:
         signer: Signs the requests.
-        stop: Set to stop. Attempts in progress end first, within ten seconds.
-        network: The settings of connections. By default, private addresses are refused.
+        stop: Set this to stop. Attempts in progress end first, within ten seconds.
+        network: The connection settings. By default, private addresses are rejected.
     """
 
     def __init__(self, engine: Engine, signer: Signer, stop: threading.Event, network: Network | None = None) -> None:
@@ -180,7 +180,7 @@ class Deliverer:
         return None
 
     def _send(self, row: Any, batch: _Batch) -> None:
-        """Attempt a delivery, and store its outcome. Its last change is stored first, so retries send the same ones."""
+        """Attempt a delivery, and store its outcome. Its last change is stored first, so retries send the same set."""
         if row.pending != batch.cursor and not self._note(row, pending=batch.cursor):
             return  # it was removed, or another process is faster
         delivery = f"{row.id}/{row.since}"
@@ -214,7 +214,7 @@ class Deliverer:
 
 
 def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
-    """Return the changes up to and including one; None if it is not among them."""
+    """Return the changes up to and including a given one; None if it is not among them."""
     for number, change in enumerate(items, 1):
         if change.id == pending:
             return _Batch(items[:number], change.id)
@@ -222,7 +222,7 @@ def _cut(items: tuple[FeedChange, ...], pending: str | None) -> _Batch | None:
 
 
 TAG: Final = "bilateral-webhook"
-"""The tag of the signatures. Receivers require it, so that other signatures by the same key are not accepted."""
+"""The signatures' tag. Receivers require it, so that other signatures by the same key are not accepted."""
 
 COVERED: Final = ("@method", "@target-uri", "content-type", "webhook-delivery")
 """The signed parts of a request, besides `content-digest`, which covers the body."""
@@ -290,7 +290,7 @@ def write_key(path: Path) -> OKPKey:
 _MOST_URL: Final = 2_000  # characters, as of a URI in a file
 _MOST_OWNER: Final = 64  # the width of the column
 _MOST_VALUES: Final = 20
-"""Values of one filter, as in `/v1/changes`."""
+"""The maximum number of values per filter, as in `/v1/changes`."""
 
 
 def subscribe(  # noqa: PLR0913  # two have defaults
@@ -333,7 +333,7 @@ def subscribe(  # noqa: PLR0913  # two have defaults
 
 
 def _is_private(host: str) -> bool:
-    """Return True for an address that is not public, and for names of this machine. Other names are resolved later."""
+    """Return True for an address that is not public, and for this machine's names. Other names are resolved later."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return not is_public(name if ":" in name else inet_ntoa(inet_aton(name)))  # 127.1 is 127.0.0.1
@@ -353,5 +353,5 @@ def _stored(chosen: FeedFilter) -> str:
 
 
 def stored_filter(connection: Connection, text: str) -> FeedFilter:
-    """Return the filter of a subscription."""
+    """Return a subscription's filter."""
     return parse_filter(read_registries(connection), **json.loads(text))

@@ -42,13 +42,13 @@ _NAMES: Final = {
     "bilateral.checks.policy": "Newcomers Policy PolicyName Trust read_policy",
     "bilateral.index.log.database": "snapshot",
 }
-"""The names of modules that are slow to import, and are imported when a name is first used."""
+"""The names in modules that are slow to import, which are imported when a name is first used."""
 
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the package on first use."""
+    """Import one of the package's names on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""The facts that watchtowers measured: whether an agent's endpoints respond, and what they changed."""
+"""The facts that watchtowers measured: whether an agent's endpoints respond, and what changed in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ REACHABLE: Final = frozenset({"up", "gated", "degraded"})
 
 @dataclass(frozen=True)
 class Drift:
-    """The newest change of what an endpoint declares.
+    """The newest change in what an endpoint declares.
 
     Attributes:
         kind: `price`, `pay_to`, `keys` or another fact.
         at: Its Unix time.
         age_seconds: Its age in seconds at the time of the answer.
-        rotates: True if the value differs on every read.
+        rotates: True if the value is different on every read.
     """
 
     kind: str
@@ -31,16 +31,16 @@ class Drift:
 
 @dataclass(frozen=True)
 class EndpointFacts:
-    """An endpoint of an agent's registration file.
+    """An endpoint in an agent's registration file.
 
     Attributes:
         protocol: `web`, `mcp`, `a2a`, `oasf` or `x402`.
         state: Its state; None if it was never measured.
         code: The reason for the state.
-        since: The Unix time since which it has this state.
-        first_at: The Unix time of its first state.
+        since: The Unix time since which it has had this state.
+        first_at: The Unix time of its first known state.
         was_alive: True if it ever responded.
-        is_probed: False if the file asks not to probe it.
+        is_probed: False if the file opts it out of probing.
         drifts: The newest change of each kind.
     """
 
@@ -56,7 +56,7 @@ class EndpointFacts:
 
 @dataclass(frozen=True)
 class Signal:
-    """The newest `reachable` of an endpoint by a watchtower that the policy trusts."""
+    """The newest `reachable` signal for an endpoint from a watchtower that the policy trusts."""
 
     is_reachable: bool
     event: EventEvidence
@@ -69,7 +69,7 @@ class MeasurementFacts:
     Attributes:
         measured_at: The Unix time at which the index's watchtower last confirmed its states; None without one.
         age_seconds: Its age in seconds at the time of the answer; None without a watchtower.
-        endpoints: The endpoints of the registration file that can be probed.
+        endpoints: The endpoints in the registration file that can be probed.
         signals: The signals that watchtowers published on chain.
         newest: The number of the newest change that was used.
     """
@@ -81,7 +81,7 @@ class MeasurementFacts:
     newest: int = 0
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the part that an answer shows."""
+        """Return the part that appears in an answer."""
         names = ("protocol", "state", "code", "since")
         endpoints = [{name: getattr(endpoint, name) for name in names} for endpoint in self.endpoints]
         return {"measured_at": self.measured_at, "endpoints": endpoints}

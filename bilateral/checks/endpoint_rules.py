@@ -13,10 +13,10 @@ from bilateral.checks.verdicts import DAY, Code, Severity
 
 _HOUR: Final = 3_600
 _NEVER_ALIVE_SECONDS: Final = 7 * DAY
-"""The time without any response to probes after which nobody should pay."""
+"""The time without any response to probes after which nobody should pay the agent."""
 
 _LARGE_RAISE: Final = Decimal("1.5")
-"""The ratio of new to old price above which a buyer should review it before paying again."""
+"""The ratio of new to old price above which a buyer should review the price before paying again."""
 
 
 def endpoints(facts: Facts, policy: Policy) -> Drafts:

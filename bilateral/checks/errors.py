@@ -1,4 +1,4 @@
-"""Errors of checks that have no answer. A program that acts only on an answer then neither pays nor serves."""
+"""Errors for checks without an answer. A program that acts only on an answer then neither pays nor serves."""
 
 from dataclasses import InitVar
 
@@ -10,7 +10,7 @@ class CheckError(BilateralError):
 
 
 class UnknownChainError(CheckError):
-    """The index does not follow the chain, or has no identity registry on it.
+    """The index does not follow the chain, or has no identity registry there.
 
     Attributes:
         chain_id: The chain; None if the caller specified none and the index follows several.
@@ -100,7 +100,7 @@ class FindingsNotHeldError(FormattedError, CheckError):
 
     Attributes:
         block: The block of the check.
-        analysed: The last block that the analysis saw.
+        analysed: The last block that the analysis covered.
     """
 
     reason = "findings_not_held"
@@ -142,7 +142,7 @@ class HistoryTooLongError(FormattedError, CheckError):
 
 
 class RequestsSpentError(FormattedError, CheckError):
-    """An answer needs more requests to the node than allowed."""
+    """An answer would need more requests to the node than allowed."""
 
     reason = "requests_spent"
     template = "the node gives so little at once that {limit} requests are not enough: use an index"

@@ -1,7 +1,7 @@
-"""The facts that a check is based on, whichever source collected them.
+"""The facts that a check is based on, regardless of the source.
 
 An index, a node of an EVM chain and a node of a foreign chain each return the same `Facts`. A fact that a source cannot
-determine is `Unknown`, with the reason. `judge` decides only on facts and a policy.
+determine is `Unknown`, with the reason. `judge` decides only from facts and a policy.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class Change:
     """A change of an agent's owner or wallet.
 
     Attributes:
-        seconds: The seconds since then; None if it is only certain that it was within the policy's `recent_days`.
+        seconds: The seconds since then; None if it is only known to be within the policy's `recent_days`.
     """
 
     seconds: int | None = None
@@ -71,8 +71,8 @@ class AgentFacts:
 
     Attributes:
         is_wallet_proven: False if the owner set the wallet without a proof by its key.
-        age_days: The full days since its registration.
-        existed: If its age is unknown, whether it existed at the policy's minimum age ago; None if not checked.
+        age_days: The number of full days since its registration.
+        existed: If its age is unknown, whether it already existed the policy's minimum age ago; None if not checked.
         owner_event: The last event that changed its owner; None if it still has its first one.
         wallet_event: The last event that changed its wallet; None if it still has its first one.
     """
@@ -109,13 +109,13 @@ class Observation:
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain of an agent: that of a service, or its registered domain (August 2025).
+    """An agent's domain: that of a service, or its registered domain (August 2025).
 
     Attributes:
         host: The host, with the port unless it is 443.
         is_denied: True if the domain lists other agents but not this one.
         file: The domain's file; None if the registration file itself is hosted on the domain.
-        is_registered: True if the agent is registered under the domain, and has no service there.
+        is_registered: True if the agent is registered under the domain but has no service there.
     """
 
     host: str
@@ -132,10 +132,10 @@ class Domain:
 
 @dataclass(frozen=True)
 class Domains:
-    """The domains of an agent.
+    """An agent's domains.
 
     Attributes:
-        domains: The domains of services, then the registered one.
+        domains: The services' domains, then the registered one.
         registered: The registered domain as text; empty without one.
         is_host: False if the text is not a host name.
     """
@@ -148,7 +148,7 @@ class Domains:
 
 @dataclass(frozen=True)
 class OtherRegistration:
-    """A registration of the agent elsewhere, according to its file.
+    """One of the agent's registrations elsewhere, according to its file.
 
     Attributes:
         proof: `both_ways` if that agent's file also refers to this one, `claimed` if only this file does.
@@ -194,12 +194,12 @@ class Approval:
 
 @dataclass(frozen=True)
 class Line:
-    """The ratings of an agent under one tag, by all raters.
+    """An agent's ratings under one tag, by all raters.
 
     Attributes:
         side: The agent's role: `server`, `client` or `validator`.
         tag: The tag (untrusted text).
-        rating: The mean of the raters' means, on the scale from 0 to 100; None for a tag without a scale.
+        rating: The mean of the raters' means, on a scale from 0 to 100; None for a tag without a scale.
         lower_bound: The lower confidence bound of `rating`; None for a tag without a scale.
     """
 
@@ -218,7 +218,7 @@ class Counted:
     """The ratings that count under a policy.
 
     Attributes:
-        share_sum: The sum of the raters' mean shares, in millionths.
+        share_sum: The sum of the raters' mean shares of the scale, in millionths.
         own: The number of ratings by the agent's own accounts, which do not count.
         left_out: The number of ratings by raters that the policy does not trust.
     """
@@ -231,7 +231,7 @@ class Counted:
 
     @classmethod
     def of(cls, tallies: Mapping[Any, tuple[int, int]]) -> Self:
-        """Return the ratings of some raters, from each rater's number and sum of shares."""
+        """Return the given raters' ratings, from each rater's number and sum of shares."""
         share_sum = sum(shares // count for count, shares in tallies.values())
         return cls(sum(count for count, _ in tallies.values()), len(tallies), share_sum)
 
@@ -242,7 +242,7 @@ class Counted:
 
     @property
     def lower_bound(self) -> Decimal | None:
-        """The lower confidence bound of the rating; None without ratings."""
+        """The rating's lower confidence bound; None without ratings."""
         return bound_percent(self.share_sum, self.raters) if self.raters else None
 
     def is_below(self, minimum: Decimal) -> bool:
@@ -251,18 +251,18 @@ class Counted:
 
 
 def mean_percent(share_sum: int, raters: int) -> Decimal:
-    """Return a mean share in percent, truncated to hundredths."""
+    """Return a mean share as a percentage, truncated to hundredths."""
     return (Decimal(share_sum * 10_000 // (raters * SHARES)) / 100).quantize(_HUNDREDTH)
 
 
 def bound_percent(share_sum: int, raters: int) -> Decimal:
-    """Return the lower bound of a mean share in percent, truncated to hundredths, as bounds are never rounded up."""
+    """Return a mean share's lower bound as a percentage, truncated to hundredths: bounds are never rounded up."""
     return Decimal(repr(lower_bound(share_sum, raters, (0, 100)))).quantize(_HUNDREDTH, ROUND_FLOOR)
 
 
 @dataclass(frozen=True)
 class RatingFacts:
-    """The ratings of an agent.
+    """An agent's ratings.
 
     Attributes:
         counted: The ratings that count under the policy.
@@ -304,9 +304,9 @@ class FeedbackSummary:
     """The newest feedback that a client gave.
 
     Attributes:
-        is_cut: True if there may be more.
+        is_cut: True if there may be more entries.
         scaled: The number of entries that are not revoked and have a scale.
-        scaled_agents: The number of agents they are about.
+        scaled_agents: The number of agents that these are about.
     """
 
     count: int = 0
@@ -325,7 +325,7 @@ class AccountAge:
     """The age of an account without an agent.
 
     Attributes:
-        days: The days since its first feedback or payment; None if it was never seen.
+        days: The number of days since its first feedback or payment; None if it was never seen.
     """
 
     days: int | None = None
@@ -334,7 +334,7 @@ class AccountAge:
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """The facts about a client alone.
+    """The facts that only exist for clients.
 
     Attributes:
         rating_by_asker: The requesting server's rating of the client; None without one.
@@ -362,17 +362,17 @@ class Facts:
     """The facts that a check is based on.
 
     Attributes:
-        as_of: The block, and what is needed to repeat the answer.
+        as_of: The block, and what is needed to reproduce the answer.
         account: The account being checked: for a server, its wallet.
-        refusal: A reason that settles the check by itself, with its sentence: the registry disowns the agent.
+        refusal: A reason that decides the check by itself, with its sentence: the registry disowns the agent.
         payment: The payment requested by a server; None if none was specified.
         amount: The requested amount, in units of the payment token; None if unknown.
         approvals: The accounts that the owner approved, newest first.
         standing: The standing from a trust analysis; None without one that counts.
         measurements: The watchtower measurements; None if no watchtower is used.
         analysis_lack: Why no current analysis supports the decision; None if one does, or none is needed.
-        details: Figures of one source that do not affect the decision.
-        unknown: The facts that the source cannot determine, for the reader.
+        details: Figures from one source that do not affect the decision.
+        unknown: The facts that the source cannot determine, to inform the reader.
     """
 
     source: Source

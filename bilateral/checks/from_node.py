@@ -1,4 +1,4 @@
-"""The answer about a server on an EVM chain from a node alone, without an index.
+"""The answer about a server on an EVM chain from only a node, without an index.
 
 The past of an agent (its age, earlier owners and wallets) is read as far back as the request limit allows.
 """
@@ -43,10 +43,10 @@ from bilateral.node.steps import Batch, Failure, Operation, Rpc, advance
 T = TypeVar("T")
 
 MOST_REQUESTS: Final = 60
-"""The maximum number of requests per check. Free plans allow some hundred per minute."""
+"""The maximum number of requests per check. Free plans allow about a hundred per minute."""
 
 _MOST_TRUSTED_AGENTS: Final = 5
-"""The maximum number of a policy's agents that are looked up. Each takes four requests."""
+"""The maximum number of agents to look up per policy. Each takes four requests."""
 
 _TIMES = "the time of each rating, and the files behind ratings: registries keep neither"
 _ANALYSIS = "findings and standings of trust analysis, and the raters' own ratings: an index makes them"
@@ -59,10 +59,10 @@ _NEEDS_INDEX: Final = (
 """Policy fields that a node alone cannot evaluate, unless they have their defaults."""
 
 _SAMPLE: Final = 10_000
-"""Blocks over which the block time is measured: 40 minutes on chains with a block every 0.25 s."""
+"""The number of blocks over which the block time is measured: 40 minutes on chains with a block every 0.25 s."""
 
 _LOG_REQUESTS: Final = 20
-"""Requests for logs of one kind. They cover 200,000 blocks of nodes that limit ranges to 10,000."""
+"""The maximum number of requests per kind of log. They cover 200,000 blocks on nodes that limit ranges to 10,000."""
 
 _UNREADABLE: Final = (
     errors.NodeError,
@@ -70,7 +70,7 @@ _UNREADABLE: Final = (
     errors.MalformedNodeAnswerError,
     errors.UnexpectedAnswerError,
 )
-"""Errors with which nodes refuse a past state or a range of logs."""
+"""The errors with which nodes reject requests for past state or a log range."""
 
 _NOBODY: Final = bytes(32)
 
@@ -88,11 +88,11 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
     """Answer the question: should I pay this server? Sends at most `MOST_REQUESTS` requests to the node.
 
     Args:
-        client: The SDK's client of the agent's chain.
+        client: The SDK's client for the agent's chain.
         agent_id: The server, in any published form.
         pay_to: The account that a payment would go to; None to skip the related rules.
         amount: The amount that it requests, in units of the payment token; display only, as no analysis weighs it.
-        policy: The policy; the default one if left out.
+        policy: The policy; the default one if omitted.
         loader: Loads the registration file; defaults to the client's loader.
         report: Called with the name of each step, to show progress.
 
@@ -114,7 +114,7 @@ def check_live_server(  # noqa: PLR0913  # the agent and what to compare
 
 
 class _Reader:
-    """Reads the facts about one agent within a number of requests."""
+    """Reads the facts about one agent within a limited number of requests."""
 
     def __init__(self, client: Client, policy: Policy, report: Callable[[str], None]) -> None:
         self._client, self._policy, self._report = client, policy, report
@@ -248,10 +248,10 @@ def _counted(entries: Iterable[FeedbackEntry], own: set[str], tag: str) -> facts
 
 @dataclass
 class Budget:
-    """The remaining budget of requests to the node.
+    """The remaining budget for requests to the node.
 
     Attributes:
-        spent: The number of requests so far. Each request of a batch counts.
+        spent: The number of requests so far. Each request in a batch counts.
     """
 
     most: int
@@ -279,10 +279,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Head:
-    """The latest block, and the block rate of the chain.
+    """The latest block, and the chain's block rate.
 
     Attributes:
-        block_seconds: The mean seconds between blocks.
+        block_seconds: The mean number of seconds between blocks.
     """
 
     number: int
@@ -290,11 +290,11 @@ class Head:
     block_seconds: float
 
     def before(self, days: int, first: int) -> int:
-        """Return the block that was the latest some days ago, estimated from the block rate, but not before `first`."""
+        """Return the latest block as of some days ago, estimated from the block rate, but not before `first`."""
         return max(first, self.number - int(days * DAY / self.block_seconds))
 
     def days_since(self, block: int) -> int:
-        """Return the age of a block in full days, estimated from the block rate."""
+        """Return a block's age in full days, estimated from the block rate."""
         return int((self.number - block) * self.block_seconds // DAY)
 
 
@@ -303,7 +303,7 @@ class Holders:
     """The owner and the wallet of an agent at a block.
 
     Attributes:
-        exists: False if the agent was not registered then.
+        exists: False if the agent was not registered at that time.
     """
 
     block: int
@@ -314,7 +314,7 @@ class Holders:
 
 @dataclass
 class Past:
-    """The events of an agent's token and wallet, newest first, back to a block.
+    """The events for an agent's token and wallet, newest first, back to a block.
 
     Attributes:
         registered: The block of the registration; None if the logs were not read that far back.
@@ -354,7 +354,7 @@ def read_holders(state: ClientState, agent_id: int, block: int) -> Operation[Hol
 
 
 def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Operation[Past]:
-    """Read the events of an agent's token and wallet, as far back as the request limit allows."""
+    """Read the events for an agent's token and wallet, as far back as the request limit allows."""
     deployment = yield from registries.connect(state)
     place, agent = (deployment.identity,), registries.topic(agent_id)
     kind = "0x" + topic_of(Registry.IDENTITY, Transfer).hex()
@@ -376,7 +376,7 @@ def read_past(state: ClientState, agent_id: int, head: Head, first: int) -> Oper
 
 
 def _newest(logs_of: LogFilter, first: int, last: int, state: ClientState) -> Operation[tuple[list[RawLog], int]]:
-    """Read logs backwards from the newest, until the first block, the registration or the last request."""
+    """Read logs backwards from the newest, until the first block, the registration or the last allowed request."""
     limit = state.log_range
     logs: list[RawLog] = []
     end = last

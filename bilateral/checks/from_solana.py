@@ -1,4 +1,4 @@
-"""The answer about a server on Solana from nodes alone, without an index."""
+"""The answer about a server on Solana from only nodes, without an index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PAST = "the age of the agent, and earlier owners and wallets: nodes of Solana k
 _ANALYSIS = "findings of trust analysis: an index makes them"
 
 _DECLINED: Final = {"authority_mismatch": Code.AUTHORITY_MISMATCH, "malformed_wallet": Code.NO_WALLET}
-"""Refusals that count as an answer about the agent, with their reason. Others are errors."""
+"""Rejections that count as an answer about the agent, with their reason. Others are errors."""
 
 
 def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to compare
@@ -51,10 +51,10 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
         agent_id: The server: `solana:<ref>:<mint>` for a SATI agent, `solana:<ref>:<program>#<agent>` for any agent.
         provider: The URL of a node.
         pay_to: The account that a payment would go to; None to skip the related rules.
-        policy: The policy; the default one if left out.
+        policy: The policy; the default one if omitted.
         loader: Loads registration files.
-        clients: The SDK's clients of EVM chains, by chain (CAIP-2), to prove registrations there.
-        request_timeout: Seconds for one request to the node.
+        clients: The SDK's clients for EVM chains, by chain (CAIP-2), to prove registrations there.
+        request_timeout: The timeout in seconds for one request to the node.
 
     Raises:
         MalformedIdentifierError: The agent is malformed.
@@ -100,7 +100,7 @@ def check_solana_server(  # noqa: PLR0913  # the agent, its node, and what to co
 
 
 def parse_solana_agent(agent_id: str) -> GlobalAgentId:
-    """Return an agent on Solana in either form of id; without a registry, it is a SATI agent."""
+    """Return an agent on Solana from either form of id; without a registry, it is a SATI agent."""
     if "#" in agent_id:
         agent = GlobalAgentId.parse(agent_id)
     else:

@@ -48,7 +48,7 @@ _RULES: Final[Mapping[tuple[Source, Side], tuple[rules.Rule, ...]]] = {
         *(rating_rules.ratings, rules.other_registrations),
     ),
 }
-"""The rules for the facts of each source, in the order in which answers list reasons of equal severity."""
+"""The rules for each source's facts, in the order in which answers list reasons of equal severity."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Judgement:
     """The decision about an agent or an account.
 
     Attributes:
-        verdict: The verdict of the gravest reason.
+        verdict: The verdict that follows from the gravest reason.
         reasons: The reasons, gravest first.
-        files: The number by which reasons refer to each file of an index, by URI, starting at 1.
+        files: The number by which reasons refer to each file in an index, by URI, starting at 1.
     """
 
     verdict: Verdict
@@ -97,23 +97,23 @@ def _file_evidence(file: Observation, files: dict[str, int]) -> FileEvidence:
 
 @dataclass(frozen=True)
 class Check:
-    """The answer of a check.
+    """A check's answer.
 
     Attributes:
-        verdict: The answer in one word.
+        verdict: The one-word answer.
         side: `server` or `client`.
         agent: The agent, `8453:247`; None for a client without one.
         account: The account that was checked: a server's wallet; for a client, the requested account or the wallet.
         block: The block that the answer is based on.
-        history: The hash of the block of the last event by then. It distinguishes the forks of a reorganisation.
+        history: The block hash of the last event by then. It distinguishes the forks in a reorganisation.
         block_time: The time of that event, in Unix seconds. Ages are computed as of it.
-        files: The number of the newest observation of a file that was used, to repeat the answer exactly.
-        payments: The block of the newest payment that was used, for the same purpose.
-        analysis: The number of the newest trust analysis that was used, for the same purpose.
-        measurements: The number of the newest endpoint measurement that was used, for the same purpose.
+        files: The number of the newest file observation that was used, to reproduce the answer exactly.
+        payments: The block of the newest payment that was used, to reproduce the answer exactly.
+        analysis: The number of the newest trust analysis that was used, to reproduce the answer exactly.
+        measurements: The number of the newest endpoint measurement that was used, to reproduce the answer exactly.
         reasons: The reasons, gravest first.
         figures: The figures behind the reasons. They contain no untrusted text.
-        untrusted: Untrusted texts: the agent's name, its description, files and domains by number. Display them, but
+        untrusted: Untrusted texts: the agent's name and description, and files and domains by number. Display them, but
             never act on them.
     """
 
@@ -136,14 +136,14 @@ class Check:
 
 @dataclass(frozen=True)
 class LiveCheck:
-    """The answer of a check based on nodes.
+    """The answer from a check based on nodes.
 
     Attributes:
-        verdict: The answer in one word.
+        verdict: The one-word answer.
         side: `server`.
         chain: The chain (CAIP-2).
-        account: Its wallet; None without one.
-        block: The block or slot of the node's answer; None if the agent was refused.
+        account: The agent's wallet; None without one.
+        block: The block or slot of the node's response; None if the agent was rejected.
         reasons: The reasons, gravest first.
         figures: The figures behind the reasons.
         also: The agent's registrations in other registries.
@@ -165,7 +165,7 @@ class LiveCheck:
 
 
 def live_check(facts: Facts, policy: Policy) -> LiveCheck:
-    """Answer from the facts of a node."""
+    """Answer from a node's facts."""
     judgement, file = judge(facts, policy), facts.registration
     figures = dict(facts.details)
     if facts.source is Source.NODE and facts.agent is not None:
@@ -188,7 +188,7 @@ def live_check(facts: Facts, policy: Policy) -> LiveCheck:
 
 
 def check(facts: Facts, policy: Policy) -> Check:
-    """Answer from the facts of an index."""
+    """Answer from an index's facts."""
     judgement, as_of = judge(facts, policy), facts.as_of
     lines = rating_rules.split_lines(facts.ratings.lines if isinstance(facts.ratings, RatingFacts) else (), policy.tag)
     of_side = _of_client(facts, facts.client, *lines) if facts.client else _of_server(facts, policy.tag, *lines)
@@ -264,7 +264,7 @@ def _unless_unknown(part: Any) -> Any:
 
 
 def _fields(part: object, *names: str) -> Any:
-    """Return some fields of a part of the facts by name; None if the part is missing."""
+    """Return the named fields from a part of the facts; None if the part is missing."""
     return None if part is None else {name: getattr(part, name) for name in names}
 
 

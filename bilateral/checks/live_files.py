@@ -1,4 +1,4 @@
-"""The registration file of an agent, loaded for one answer, and the registrations elsewhere that it lists."""
+"""An agent's registration file, loaded for one answer, and the registrations elsewhere that it lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def load_registration(
     agent: GlobalAgentId, uri: str, loader: Loader, clients: Mapping[str, Client]
 ) -> RegistrationFacts | None:
-    """Load the registration file of an agent; None without a URI."""
+    """Load an agent's registration file; None without a URI."""
     if not uri:
         return None
     try:

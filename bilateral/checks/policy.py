@@ -1,4 +1,4 @@
-"""The policy of a check: whom to trust, and what to require of servers and clients. `docs/checks.md` lists its fields.
+"""A check's policy: whom to trust, and what to require of servers and clients. `docs/checks.md` lists its fields.
 
 Policies accept agents and accounts in the same forms as all interfaces.
 """
@@ -34,10 +34,10 @@ class PolicyName(StrEnum):
     """The defaults."""
 
     STRICT = "strict"
-    """No trials: requires a certainly high rating by several raters who spent more than the stake elsewhere."""
+    """Allows no trials: requires a reliably high rating from several raters who spent more than the stake elsewhere."""
 
     OWN_LIST = "own-list"
-    """Accepts only agents that the asker's own reviewers vouch for."""
+    """Accepts only agents that the requester's own reviewers vouch for."""
 
 
 _STRICT: Final = (
@@ -45,7 +45,7 @@ _STRICT: Final = (
     *(Code.WALLET_CHANGED, Code.OWNER_CHANGED, Code.REVIEWER_APPROVED, Code.RELATED, Code.CONTESTED),
     *(Code.UNCERTAIN_RATING, Code.STAKE_ABOVE_EVIDENCE, Code.UNREACHABLE, Code.NEVER_ALIVE),
 )
-"""The reasons that call for caution by default, but decline under the strict policy."""
+"""The reasons that lead to caution by default, but to decline under the strict policy."""
 
 _DECLINES_STRANGERS: Final = {"newcomers": "decline", "anonymous": "decline", "first_purchase": 0}
 
@@ -63,11 +63,11 @@ PRESETS: Final[Mapping[PolicyName, Mapping[str, Any]]] = {
         "severities": {Code.UNCERTAIN_RATING: Severity.NOTE},
     },
 }
-"""The fields of each policy that differ from the defaults."""
+"""Each policy's fields that differ from the defaults."""
 
 
 def with_preset(fields: Any) -> Any:
-    """Return the fields of a policy merged over those of the policy that they name."""
+    """Return a policy's fields merged over those of the policy that they specify."""
     if isinstance(fields, str):
         fields = {"name": fields}
     name = fields.get("name") if isinstance(fields, Mapping) else None
@@ -84,7 +84,7 @@ MINIMUM_RATING: Final = Decimal(70)
 """The rating below which EIP-8004a's example declines a client."""
 
 FIRST_PURCHASE: Final = Decimal(TRIAL)
-"""The stake for which a newcomer is tried: about a hundred typical x402 payments of a cent, a small loss."""
+"""The stake up to which a newcomer is tried: about a hundred typical x402 payments of a cent, a small loss."""
 
 TAG: Final = "starred"
 """The usual tag of feedback. An analysis uses all tags with a scale, but nearly all feedback has this one."""
@@ -102,9 +102,9 @@ class AgentReference:
     """An agent as specified by a caller.
 
     Attributes:
-        chain_id: The chain; None for the only one of the index.
-        identity: The identity registry; None for the canonical one of the chain, or else the oldest.
-        agent_id: The number in the registry.
+        chain_id: The chain; None for the only one in the index.
+        identity: The identity registry; None for the chain's canonical one, or else the oldest.
+        agent_id: The agent's number in the registry.
     """
 
     chain_id: int | None
@@ -134,7 +134,7 @@ def parse_agent(agent: str | int | AgentId | GlobalAgentId) -> AgentReference:
 
 
 def _agent(value: object) -> int | str:
-    """Return an agent as its number, or as an id in a published form if it has a chain."""
+    """Return an agent as its number or, if it has a chain, as an id in a published form."""
     if not isinstance(value, int | str) or isinstance(value, bool):
         raise ValueError("agent must be an integer or an id such as '8453:247'")  # noqa: TRY004  # pydantic names the field
     agent = parse_agent(value)
@@ -148,7 +148,7 @@ Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
 
 
 class Newcomers(StrEnum):
-    """How to treat those without ratings that count."""
+    """How to treat agents without ratings that count."""
 
     ACCEPT = "accept"
     CAUTION = "caution"
@@ -161,7 +161,7 @@ class Newcomers(StrEnum):
 
 
 def _few(fields: Any) -> Any:
-    """Refuse too many entries before each of them becomes an error."""
+    """Reject too many entries before each of them causes an error."""
     if isinstance(fields, Mapping) and len(fields) > len(Code):
         raise ValueError(f"it has {len(fields)} entries, and {len(Code)} are allowed")
     return fields
@@ -182,7 +182,8 @@ class Trust(_Few):
         accounts: Accounts whose feedback counts.
         agents: Agents whose ratings count, with the feedback of their owners and wallets: numbers in the registry of
             the agent being checked, or ids in a published form, which count only on their own chain.
-        own_experience: True to count raters that the asking agent or account itself rated at least `minimum_rating`.
+        own_experience: True to count raters that the requesting agent or account itself rated at least
+            `minimum_rating`.
         minimum_lower_bound: Count raters that are agents with at least this lower bound as servers, 0 to 100.
     """
 
@@ -212,20 +213,21 @@ class Policy(_Few):
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
         blind: `only` to count only ratings that were sealed before either side saw the other's; None to count all.
-        maximum_rating_age_days: The age beyond which a rating does not count; None for no limit.
-        maximum_repeats: How many of a rater's ratings within `repeat_days` count, first ones first; None for all. Each
+        maximum_rating_age_days: The age in days beyond which a rating does not count; None for no limit.
+        maximum_repeats: How many of a rater's ratings within `repeat_days` count, earliest first; None for all. Each
             rater counts once by its mean, so repeats never outweigh other raters.
-        repeat_days: The length of the periods in which `maximum_repeats` ratings of a rater count.
+        repeat_days: The length in days of the periods in which `maximum_repeats` ratings by a rater count.
         validators: The validators whose responses count; all if empty, which proves nothing.
-        minimum_validations: The number of validations that a server needs.
-        minimum_validation: The lowest acceptable mean response of validators, 0 to 100.
-        require_domain: True to decline servers without a domain, or with one that does not list the agent.
-        minimum_age_days: The minimum age of an agent.
-        recent_days: The days for which a change of wallet or owner counts as recent.
-        minimum_buyer_score: The lowest acceptable score of a buyer's record, 0 to 100; None to require none.
-        watchtowers: The accounts whose published `reachable` counts, in addition to the index's own measurements.
-        maximum_measurement_age_hours: The age beyond which the measurements of the index do not count.
-        severities: The severity of reasons that should weigh more or less than by default.
+        minimum_validations: The minimum number of validations that a server needs.
+        minimum_validation: The lowest acceptable mean of the validators' responses, 0 to 100.
+        require_domain: True to decline servers without a domain, or whose domain does not list the agent.
+        minimum_age_days: An agent's minimum age in days.
+        recent_days: The number of days for which a change of wallet or owner counts as recent.
+        minimum_buyer_score: The lowest acceptable score for a buyer's record, 0 to 100; None to require none.
+        watchtowers: The accounts whose published `reachable` signals count, in addition to the index's own
+            measurements.
+        maximum_measurement_age_hours: The age in hours beyond which the index's measurements do not count.
+        severities: The severities of reasons that should weigh more or less than by default.
     """
 
     name: PolicyName = PolicyName.BALANCED
@@ -257,7 +259,7 @@ class Policy(_Few):
 
     @model_validator(mode="after")
     def _has_list(self) -> Policy:
-        """Refuse a policy that needs the asker's own list but has none: it would accept nobody without saying why."""
+        """Reject a policy that needs the requester's own list but has none: it would silently accept nobody."""
         if self.name is PolicyName.OWN_LIST and not (self.trust.accounts or self.trust.agents):
             raise ValueError("own-list counts only your own reviewers: list them in trust.accounts or trust.agents")
         return self
@@ -265,7 +267,7 @@ class Policy(_Few):
     @field_validator("tag")
     @classmethod
     def _has_scale(cls, tag: str) -> str:
-        """Refuse a tag whose values cannot be compared with a minimum."""
+        """Reject a tag whose values cannot be compared with a minimum."""
         if len(tag.encode()) > _MAX_TAG_BYTES:
             raise ValueError(f"a tag has at most {_MAX_TAG_BYTES} bytes here")
         if scale_of_tag(tag) is None:
@@ -276,7 +278,7 @@ class Policy(_Few):
 
     @property
     def reads_entries(self) -> bool:
-        """True if the sums of all ratings are not enough, so that ratings are read individually."""
+        """True if the sums over all ratings are not enough, so that ratings are read individually."""
         return (
             self.require_payment_proof or self.maximum_rating_age_days is not None or self.maximum_repeats is not None
         )
@@ -288,11 +290,11 @@ class Policy(_Few):
 
     @property
     def counts_all(self) -> bool:
-        """True if everyone's ratings count, as in an analysis."""
+        """True if everyone's ratings count, as they do in an analysis."""
         return not (self.trust.is_set or self.reads_entries) and not self.only_sealed and self.tag == TAG
 
     def severity_of(self, code: Code) -> Severity:
-        """Return the severity of a reason under this policy."""
+        """Return a reason's severity under this policy."""
         if code in self.severities:
             return self.severities[code]
         if code is Code.NO_RATINGS:
@@ -317,7 +319,7 @@ def read_policy(path: Path) -> Policy:
 
 
 def read_fields(path: Path) -> dict[str, Any]:
-    """Read the fields of a policy from a TOML file, without checking their values."""
+    """Read a policy's fields from a TOML file, without checking their values."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file, parse_float=Decimal)
@@ -328,7 +330,7 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 
 def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[str] = ()) -> Any:
-    """Return the fields of a policy that also counts the ratings of additional reviewers."""
+    """Return the fields for a policy that also counts the ratings of additional reviewers."""
     changed = dict(fields) if isinstance(fields, Mapping) else {"name": fields}
     trust = changed.get("trust", {})
     if not (accounts or agents) or not isinstance(trust, Mapping):
@@ -342,7 +344,7 @@ def with_reviewers(fields: Any, accounts: Sequence[str] = (), agents: Sequence[s
 
 
 def policy_of(fields: object) -> Policy:
-    """Return a policy from its fields by name."""
+    """Return a policy from its named fields."""
     try:
         return Policy.model_validate(fields)
     except pydantic.ValidationError as problem:

@@ -18,7 +18,7 @@ _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Snapshot(BaseModel):
-    """The block of a check, and the sources of an earlier answer to repeat."""
+    """A check's block, and the sources of an earlier answer to reproduce."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,7 +31,7 @@ class Snapshot(BaseModel):
     findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
 
     def snapshot_options(self) -> dict[str, Any]:
-        """Return the options of the check for its block and sources, and whether findings count."""
+        """Return the check's options for its block and sources, and whether findings count."""
         return {
             "at_block": self.at_block,
             "history": None if self.history is None else bytes.fromhex(self.history[2:]),

@@ -1,4 +1,4 @@
-"""Rules about ratings, trust analysis and validations: each yields the reasons that follow from some facts."""
+"""Rules about ratings, trust analysis and validations: each yields the reasons that follow from certain facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Stake:
 
     @property
     def limit(self) -> Limit | None:
-        """The maximum amount that the standing accepts under the policy; None without a standing."""
+        """The maximum amount that the standing allows under the policy; None without a standing."""
         if self.standing is None:
             return None
         minimum = float(self.policy.minimum_rating) if self.policy.counts_all else 0.0
@@ -42,10 +42,10 @@ class Stake:
         return limit_of(self.standing, minimum, trial, share)
 
     def softened(self, code: Code) -> Severity | None:
-        """Return the severity of a reason that the standing already covers; None for the policy's severity.
+        """Return the severity for a reason that the standing already covers; None for the policy's severity.
 
-        The analysis has weighed the raters, and the limit on the amount compensates if they are few. Reasons are not
-        softened if the policy sets their severity, or if it is not caution.
+        The analysis has weighed the raters, and the limit on the amount compensates for a small number. Reasons are not
+        softened if the policy sets their severity, or if their severity is not caution.
         """
         deciding = self.deciding
         is_vetted = deciding is not None and (self.amount is not None or deciding.status == Status.OK)
@@ -54,7 +54,7 @@ class Stake:
 
 
 def findings(facts: Facts, policy: Policy) -> Drafts:
-    """The findings of trust analysis, or the lack of a current one.
+    """Trust analysis findings, or the lack of a current analysis.
 
     Suspicion below the flagging threshold is a rank, not a reason, so it is only shown as a figure. Evidence strong
     enough to act on holds the agent back.
@@ -70,7 +70,7 @@ def findings(facts: Facts, policy: Policy) -> Drafts:
 
 
 def ratings(facts: Facts, policy: Policy) -> Drafts:
-    """The ratings that count. For a first purchase, scarce evidence is only noted."""
+    """The ratings that count. For a first purchase, sparse evidence is only noted."""
     if facts.agent is None:
         return
     if isinstance(facts.ratings, Unknown):
@@ -116,7 +116,7 @@ def _no_ratings(rated: RatingFacts, side: Side, stake: Stake) -> Draft:
 
 
 def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
-    """Return the ratings of a server under other tags, in words. Non-standard tags are only counted."""
+    """Describe a server's ratings under other tags. Non-standard tags are only counted."""
     standard, free = split_lines([line for line in lines if line.side == Side.SERVER and line.tag != tag], tag)
     words = [
         f"{number_of(line.count, 'rating')} by {number_of(line.raters, 'rater')} under {line.tag or 'no tag'}"
@@ -129,13 +129,13 @@ def _under_other_tags(lines: Sequence[Line], tag: str) -> list[str]:
 
 
 def split_lines(lines: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
-    """Return the lines with standard tags, and those with other, untrusted tags."""
+    """Return the lines for standard tags, and those for other, untrusted tags."""
     standard = {"", tag, *STANDARD_TAGS, *PAID_TAGS}
     return [line for line in lines if line.tag in standard], [line for line in lines if line.tag not in standard]
 
 
 def _rating_of_standing(stake: Stake, evidence: tuple[EventEvidence, ...]) -> Drafts:
-    """The rating of a standing that decides. Only a certainly bad rating declines."""
+    """The rating of a standing that decides. Only a reliably bad rating declines."""
     standing, limit, policy = stake.deciding, stake.limit, stake.policy
     if standing is None or limit is None or standing.rating is None:
         return

@@ -1,4 +1,4 @@
-"""Rules about agents and clients: each yields the reasons that follow from some facts. See also `rating_rules`."""
+"""Rules about agents and clients: each yields the reasons that follow from certain facts. See also `rating_rules`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from bilateral.checks.verdicts import DAY, Code, EventEvidence, Severity
 from bilateral.core.identifiers.caip import family_of
 
 _MOST_REVIEWERS: Final = 10
-"""The maximum number of reviewers in an answer: readers do not look at more."""
+"""The maximum number of reviewers in an answer: readers would not look at more."""
 
 _MOST_CLAIMS: Final = 5
 """The maximum number of claims on foreign chains that an index's answer lists."""
 
 _EXAMPLES: Final = 3  # enough to follow a reason
 _FEW_FEEDBACKS: Final = 5
-"""The number of feedback entries from which a client is judged by what it gave."""
+"""The number of feedback entries from which a client is judged by the feedback that it gave."""
 
 _HASH_PROBLEMS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
@@ -31,15 +31,15 @@ _CAUSES: Final = {
     "certificate_self_signed": "the certificate of its host is signed by itself",
     "certificate_authority": "the certificate of its host is of an unknown authority",
 }
-"""Why a file could not be fetched, by error code. Other reasons would quote the server."""
+"""The reasons why a file could not be fetched, by error code. Other reasons would quote the server."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A reason before the policy weighs it.
+    """A reason, before the policy weighs it.
 
     Attributes:
-        sentence: Its sentence, without untrusted text.
+        sentence: The reason as a sentence, without untrusted text.
         evidence: The events and files that it is based on; None entries are dropped.
         severity: Its severity; None for the policy's.
     """
@@ -105,7 +105,7 @@ def age(facts: Facts, policy: Policy) -> Drafts:
 
 
 def wallet_change(facts: Facts, policy: Policy) -> Drafts:
-    """A recent change of the wallet."""
+    """A recent wallet change."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.wallet_change, policy)) is not None:
         sentence = f"The agent's wallet changed {_when(change, policy)}, to {agent.wallet}."
@@ -113,7 +113,7 @@ def wallet_change(facts: Facts, policy: Policy) -> Drafts:
 
 
 def owner_change(facts: Facts, policy: Policy) -> Drafts:
-    """A recent change of the owner."""
+    """A recent change of ownership."""
     agent = facts.agent
     if agent is not None and (change := _recent(agent.owner_change, policy)) is not None:
         sentence = f"The agent was handed over {_when(change, policy)}, to {agent.owner}. "
@@ -156,7 +156,7 @@ def file_state(facts: Facts, _: Policy) -> Drafts:
 
 
 def _file_evidence(facts: Facts) -> tuple[Observation, ...]:
-    """Return the registration file if an index loaded it, because only such files have numbers in the answer."""
+    """Return the registration file if an index loaded it: only such files have numbers in the answer."""
     return () if facts.registration is None or facts.source is not Source.INDEX else (facts.registration.file,)
 
 
@@ -174,7 +174,7 @@ def confirmation(facts: Facts, _: Policy) -> Drafts:
 
 
 def protection(facts: Facts, _: Policy) -> Drafts:
-    """Judge whether the server of the registration file can change it."""
+    """Judge whether the server that hosts the registration file can change it."""
     registration = facts.registration
     if registration is not None and registration.file.state is FileState.LOADED and registration.file.integrity is None:
         sentence = "The registration file has no hash: its server can change it."
@@ -230,7 +230,7 @@ def domains(facts: Facts, policy: Policy) -> Drafts:
 
 
 def _of_domain(domain: Domain, number: int, evidence: tuple[Observation | None]) -> Draft:
-    """Return the reason for a domain. Its host may be a sentence, so reasons refer to it by number."""
+    """Return the reason for a domain. Its host may contain a sentence, so reasons refer to it by number."""
     where = f"{'The agent is registered under' if domain.is_registered else 'A service is at'} domain {number}"
     if domain.is_proven:
         return Draft(Code.DOMAIN_PROVEN, f"Domain {number} names the agent.", evidence)
@@ -272,7 +272,7 @@ def missing_agent(facts: Facts, _: Policy) -> Drafts:
 
 
 def rating_by_asker(facts: Facts, policy: Policy) -> Drafts:
-    """The rating of a client by the requesting server."""
+    """The requesting server's rating of a client."""
     by_us = None if facts.client is None else facts.client.rating_by_asker
     if by_us is None:
         return
@@ -339,10 +339,10 @@ def failed_settlements(facts: Facts, _: Policy) -> Drafts:
 
 
 def days(count: int) -> str:
-    """Return a number of days in words."""
+    """Return a number of days as text."""
     return number_of(count, "day")
 
 
 def number_of(count: int, noun: str) -> str:
-    """Return a number of items in words."""
+    """Return a number of items as text."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

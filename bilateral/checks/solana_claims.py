@@ -1,7 +1,7 @@
-"""Prove claims to be an agent on Solana: the agent's file there must list the agent here.
+"""Prove claims to be an agent on Solana: that agent's file must list the agent here.
 
 The index does not read Solana. `bilateral index prove-claims` queries nodes occasionally, and stores each changed
-outcome with an observation of the claiming file, so that answers about earlier blocks can be repeated.
+outcome with an observation of the claiming file, so that answers about earlier blocks can be reproduced.
 """
 
 import time
@@ -31,7 +31,7 @@ from bilateral.solana.nodes import SolanaNode
 from bilateral.solana.registries import agent_registries
 
 SECONDS: Final = 86_400
-"""The seconds for which an outcome counts as fresh: files change seldom, and anyone can make claims."""
+"""The number of seconds for which an outcome counts as fresh: files seldom change, and anyone can make claims."""
 
 _REFERENCE: Final = 32  # characters of the genesis hash that CAIP-30 keeps
 _MOST_PROBLEM: Final = 300  # characters of a refusal that the index keeps
@@ -40,12 +40,12 @@ _REQUEST_SECONDS: Final = 30.0  # as long as a request of `Client` may take
 
 @dataclass(frozen=True)
 class ProvenClaims:
-    """The outcomes of one run.
+    """One run's outcomes.
 
     Attributes:
         proven: The claims whose agent on Solana lists the agent here.
-        claimed: Those whose agent does not, or is not an agent.
-        unanswered: Those for which no node answered. They keep their previous outcome.
+        claimed: The claims whose agent on Solana does not list the agent here, or is not an agent.
+        unanswered: The claims for which no node responded. They retain their previous outcome.
     """
 
     proven: int
@@ -55,7 +55,7 @@ class ProvenClaims:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A claim of an agent's current file, and the file."""
+    """A claim in an agent's current file, and the file."""
 
     here: GlobalAgentId
     there: GlobalAgentId
@@ -70,7 +70,7 @@ def prove_claims(
     now: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ProvenClaims:
-    """Prove all claims to be an agent on the nodes' chains that were not checked for a day."""
+    """Prove all claims to be an agent on the nodes' chains that have not been checked for a day."""
     at = int(time.time()) if now is None else now
     outcomes: Counter[bool | None] = Counter()
     for url in nodes:
@@ -122,7 +122,7 @@ def _due(engine: Engine, network: ChainId, before: int) -> Iterator[_Claim]:
 
 
 def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[bool | None, str]:
-    """Return whether the agent on Solana lists the agent here, and the problem; None if the node did not answer."""
+    """Return whether the agent on Solana lists the agent here, and the problem; None if the node did not respond."""
     network, program = claim.there.registry.chain, claim.there.registry.address
     reader = agent_registries(network).get(program)
     if reader is None:
@@ -143,7 +143,7 @@ def _outcome(run: Callable[[Any], Any], loader: Loader, claim: _Claim) -> tuple[
 
 
 def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) -> None:
-    """Store an outcome: with a new observation of the file if it changed, otherwise only as checked again."""
+    """Store an outcome: if it changed, with a new observation of the file, otherwise only the time of the check."""
     proof, registry = schema.foreign_proof, claim.here.registry
     place = {
         "chain_id": registry.chain.evm_chain_id,
@@ -164,7 +164,7 @@ def _store(engine: Engine, claim: _Claim, outcome: Mapping[str, Any], now: int) 
 
 
 def _observe_again(connection: Connection, file_id: bytes, chain_id: Any) -> int | None:
-    """Store a file's last observation again, at the last indexed block; None if there was none."""
+    """Store a file's last observation again at the last indexed block; None if there was none."""
     table = schema.file_sight
     number_observations(connection)
     hold_cursor(connection, chain_id)

@@ -10,7 +10,7 @@ DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 
 
 class Verdict(StrEnum):
-    """The answer in one word."""
+    """The one-word answer."""
 
     ACCEPT = "accept"
     CAUTION = "caution"
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 
 class Severity(StrEnum):
-    """The weight of a reason. The gravest reason decides."""
+    """A reason's weight. The gravest reason decides."""
 
     NOTE = "note"
     """It does not affect the verdict."""
@@ -31,12 +31,12 @@ class Severity(StrEnum):
 
 
 class Code(StrEnum):
-    """The codes of reasons. `docs/checks.md` explains each."""
+    """The reason codes. `docs/checks.md` explains each of them."""
 
     severity: Severity  # unless the policy says otherwise
 
     def __new__(cls, code: str, severity: Severity) -> Self:
-        """Return the code of a reason."""
+        """Return a reason's code."""
         member = str.__new__(cls, code)
         member._value_, member.severity = code, severity
         return member
@@ -112,9 +112,9 @@ class EventEvidence:
     Attributes:
         event: Its name in Solidity.
         registry: The contract that emitted it.
-        block: The number of its block.
+        block: Its block number.
         log_index: Its place in the block.
-        transaction: The hash of its transaction.
+        transaction: Its transaction hash.
     """
 
     event: str
@@ -131,7 +131,7 @@ class FileEvidence:
     Attributes:
         file: Its number in the answer's `untrusted.files`, which has its URI.
         state: `waiting`, `loaded`, `malformed` or `failed`.
-        content_hash: The keccak-256 hash of its content; None without one.
+        content_hash: Its content's keccak-256 hash; None without content.
         integrity: The proof that its author published it; None if only the server vouches for it.
         problem: The reason for the last failure, for programs; None without one.
     """
@@ -148,14 +148,14 @@ Evidence: TypeAlias = EventEvidence | FileEvidence
 
 @dataclass(frozen=True)
 class Reason:
-    """A reason of a verdict.
+    """A reason for a verdict.
 
     Attributes:
         code: The code, for programs.
         severity: Its weight.
         sentence: The reason for people and models. It has no untrusted text: domains are given by their number in
             `untrusted.domains`.
-        evidence: The events and files that it is based on, at most a few.
+        evidence: At most a few events and files that it is based on.
     """
 
     code: Code
@@ -166,14 +166,14 @@ class Reason:
 
 @dataclass(frozen=True)
 class AsOf:
-    """The block of an answer on its chain, and what is needed to repeat it.
+    """An answer's block on its chain, and what is needed to reproduce the answer.
 
     Attributes:
-        chain: The chain: its number from an index, CAIP-2 from a node.
-        block: The block or slot; None if the agent was refused.
-        history: The hash of the block of the last event by then; None before the first.
+        chain: The chain: its number if from an index, CAIP-2 if from a node.
+        block: The block or slot; None if the agent was rejected.
+        history: The block hash of the last event by then; None before the first.
         time: The time of that event, in Unix seconds.
-        files: The newest observation of a file that was used; 0 without any.
+        files: The newest file observation that was used; 0 without any.
         payments: The block of the newest payment that was used.
         analysis: The newest trust analysis that was used.
         measurements: The newest measurement of an endpoint that was used; 0 without any.
@@ -191,13 +191,13 @@ class AsOf:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of trust analysis about an account.
+    """A trust analysis finding about an account.
 
     Attributes:
         detector: The detector that made it.
         sentence: The claim in one plain sentence.
-        severity: Its weight; None for that of the policy.
-        evidence: The events that it is based on, at most a few.
+        severity: Its weight; None for the policy's.
+        evidence: At most a few events that it is based on.
     """
 
     finding: str
@@ -210,11 +210,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class FoundFindings:
-    """The findings about some accounts.
+    """The findings about the given accounts.
 
     Attributes:
         findings: The findings, strongest first.
-        analysis: The number of the newest analysis that was read, to repeat an answer; 0 without one.
+        analysis: The number of the newest analysis that was read, to reproduce an answer; 0 without one.
         suspicion: The highest suspicion among the accounts; None if no analysis ranks any.
     """
 
@@ -225,14 +225,14 @@ class FoundFindings:
 
 @dataclass(frozen=True)
 class BuyerRecord:
-    """The record of a buyer.
+    """A buyer's record.
 
     Attributes:
         payments: The number of its payments.
         first_at: The time of its first payment, in Unix seconds; None if unknown.
         first: The first payment.
-        newest: The block of the newest payment or return that counts, to repeat an answer; 0 without one.
-        evidence: The events that it is based on, at most a few.
+        newest: The block of the newest payment or return that counts, to reproduce an answer; 0 without one.
+        evidence: At most a few events that it is based on.
     """
 
     score: Decimal
@@ -248,8 +248,8 @@ class ProvenTier:
     """A tier that a client proved privately to the requesting server, after `TierVerifier.check`.
 
     Attributes:
-        tier: The minimum tier of the buyer behind the account.
-        epoch: The UTC day of the proof, in days since the beginning of Unix time.
+        tier: The minimum tier of the account's buyer.
+        epoch: The UTC day of the proof, in days since the Unix epoch.
     """
 
     tier: str

@@ -1,4 +1,4 @@
-"""The content of an account's page: what it gave and received as client, buyer, owner, wallet or validator."""
+"""An account page's content: what it gave and received as client, buyer, owner, wallet or validator."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _PAYMENTS: Final = 300
-"""The newest payments per chain and direction that the money chart sums up."""
+"""The maximum number of newest payments per chain and direction that the money chart sums up."""
 
 _AGENTS: Final = 6
-"""The maximum number of agents whose figures and ratings are shown. More would slow the page down."""
+"""The maximum number of agents whose figures and ratings are shown. More would slow down the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountSuspicion:
-    """The account's position in the ranking of a chain's trust analysis.
+    """The account's rank in a chain's trust analysis.
 
     Attributes:
-        judgement: The judgement about it.
+        judgement: The judgement about the account.
     """
 
     chain_id: int
@@ -50,27 +50,27 @@ class AccountSuspicion:
 
 @dataclass(frozen=True, slots=True)
 class AccountPage:
-    """The content of an account's page. Each list has the 12 newest entries of all chains.
+    """An account page's content. Each list contains the 12 newest entries from all chains.
 
     Attributes:
-        account: The account and its agents.
-        summaries: The figure that represents each side of its first agents, by short id.
-        has_other_agents: True if it owns or is the wallet of more than 6 agents. Figures and ratings cover only the
+        account: The account, with its agents.
+        summaries: The figure that represents each side of its first few agents, by short id.
+        has_other_agents: True if it is the owner or wallet of more than 6 agents. Figures and ratings cover only the
             first 6.
         given: The feedback that it gave.
-        authorized: The feedback that it gave with the authorisation of the agent's owner.
-        ratings_given: The ratings of clients and validators by its first agents.
-        received: The ratings by servers of its first agents.
+        authorized: The feedback that it gave with the agent owner's authorisation.
+        ratings_given: The ratings that its first few agents gave to clients and validators.
+        received: The ratings that its first few agents received from servers.
         paid: The payments that it made to agents.
         was_paid: The payments that it received as the wallet of agents.
         money: The cents that it received and paid per day, from its newest payments; None without any.
-        buyers: Its records as a buyer.
-        validations: The requests to it as a validator.
-        suspicions: Its suspicion on each chain where the analysis ranks it.
-        findings: The findings of trust analysis that involve it.
-        evidence: The payments and answers of the feedback that it gave, by the path of its page.
-        names: The names of the agents on the page, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        buyers: Its buyer records.
+        validations: The validation requests that it received as a validator.
+        suspicions: Its suspicion on each chain on which the analysis ranks it.
+        findings: The trust analysis findings that involve it.
+        evidence: The payments and answers for the feedback that it gave, by the feedback's page path.
+        names: The names of agents on the page, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
     """
 
     account: Account
@@ -94,7 +94,7 @@ class AccountPage:
 
 
 def account_page(connection: Connection, registries: Registries, address: str) -> AccountPage:
-    """Read the page of an account."""
+    """Read an account's page."""
     chain_ids, chosen = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
     own = [agent.global_id for agent in account.agents if agent.is_owner or agent.is_wallet]
@@ -183,16 +183,16 @@ def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BuyerRecord:
-    """The payments of an account on one chain, and the resulting scores under two policies.
+    """An account's payments on one chain, and the resulting scores under two policies.
 
     Attributes:
         payments: The payments to other owners' agents.
-        dollars: Their sum.
-        sellers: The agents that were paid.
+        dollars: Their sum in dollars.
+        sellers: The agents that it paid.
         reviews: The reviews that the buyer gave.
-        score: The score from the specification's formula, 0 to 100.
-        independent_score: The score for dealings with independent sellers only.
-        reasons: Why dealings were excluded from the latter, or need care.
+        score: The score according to the specification's formula, 0 to 100.
+        independent_score: The score only for dealings with independent sellers.
+        reasons: Why dealings were excluded from `independent_score`, or call for caution.
     """
 
     account: str
@@ -211,7 +211,7 @@ class BuyerRecord:
 def buyer_records(
     connection: Connection, indexed: Sequence[ChainProgress], accounts: Iterable[str]
 ) -> tuple[BuyerRecord, ...]:
-    """Return the records of accounts on each chain where they paid, with current scores."""
+    """Return the accounts' records on each chain where they paid, with current scores."""
     now, buyers = int(time.time()), sorted(set(accounts))
     chains = [chain.chain_id for chain in indexed if read_cursors(connection, chain.chain_id)]
     records = (_record(connection, chain_id, account, now) for chain_id in chains for account in buyers)
@@ -219,7 +219,7 @@ def buyer_records(
 
 
 def _record(connection: Connection, chain_id: int, account: str, now: int) -> BuyerRecord | None:
-    """Return the record of an account on a chain; None if it made no payments there."""
+    """Return an account's record on a chain; None if it made no payments there."""
     plain, careful = (
         profile_of(read_standing(connection, chain_id, account, policy, now)) for policy in (BRP, INDEPENDENT)
     )

@@ -1,4 +1,4 @@
-"""The content of the pages on which visitors act: a form per action, pre-filled from the URL's query."""
+"""The content of the pages on which visitors act: one form per action, pre-filled from the URL's query."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ from bilateral.index.reading.registries import AgentKey, Registries, agent_key
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a form.
+    """A form field.
 
     Attributes:
-        name: Its name in the body of the request.
-        hint: A sentence below it.
+        name: Its name in the request body.
+        hint: A sentence displayed below it.
         kind: `text`, `area`, `number`, `check`, `payment`, or `key`, which the link to the page fills.
-        is_required: True if it must be filled.
+        is_required: True if it must be filled in.
         value: Its initial value.
-        present: Its value in the agent's current file; None if it does not come from there.
-        options: Suggested values, each with its meaning. Others are allowed.
+        present: Its value in the agent's current file; None if its value does not come from the file.
+        options: Suggested values, each with its meaning. Other values are allowed.
     """
 
     name: str
@@ -56,13 +56,13 @@ class Form:
 
     Attributes:
         action: The action's name in the API.
-        title: The title of its page; an agent's name may follow.
-        intro: A sentence about it.
-        shows: Where its result is shown: `rating`, `row`, `agent`, `new agent` or `validation`; empty if there is only
-            a signature.
+        title: The page's title; an agent's name may follow.
+        intro: A sentence that introduces it.
+        shows: Where its result appears: `rating`, `row`, `agent`, `new agent` or `validation`; empty if the result is
+            only a signature.
         says: The sentence about what is signed. Field names in braces stand for their values; a part in brackets is
-            omitted while a field in it is empty.
-        steps: An additional sentence per signature, for an action with several.
+            omitted while one of its fields is empty.
+        steps: An additional sentence per signature, for an action with several signatures.
     """
 
     action: str
@@ -90,7 +90,7 @@ _WORDS: Final = words_of("forms")
 
 
 def _field(name: str, *, is_required: bool) -> Field:
-    """Return a field by its name in the words file. The tag of feedback offers the standard tags."""
+    """Return a field by its name in the words file. The feedback tag field suggests the standard tags."""
     field = Field(**{"name": name, **_WORDS["fields"][name]})
     options = tuple((tag, _scale(tag)) for tag in STANDARD_TAGS) if name == "tag1" else ()
     return replace(field, options=options, is_required=is_required or field.is_required)
@@ -102,10 +102,10 @@ def _form(fields: Sequence[str], required: Sequence[str] = (), steps: Sequence[s
 
 
 FORMS: Final = {words["action"]: _form(**words) for words in _WORDS["forms"]}
-"""The forms by action."""
+"""The forms, by action."""
 
 CONFIRMATIONS: Final = 3
-"""The blocks after which a transaction counts as confirmed: reorganisations seldom revert more than two."""
+"""The number of blocks after which a transaction counts as confirmed: reorganisations seldom revert more than two."""
 
 _LONGEST: Final = 4_000
 """The maximum length of a field's initial value."""
@@ -119,7 +119,7 @@ _EVENTS: Final = {
     "rate_client": (Registry.BIDIRECTIONAL, ClientRated),
     "rate_validator": (Registry.BIDIRECTIONAL, ValidatorRated),
 }
-"""The events that determine where the result of an action is shown."""
+"""The events that determine where an action's result is shown."""
 
 _ABOUT_FEEDBACK: Final = frozenset(
     form.action for form in FORMS.values() if any(field.name == "feedback" for field in form.fields)
@@ -134,9 +134,9 @@ class Offers:
     """What an operator offers visitors who act.
 
     Attributes:
-        sponsors: The chains on which its aggregator pays for feedback.
-        files: The public URL of the registration files that it stores; None if it stores none.
-        final: The sentence per action that says what cannot be undone.
+        sponsors: The chains on which the operator's aggregator pays for feedback.
+        files: The public URL of the registration files that the operator stores; None if it stores none.
+        final: For each action, the sentence that says what cannot be undone.
     """
 
     sponsors: frozenset[int] = frozenset()
@@ -146,16 +146,17 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class ActPage:
-    """The content of a page on which a visitor acts.
+    """The content of a page where a visitor acts.
 
     Attributes:
         form: The form, with values from the URL's query.
-        agent: The agent that it is about; None for an action about none.
-        names: The agent's name, by its short id.
-        shows: The path of the result. `{block}`, `{log}` and `{id}` are replaced with data of the transaction's event.
-        topic: The first topic of this event; empty if there are no such placeholders.
-        confirmations: The blocks after which the transaction counts as confirmed.
-        sponsored: The path of the form for the gasless version; None if there is none.
+        agent: The agent that the action is about; None if it is not about an agent.
+        names: The agent's name, by short id.
+        shows: The path of the result. `{block}`, `{log}` and `{id}` are replaced with data from the transaction's
+            event.
+        topic: This event's first topic; empty if there are no such placeholders.
+        confirmations: The number of blocks after which the transaction counts as confirmed.
+        sponsored: The path of the form for the gasless version; None if it does not exist.
         final: The sentence that says what cannot be undone.
         facts: The facts with which the page checks what the service asks the wallet to sign, see `signing_facts`.
     """
@@ -176,7 +177,7 @@ class ActPage:
 def act_page(
     connection: Connection, registries: Registries, action: str, query: Mapping[str, str], offers: Offers
 ) -> ActPage | None:
-    """Read the page on which a visitor acts."""
+    """Read the page where a visitor acts."""
     form = FORMS.get(action)
     if form is None:
         return None
@@ -221,7 +222,7 @@ def _facts(
 
 
 def _subject(form: Form, registries: Registries, query: Mapping[str, str]) -> tuple[int, AgentKey | None]:
-    """Return the chain and the agent that a form is about, from the field that identifies its subject."""
+    """Return the chain and agent that a form is about, from the field that identifies its subject."""
     fields = {field.name for field in form.fields}
     subject = query.get("agent", "")
     if form.action in _ABOUT_FEEDBACK:
@@ -251,7 +252,7 @@ def _present(connection: Connection, key: AgentKey) -> dict[str, str]:
 
 
 def _present_file(connection: Connection, key: AgentKey) -> str | None:
-    """Return an agent's current file as indexed; None if there is none, or if it is not JSON in UTF-8."""
+    """Return an agent's current file as indexed; None if there is none, or if it is not UTF-8 JSON."""
     view = table("agent_registration", *map(column, ("chain_id", "identity_registry", "agent_id", "content_hash")))
     content = connection.execute(
         select(file_content.c.content)

@@ -1,4 +1,4 @@
-"""Figures of an agent's page: shares of its newest ratings, values by tag on their scales, and activity by day."""
+"""Figures on an agent's page: shares of its newest ratings, values by tag on their scales, and daily activity."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from bilateral.index.ratings.recent import RecentFeedback
 from bilateral.index.standing.findings import TrustScore
 
 DAYS: Final = 84
-"""The days of the chart of activity: twelve weeks."""
+"""The number of days in the activity chart: twelve weeks."""
 
 _DAY: Final = 86_400  # seconds; Unix time has no leap seconds
 _TOP: Final = 5  # fewer are chance, and more are all raters of a young agent
@@ -30,7 +30,7 @@ class Share:
     Attributes:
         name: The share's name.
         server: The share as a server, 0 to 1; None if it is unknown or not meaningful.
-        client: The same as a client.
+        client: The same share as a client.
     """
 
     name: str
@@ -44,8 +44,8 @@ class TagValues:
 
     Attributes:
         summary: The summary of all values.
-        least: The lowest value of the scale.
-        greatest: The highest value.
+        least: The lowest value on the scale.
+        greatest: The highest value on the scale.
         places: The positions of the newest values on the scale, 0 to 1.
     """
 
@@ -57,12 +57,12 @@ class TagValues:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The number of ratings of an agent per day, up to the chain's last day.
+    """The number of an agent's ratings per day, up to the chain's last day.
 
     Attributes:
-        last_day: The last day, in days since 1970.
-        server: The numbers as a server, oldest day first.
-        client: The numbers as a client.
+        last_day: The last day, in days since the Unix epoch.
+        server: The numbers of ratings as a server, oldest day first.
+        client: The numbers of ratings as a client.
     """
 
     last_day: int
@@ -77,7 +77,7 @@ def shares(
     summaries: Sequence[RatingSummary],
     scores: Sequence[TrustScore],
 ) -> tuple[Share, ...]:
-    """Return the shares that show what a rating is worth."""
+    """Return the shares that show how much a rating is worth."""
 
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
         return sum(map(condition, recent)) / len(recent) if recent else None
@@ -94,7 +94,7 @@ def shares(
 
 
 def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
-    """Return the share of ratings by servers that are not revoked: all of them, because they are final."""
+    """Return the share of ratings by servers that are not revoked: all of them, because such ratings are final."""
     return 1.0 if any(summary.side == "client" for summary in summaries) else None
 
 
@@ -111,7 +111,7 @@ def _outside(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: st
 def values_by_tag(
     summaries: Sequence[RatingSummary], recent: Sequence[RecentFeedback], authorizing: Sequence[str] = ()
 ) -> tuple[TagValues, ...]:
-    """Return the newest values of each tag, on its own scale."""
+    """Return each tag's newest values, on its own scale."""
     values: dict[str, list[float]] = defaultdict(list)
     for feedback in recent:
         if not feedback.is_revoked:
@@ -128,7 +128,7 @@ def values_by_tag(
 
 
 def _of_tag(summary: RatingSummary, values: list[float]) -> TagValues:
-    """Return the values of one tag. Without a scale, the values themselves are the scale."""
+    """Return one tag's values. Without a scale, the range of the values is the scale."""
     scale = scale_of_tag(summary.tag)
     least, greatest = scale if scale is not None else (min([0.0, *values]), max([summary.mean, *values]))
     width = (greatest - least) or 1
@@ -156,10 +156,10 @@ _ORDER: Final = (PAID, UNPAID, FLAGGED)
 
 @dataclass(frozen=True, slots=True)
 class RaterGroup:
-    """Raters of the same weight.
+    """Raters with the same weight.
 
     Attributes:
-        name: Their kind: paid the agent, did not pay it, or flagged by the analysis.
+        name: Their kind: paid the agent, did not pay it, or were flagged by the analysis.
         raters: The number of raters.
         share: Their share of all, 0 to 1.
         mean: The mean of their means, in the tag's unit.
@@ -197,7 +197,7 @@ def rater_groups(
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A counterpart of an agent.
+    """An agent's counterpart.
 
     Attributes:
         name: Its name (untrusted text); without one its id, or its shortened address.
@@ -213,7 +213,7 @@ class Neighbour:
 
 
 def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
-    """Return the counterparts that rated an agent on one side, those with the most values first."""
+    """Return the counterparts that rated an agent on one side, most values first."""
     values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
@@ -235,14 +235,14 @@ def _neighbour(
 
 
 _POINTS: Final = 24
-"""The maximum points of the curve: more would be too close to tell apart."""
+"""The maximum number of points on the curve: more would be too close to tell apart."""
 
 _CENTS: Final = 100  # in a dollar
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The rating at a time, from all counted feedback up to then.
+    """The rating at a given time, from all counted feedback up to then.
 
     Attributes:
         time: The time, in Unix seconds.

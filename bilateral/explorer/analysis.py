@@ -1,4 +1,4 @@
-"""The pages of trust analysis: findings and clusters, how they were found, and what each detector would miss."""
+"""The trust analysis pages: findings and clusters, how they were found, and what each detector would miss."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +22,7 @@ class Detector:
 
     Attributes:
         finds: The pattern that it finds.
-        evades: An attack that it would miss, and the cost of that attack.
+        evades: An attack that it would miss, and what that attack costs.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Detector:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured figure of the analysis, from `docs/trust-figures.md`.
+    """A measured figure for the analysis, from `docs/trust-figures.md`.
 
     Attributes:
-        name: The families of attacks, and the name of the figure.
+        name: The attack families, and the figure's name.
         measured: The figure, with its 95 % interval in brackets.
     """
 
@@ -50,16 +50,16 @@ MEASURED: Final = tuple(Measured(**words) for words in _WORDS["measured"])
 
 @dataclass(frozen=True, slots=True)
 class AnalysisPage:
-    """The content of a chain's page.
+    """A chain page's content.
 
     Attributes:
         run: The stored analysis; None if there is none.
         findings: Its findings, strongest first.
-        parties: Who acted in the first findings, about whom, and when, by finding id.
+        parties: For the first few findings, who acted, about whom, and when, by finding id.
         names: The names of the agents involved, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
         clusters: Its clusters of accounts.
-        measured: Figures of the analysis in simulated markets with known cheats.
+        measured: Figures for the analysis in simulated markets with known cheats.
     """
 
     chain_id: int
@@ -76,16 +76,16 @@ class AnalysisPage:
 
 @dataclass(frozen=True, slots=True)
 class FindingPage:
-    """The content of a finding's page.
+    """A finding page's content.
 
     Attributes:
         detector: Its detector; None if this package does not have it.
         members: Its accounts.
         agents: The first agent that each of them owns, as a short id.
         evidence: The events that it is based on.
-        moments: Their times, in Unix seconds.
+        moments: The events' times, in Unix seconds.
         names: The names of the agents, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
     """
 
     chain_id: int
@@ -102,14 +102,14 @@ class FindingPage:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPage:
-    """The content of a cluster's page.
+    """A cluster page's content.
 
     Attributes:
         cluster: The number of the cluster.
-        accounts: Its accounts, most suspicious first, at most 200.
+        accounts: At most 200 of its accounts, most suspicious first.
         findings: The strongest findings that involve one of them.
         names: The names of the agents in them, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
     """
 
     chain_id: int
@@ -122,7 +122,7 @@ class ClusterPage:
 
 
 def analysis_page(connection: Connection, chain_id: int, identity: str) -> AnalysisPage:
-    """Read the page of a chain's analysis."""
+    """Read the page for a chain's analysis."""
     run = standing_findings.analysis_run(connection, chain_id, identity)
     listed = findings(connection, chain_id, identity) if run else ()
     detailed = with_members(connection, chain_id, identity, [(finding, "") for finding in listed[:MAX_FINDINGS]])
@@ -144,7 +144,7 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
 def cluster_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, cluster: int
 ) -> ClusterPage | None:
-    """Read the page of a cluster."""
+    """Read a cluster's page."""
     suspects = cluster_accounts(connection, chain_id, identity, cluster)
     if not suspects:
         return None
@@ -157,7 +157,7 @@ def cluster_page(
 def finding_page(
     connection: Connection, registries: Registries, chain_id: int, identity: str, finding_id: str
 ) -> FindingPage | None:
-    """Read the page of a finding."""
+    """Read a finding's page."""
     matches = findings(connection, chain_id, identity, finding_id)
     if not matches:
         return None

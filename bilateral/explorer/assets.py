@@ -31,7 +31,7 @@ _COPIED: Final = {
     "swagger-ui-bundle.js": _JAVASCRIPT,
     "swagger-ui.css": _CSS,
 }
-"""Third-party files. Set-up and builds copy them from npm."""
+"""Third-party files, which set-up and builds copy from npm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Asset:
 
     @property
     def path(self) -> str:
-        """The path at which the service serves it."""
+        """The path under which the service serves it."""
         return f"/assets/{self.name}"
 
 

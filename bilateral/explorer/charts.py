@@ -1,6 +1,6 @@
-"""Charts of the pages as SVG, and the environment of all templates.
+"""The pages' charts as SVG, and the environment for all templates.
 
-Blue is the agent as a server, orange as a client.
+Blue is for the agent as a server, orange for the agent as a client.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ def environment() -> Environment:
 
 
 def drawn(macro: str, *values: Any, **options: Any) -> Markup:
-    """Render computed figures with a macro of the chart template."""
+    """Render computed figures with a macro from the chart template."""
     return Markup(getattr(environment().get_template("charts.svg.j2").module, macro)(*values, **options).strip())  # noqa: S704
 
 
@@ -74,7 +74,7 @@ def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
 
 
 def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Neighbour]) -> Markup:
-    """Return an agent's counterparts as a fan to both sides. Dashed red lines are means below half of the scale."""
+    """Return an agent's counterparts as a fan on both sides. Dashed red lines are means below half of the scale."""
     return drawn(
         "neighbourhood",
         *(_FAN_WIDTH, _FAN_HEIGHT, *_CENTRE),
@@ -129,7 +129,7 @@ def interval(least: float, rating: float, greatest: float, kind: str) -> Markup:
 
 
 def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Markup:
-    """Return ratings of several agents on one axis from 0 to 100: a line between the bounds, a dot at the rating."""
+    """Return several agents' ratings on one axis from 0 to 100: a line between the bounds, a dot at the rating."""
     left, step, width = 14, 44, 400
     scale = (width - 2 * left) / 100
     ranges: list[tuple[Any, ...]] = []
@@ -144,7 +144,7 @@ def axis(rows: Sequence[tuple[str, str, float, float, float]], kind: str) -> Mar
 def over_time(
     points: Sequence[Point], scale: tuple[int, int], after: tuple[float, float, float] | None = None
 ) -> Markup:
-    """Return a rating over time: a line, its uncertainty band, and behind them the rating after the analysis."""
+    """Return a rating over time: a line with its uncertainty band and, behind them, the rating after the analysis."""
     width, height, right = 400, 150, 40 if after else 8
     first, last = points[0].time, points[-1].time
     least, greatest = scale
@@ -234,7 +234,7 @@ _ACCENT_EVERY: Final = 5  # a fifth of these
 
 
 def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """Return the identicon of an id: its background, and column, row and colour of each filled cell of six by six.
+    """Return an id's identicon: its background, and the column, row and colour of each filled cell in a 6-by-6 grid.
 
     The left half mirrors the right half, like the two sides of an agent.
     """
@@ -252,5 +252,5 @@ def cells(seed: str) -> tuple[str, list[tuple[int, int, str]]]:
 
 
 def identicon(seed: str, size: int = 32) -> Markup:
-    """Return the identicon of an id as SVG."""
+    """Return an id's identicon as SVG."""
     return drawn("identicon", size, *cells(seed))

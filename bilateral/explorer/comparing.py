@@ -1,4 +1,4 @@
-"""The page that compares two agents, on both sides."""
+"""The page that compares two agents on both sides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class TagRow:
-    """The means of the agents under one tag.
+    """The agents' means under one tag.
 
     Attributes:
         means: The mean of each agent; None for one without such values.
-        counts: The number of its values.
-        registries: The registry of its values.
+        counts: The number of values for each agent.
+        registries: The registry of each agent's values.
     """
 
     side: str
@@ -49,13 +49,13 @@ class TagRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparePage:
-    """The content of the page.
+    """The page's content.
 
     Attributes:
-        wanted: The requested ids.
+        wanted: The requested agent ids.
         compared: The agents; fewer than two if the form is not filled in.
-        tags: Their means by side and tag.
-        doubts: Those that are held back or contested, by short id.
+        tags: The agents' means by side and tag.
+        doubts: The agents that are held back or contested, by short id.
         problem: A sentence that explains why the form is invalid; None if it is valid.
     """
 

@@ -26,13 +26,13 @@ from bilateral.index.search.filters import Payment, address, require_short, stor
 from bilateral.index.standing.queries import Doubt, doubts_of
 
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "blind", "registry", "cursor")
-"""The parameters of the path, in order."""
+"""The path's parameters, in order."""
 
 GATE_FILTERS: Final = ("payment", "blind")
-"""The parameters that a search gate also has."""
+"""The parameters that search gates also have."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
-"""The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those that it gave."""
+"""The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those given."""
 
 _FILTERS: Final = {
     "tag": ("server", "authorized"),
@@ -49,19 +49,19 @@ _AT_ONCE: Final = 1_000  # of a file of ratings: a thousand queries for a millio
 
 @dataclass(frozen=True, slots=True)
 class RatingsPage:
-    """The content of the page. Only one of the lists has entries.
+    """The page's content. Only one of the lists has entries.
 
     Attributes:
-        fields: The parameters of the path: side, tag, client, reviewer, payment, blind, registry and cursor.
-        side: The kind of the ratings, one of `SIDES`.
+        fields: The path's parameters: side, tag, client, reviewer, payment, blind, registry and cursor.
+        side: The kind of ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
         feedback: The feedback, newest first, including revoked entries.
-        evidence: The payments and answers of the feedback, by the path of its page.
+        evidence: The payments and answers for the feedback, by the feedback's page path.
         authorized: The feedback that the agent's owner authorised.
         ratings: The ratings by servers.
-        next: The path of the next page; None if this is the last one.
-        names: The names of the agents on the page, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        next: The next page's path; None if this is the last page.
+        names: The names of agents on the page, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
     """
 
     agent: Agent
@@ -87,7 +87,7 @@ class _Selection:
         side: The kind of ratings.
         tag: The tag; None for any.
         client: The account that gave them; None for any.
-        reviewers: The accounts, or ids of servers, that gave them; None for any.
+        reviewers: The accounts, or server ids, that gave them; None for any.
         payment: The proof of payment; None for any.
         blind: `only` for blind ratings; None for all.
         cursor: The position in the list.
@@ -142,7 +142,7 @@ def ratings_page(
 def rating_rows(
     connection: Connection, registries: Registries, key: AgentKey, parameters: Mapping[str, str]
 ) -> tuple[type[Any], tuple[Any, ...], str | None] | None:
-    """Read up to 1,000 of the ratings that a path requests, for a file with all of them."""
+    """Read up to 1,000 of the ratings that a path requests, for a file that contains all of them."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -153,12 +153,12 @@ def rating_rows(
 
 
 def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of a path that are set. A tag may be empty."""
+    """Return the parameters that are set in a path. A tag may be empty."""
     return {name: value for name in FIELDS if (value := parameters.get(name)) is not None and (value or name == "tag")}
 
 
 def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
-    """Return the registries of feedback that an agent's owner authorises."""
+    """Return the registries for feedback that an agent's owner authorises."""
     return tuple(
         registry.address
         for registry in registries.by_chain.get(key.chain_id, ())
@@ -207,7 +207,7 @@ def _selection(
 
 
 def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
-    """Return the accounts or server ids of a list. Agents give feedback from accounts whose primary agent they are."""
+    """Return the accounts or server ids in a list. Agents give feedback from accounts whose primary agent they are."""
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):

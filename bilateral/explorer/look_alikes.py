@@ -15,7 +15,7 @@ _READ_AS: Final = (
     (re.compile(r"(?<=[A-Za-z0])0(?=0*[A-Za-z])"), "o"),
     (re.compile("vv"), "w"),
 )
-"""Plain letters and digits that people mistake for others in context."""
+"""Plain letters and digits that people mistake for each other in context."""
 
 _MARK: Final = "\u200e"
 """The mark that the library puts around right-to-left characters."""
@@ -29,9 +29,9 @@ def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """Return the plain-letter texts that a name may be mistaken for. An unambiguous name has none.
+    """Return the plain-letter texts for which a name may be mistaken. An unambiguous name has none.
 
-    A name with a letter of another alphabet that resembles no plain letter has none either: it is what it seems.
+    Nor does a name containing a letter from another alphabet that resembles no plain letter: it is what it seems.
     """
     written, table = unicodedata.normalize("NFD", name[:MAX_LENGTH]), _stands_for()
     visible = [character for character in written if unicodedata.category(character) not in UNSEEN]
@@ -52,7 +52,7 @@ def readings(name: str) -> tuple[str, ...]:
 def shape(name: str) -> str:
     """Return the shape of a name: names with the same shape look alike (Unicode, UTS 39, "skeleton").
 
-    Letters of other alphabets map to those that they look like, according to Unicode's table. Case, blanks and
+    Letters from other alphabets map to those that they resemble, according to Unicode's table. Case, blanks and
     invisible characters are ignored.
     """
     table = _stands_for()

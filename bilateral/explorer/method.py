@@ -15,7 +15,7 @@ class Explanation:
     """The explanation of a figure.
 
     Attributes:
-        anchor: The anchor of its URL, to which figures on other pages link.
+        anchor: The anchor in its URL, to which figures on other pages link.
         name: The figure, as pages name it.
         text: The explanation.
     """
@@ -27,12 +27,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """A part of the API.
+    """One part of the API.
 
     Attributes:
         path: The path, or a pattern of it.
-        link: The path to try it; None if it needs more than a path.
-        text: The content.
+        link: A path for trying it; None if it needs more than a path.
+        text: A description of what it returns.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Entrance:
 
 @dataclass(frozen=True, slots=True)
 class MethodPage:
-    """The content of the page.
+    """The page's content.
 
     Attributes:
         explanations: The explanation of each figure.
@@ -60,12 +60,12 @@ API: Final = tuple(Entrance(words["path"], words.get("link"), words["text"]) for
 
 
 def method_page(chains: tuple[ChainProgress, ...]) -> MethodPage:
-    """Return the content of the page."""
+    """Return the page's content."""
     return MethodPage(EXPLANATIONS, API, chains)
 
 
 LEAST: Final = 20
-"""The group size below which the prover refuses a group."""
+"""The group size below which the prover rejects a group."""
 
 LINES: Final = (
     ("The seller", "learns a tier of at least t, the payer, and one number for a buyer there and on that day."),
@@ -74,7 +74,7 @@ LINES: Final = (
     ("A fresh wallet", "that the main wallet funded shows the main wallet. No proof repairs that."),
     ("A small group", "hides badly: a proof says that one of its members acts."),
 )
-"""Who learns what, one line each."""
+"""Who learns what, one line per party."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ class TierGroup:
     """The members of one group.
 
     Attributes:
-        epoch: The UTC day, in days since the beginning of Unix time.
-        tier: The tier that a proof in the group shows.
+        epoch: The UTC day, in days since the Unix epoch.
+        tier: The tier that a proof in the group demonstrates.
         members: The number of members.
-        is_small: True if the prover refuses the group.
+        is_small: True if the prover rejects the group as too small.
     """
 
     policy: str
@@ -97,11 +97,11 @@ class TierGroup:
 
 @dataclass(frozen=True, slots=True)
 class PrivateTiersPage:
-    """The content of the page.
+    """The page's content.
 
     Attributes:
         lines: Pairs of a party and what it learns.
-        groups: The groups of the last day of each policy.
+        groups: The groups on each policy's last day.
     """
 
     lines: tuple[tuple[str, str], ...]
@@ -110,7 +110,7 @@ class PrivateTiersPage:
 
 
 def private_tiers_page(connection: Connection) -> PrivateTiersPage:
-    """Return the content of the page."""
+    """Return the page's content."""
     groups = tuple(
         TierGroup(policy, epoch, tier, members, members < LEAST)
         for policy, epoch, sizes in read_last_groups(connection)

@@ -1,4 +1,4 @@
-"""Findings of trust analysis as people read them: who acted, about which agents, and when."""
+"""Trust analysis findings for human readers: who acted, about which agents, and when."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bilateral.index.standing.findings import Finding, evidence_of, findings_abo
 from bilateral.index.standing.tables import Part
 
 MAX_FINDINGS: Final = 12
-"""The maximum number of findings about an account or agent on a page: the strongest."""
+"""The maximum number of findings, strongest first, about an account or agent on a page."""
 
 _MAX_NAMES: Final = 3  # names that fit into the row of a finding
 _ACTIONS: Final = {
@@ -36,10 +36,10 @@ class FindingRow:
 
     Attributes:
         part: The account's role in it: `actor`, `beneficiary` or `subject`.
-        actors: The first accounts that acted.
+        actors: The first few accounts that acted.
         acted: The number of accounts that acted; if there are many, among the first 200 accounts.
-        beneficiaries: The first agents that gained, through the accounts that own them, as short ids.
-        targets: The first agents that it is about, in the same form. They are not blamed.
+        beneficiaries: The first few agents that gained, through the accounts that own them, as short ids.
+        targets: The first few agents that it is about, in the same form. They are not blamed.
         moments: The times of the first 200 events that it is based on, in Unix seconds.
     """
 
@@ -67,7 +67,7 @@ class FindingRow:
 def findings_of(
     connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
 ) -> tuple[FindingRow, ...]:
-    """Return the strongest findings that involve any of some accounts."""
+    """Return the strongest findings that involve any of the given accounts."""
     return with_members(
         connection, chain_id, identity, findings_about(connection, chain_id, identity, accounts)[:MAX_FINDINGS]
     )
@@ -97,7 +97,7 @@ def with_members(
 
 
 def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Sequence[str]) -> dict[str, str]:
-    """Return the first agent that each account owns, as a short id. Accounts without one are left out."""
+    """Return the first agent that each account owns, as a short id. Accounts without agents are left out."""
     columns = agent_tables.agent.c
     query = select(columns.owner, func.min(columns.agent_id)).where(
         columns.chain_id == chain_id, columns.identity_registry == identity, columns.owner.in_(sorted(set(accounts)))
@@ -110,7 +110,7 @@ def agents_of(connection: Connection, chain_id: int, identity: str, accounts: Se
 def times_of(
     connection: Connection, chain_id: int, identity: str, finding_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the times of the events of findings, in Unix seconds. Transfers of funds have none in the index."""
+    """Return the times of the events behind findings, in Unix seconds. The index has none for transfers of funds."""
     events = [
         (id_, row.table, row.block)
         for id_, rows in evidence_of(connection, chain_id, identity, finding_ids).items()

@@ -1,4 +1,4 @@
-"""The page of the network of trust: its nodes and links, and where each node stands."""
+"""The trust network page: its nodes and links, and each node's position."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ from bilateral.index.standing.queries import Doubt, doubts_of, flagged_accounts
 from bilateral.index.standing.words import MARKS
 
 ROWS: Final = 50
-"""The maximum number of links on a page of the table."""
+"""The maximum number of links per table page."""
 
 _GOLDEN: Final = pi * (3 - sqrt(5))  # the golden angle, at which points of a spiral never line up
 _ROUNDS: Final = 6  # each passes over all links, and the first ones move most agents
@@ -33,7 +33,7 @@ _MAX_CACHED: Final = 8  # networks, by chain and limit; one more, and all are ma
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An agent or account of a network.
+    """An agent or account in a network.
 
     Attributes:
         id: The agent's short id, or the account's address.
@@ -42,7 +42,7 @@ class Node:
         y: Its vertical position, from bottom to top.
         ratings: The number of ratings that it gave and received.
         role: `server` if clients rated it, else `client`.
-        group: The number of its group of nodes that rate each other most. The largest group is 1.
+        group: The number of its group, whose nodes rate each other most. The largest group is 1.
         is_flagged: True if trust analysis flags the account, or holds the agent back.
         mark: `held back` or `contested`; None for others.
     """
@@ -60,12 +60,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPage:
-    """The content of the page.
+    """The page's content.
 
     Attributes:
-        agent: The agent whose neighbourhood it is; None for a whole chain.
+        agent: The agent whose neighbourhood is shown; None for a whole chain.
         nodes: The agents and accounts, those with the most ratings first.
-        links: Who rated whom, most ratings first.
+        links: Who rated whom, the most ratings first.
         doubts: The agents among the nodes that are held back or contested, by short id.
     """
 
@@ -85,7 +85,7 @@ class RecentNetworks:
         self._cached: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
 
     def get(self, chain_id: int, limit: int, make: Callable[[], NetworkPage]) -> NetworkPage:
-        """Return the network of a chain. Concurrent callers share one computation."""
+        """Return a chain's network. Concurrent callers share one computation."""
         with self._lock:
             now = monotonic()
             self._cached = {key: cached for key, cached in self._cached.items() if now < cached[0]}
@@ -99,7 +99,7 @@ class RecentNetworks:
 
 
 def network_page(connection: Connection, registries: Registries, chain_id: int, limit: int) -> NetworkPage:
-    """Read the network of a chain's newest ratings."""
+    """Read the network formed by a chain's newest ratings."""
     identity = registries.identity_of(chain_id)
     links = newest_links(connection, chain_id, identity, limit)
     nodes, caveats = _nodes(connection, registries, links, flagged_accounts(connection, chain_id, identity))
@@ -119,7 +119,7 @@ def neighbourhood_page(connection: Connection, registries: Registries, key: Agen
 
 
 def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
-    """Return the links of one agent, without those of validators."""
+    """Return one agent's links, without those of validators."""
     values: dict[tuple[str, str, str], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in neighbourhood(connection, key, limit=limit).edges:
         other = edge.agent or edge.account
@@ -138,7 +138,7 @@ def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
 def _nodes(
     connection: Connection, registries: Registries, links: Sequence[Link], flagged: frozenset[str]
 ) -> tuple[tuple[Node, ...], dict[str, Doubt]]:
-    """Return the nodes of links with their positions, and the doubts about them. Communities are placed together."""
+    """Return the linked nodes with their positions, and the doubts about them. Communities are placed together."""
     ratings: Counter[str] = Counter()
     for link in links:
         ratings[link.source] += link.count
@@ -169,7 +169,7 @@ def _nodes(
 
 
 def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
-    """Return the community of each node, by index: in rounds, each adopts that of most of its links."""
+    """Return each node's community, by index: in each round, a node adopts the community of most of its links."""
     place = {name: number for number, name in enumerate(order)}
     near: list[list[tuple[int, int]]] = [[] for _ in order]
     for link in links:
@@ -199,7 +199,7 @@ def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
 
 
 def _places(groups: Iterable[Sequence[str]]) -> dict[str, tuple[float, float]]:
-    """Return the positions: groups on a spiral, the largest in the middle, and in each its nodes on a spiral."""
+    """Return the positions: groups on a spiral, the largest in the middle, each with its nodes on a spiral."""
     places, area = {}, 0.0
     for number, group in enumerate(groups):
         radius = sqrt(len(group))

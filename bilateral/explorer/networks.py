@@ -1,4 +1,4 @@
-"""Names of chains in the paths of pages, such as `base` in `/base/247`."""
+"""Chain names in page paths, such as `base` in `/base/247`."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -25,12 +25,12 @@ _EXPLORERS: Final = {
     84532: "https://sepolia.basescan.org",
     11155111: "https://sepolia.etherscan.io",
 }
-"""Block explorers of a chain, such as Etherscan. A chain without one gets no links."""
+"""A chain's block explorers, such as Etherscan. A chain without one gets no links."""
 
 
 @cache
 def slugs() -> dict[str, int]:
-    """Return the chain for each name: `base` for a main network, `base-sepolia` for a test network."""
+    """Return the chain for each name: `base` for a mainnet, `base-sepolia` for a testnet."""
     names = {}
     for chain_id, record in address_book().items():
         ecosystem, _, name = record.network.partition(":")
@@ -40,7 +40,7 @@ def slugs() -> dict[str, int]:
 
 @cache
 def slug_of(chain_id: int) -> str:
-    """Return the name of a chain; its number if it has none."""
+    """Return a chain's name; its number if it has none."""
     return next((name for name, slug in slugs().items() if slug == chain_id), str(chain_id))
 
 

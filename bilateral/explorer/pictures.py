@@ -27,7 +27,7 @@ _CACHE_SIZE: Final = 512  # pictures of 22 kB: 11 MB in a process
 
 @cache
 def site_picture() -> bytes:
-    """Return the image for pages that are not about one agent, as PNG."""
+    """Return the image for pages that are not about a single agent, as PNG."""
     image, draw = _canvas()
     draw.text((80, 230), "Who trusts whom", _INK, _font("serif", 120))
     draw.text((84, 390), "AI agents from both sides: as servers, and as clients", _SOFT, _font("sans", 34))
@@ -35,7 +35,7 @@ def site_picture() -> bytes:
 
 
 def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
-    """Return the image of an agent, as PNG."""
+    """Return an agent's image, as PNG."""
     by_side = {standing.side: standing for standing in standings}
     name = plain(agent.registration.name if agent.registration else None, _NAME) or f"Agent {agent.agent_id}"
     return _drawn(name, agent.id, *(_words(by_side.get(side)) for side in Side))
@@ -43,7 +43,7 @@ def agent_picture(agent: Agent, standings: Sequence[Standing]) -> bytes:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
-    """Return the image with these texts. Drawing takes longer than the queries behind it."""
+    """Return the image with the given texts. Drawing takes longer than the queries behind it."""
     image, draw = _canvas()
     _face(image, id_, (80, 120))
     draw.text((284, 124), name, _INK, _font("serif", 84))
@@ -70,7 +70,7 @@ def favicon() -> bytes:
 
 @cache
 def touch_icon() -> bytes:
-    """Return the site's logo on the paper colour, 180 by 180 pixels, as PNG."""
+    """Return the site's logo on the page's background colour, 180 by 180 pixels, as PNG."""
     image = Image.new("RGB", (180, 180), _PAPER)
     mark = _mark(132)
     image.paste(mark, (24, 24), mark)
@@ -78,7 +78,7 @@ def touch_icon() -> bytes:
 
 
 def _mark(size: int) -> Image.Image:
-    """Return the two halves of the logo on a transparent background, drawn four times as large for smooth edges."""
+    """Return the logo's two halves on a transparent background, drawn four times as large for smooth edges."""
     large = 4 * size
     image = Image.new("RGBA", (large, large), (0, 0, 0, 0))
     draw, gap = ImageDraw.Draw(image), large // 18
@@ -135,10 +135,10 @@ def _png(image: Image.Image) -> bytes:
 POLICY: Final = (
     "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *; sandbox allow-popups"
 )
-"""The content security policy of a page for embedding: only images of this service, and no scripts."""
+"""The content security policy for an embeddable page: only images from this service, and no scripts."""
 
 _CHARACTER: Final = 6.6
-"""The width of a character at 11 pixels: `textLength` fits the text to it in any font."""
+"""The width of a character at 11 pixels: `textLength` fits text to this width in any font."""
 
 _COLOURS: Final = {
     Status.OK: "#17704a",
@@ -149,7 +149,7 @@ _COLOURS: Final = {
 
 
 def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
-    """Return the badge of an agent as SVG. It has no untrusted text, and its link is relative to this service."""
+    """Return an agent's badge as SVG. It contains no untrusted text, and its link is relative to this service."""
     current = next((standing for standing in standings if standing.side == side), None)
     label, words, colour = f"as a {side}", "not analysed yet", _COLOURS[Status.THIN]
     if standings and current is None:
@@ -164,5 +164,5 @@ def badge(agent: str, standings: Sequence[Standing], side: str) -> str:
 
 
 def embedded_page(agent: str, side: str) -> str:
-    """Return a page with only the badge, for frames on other sites."""
+    """Return a page that contains only the badge, for frames on other sites."""
     return drawn("embedded_page", agent, side)

@@ -1,4 +1,4 @@
-"""The content of the pages of one rating and of one validation."""
+"""The content of the pages for one rating and for one validation."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from bilateral.index.standing.queries import Doubt, doubts_of
 
 @dataclass(frozen=True, slots=True)
 class RatingPage:
-    """The content of a rating's page. One of the first three is set.
+    """A rating page's content. One of the first three attributes is set.
 
     Attributes:
         feedback: A client's feedback.
         authorized: A client's feedback that the agent's owner authorised.
         rating: A server's rating of a client or validator.
         names: The names of the agents in it, by short id.
-        doubts: Those of them that are held back or contested, by short id.
-        file: The file of the feedback, and how it was checked; None if it has none.
-        evidence: The payment and the answer of the feedback, by the path of its page; empty for ratings by servers.
+        doubts: Which of these agents are held back or contested, by short id.
+        file: The feedback file, and how it was checked; None without one.
+        evidence: The payment and the answer for the feedback, by the feedback's page path; empty for ratings by
+            servers.
         responses: The newest responses to the feedback.
     """
 
@@ -53,12 +54,12 @@ class RatingPage:
 
 @dataclass(frozen=True, slots=True)
 class ValidationPage:
-    """The content of a validation's page.
+    """A validation page's content.
 
     Attributes:
-        records: The requests with this hash: one per registry that has one.
+        records: The requests with this hash: one from each registry that has one.
         names: The names of the agents, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
     """
 
     records: tuple[ValidationRecord, ...]
@@ -71,7 +72,7 @@ class ValidationPage:
 def rating_page(
     connection: Connection, registries: Registries, chain_id: int, block: int, log_index: int
 ) -> RatingPage | None:
-    """Read the page of a rating."""
+    """Read a rating's page."""
     record = rating_at(connection, chain_id, block, log_index)
     if record is None:
         return None
@@ -108,7 +109,7 @@ def rating_page(
 def validation_page(
     connection: Connection, registries: Registries, chain_id: int, request: bytes
 ) -> ValidationPage | None:
-    """Read the page of a validation."""
+    """Read a validation's page."""
     records = validation_records(connection, chain_id, request)
     if not records:
         return None
@@ -118,7 +119,7 @@ def validation_page(
 
 
 def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
-    """Return the progress of an indexed chain."""
+    """Return an indexed chain's progress."""
     for progress in chains(connection, chain_id):
         return progress
     raise MissingChainError(chain_id)
@@ -126,7 +127,7 @@ def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a feedback entry.
+    """The evidence for a feedback entry.
 
     Attributes:
         payment: Whether it was paid for.
@@ -138,7 +139,7 @@ class Evidence:
 
 
 def evidence_of(connection: Connection, registries: Registries, entries: Iterable[Feedback]) -> dict[str, Evidence]:
-    """Return the evidence of each feedback entry, by the path of its page."""
+    """Return the evidence for each feedback entry, by its page's path."""
     by_chain: dict[int, list[Feedback]] = defaultdict(list)
     for entry in entries:
         by_chain[_chain(entry)].append(entry)

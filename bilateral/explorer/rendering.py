@@ -1,4 +1,4 @@
-"""Renders the content of pages as HTML with Jinja2, with all untrusted text escaped."""
+"""Renders page content as HTML with Jinja2, with all untrusted text escaped."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""The content security policy of every page: only own files, nothing inline, and nothing from other hosts."""
+"""The content security policy for every page: only its own files, nothing inline, and nothing from other hosts."""
 
 _FAN: Final = 8  # of each side: 56 pixels a name
 
@@ -54,7 +54,7 @@ _SHARE_ANCHORS: Final = {
     "Answered": "shares",
     "Beyond the top 5": "beyond",
 }
-"""The sections of the method page that explain each share."""
+"""The sections on the method page that explain each share."""
 
 _PAGES: Final = (
     ("/search", "Search"),
@@ -96,13 +96,13 @@ def _environment() -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The place of a page, for the links in it.
+    """A page's location, for the links in it.
 
     Attributes:
-        query: Its query, without the question mark.
+        query: Its query string, without the question mark.
         origin: The service's address, such as `https://example.org`: previews need absolute URLs. Empty if unknown.
         acts: The chains on which visitors can act.
-        missing: The chains whose rows the page lacks because their server does not answer.
+        missing: The chains whose rows are missing from the page because their server does not respond.
     """
 
     path: str
@@ -126,7 +126,7 @@ def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = Non
 
 
 def template(name: str) -> Callable[[Frame, Any], str]:
-    """Return a function that renders a page with only its template."""
+    """Return a function that renders a page from only its template."""
     return lambda frame, page: render(name, frame, getattr(page, "names", None), page=page)
 
 
@@ -165,12 +165,12 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
 
 
 def _money(flow: Activity | None) -> Markup | None:
-    """Return the chart of payments by day; None without payments."""
+    """Return the daily payment chart; None without payments."""
     return None if flow is None else charts.money(flow.server, flow.client, flow.last_day)
 
 
 def _curve(page: AgentPage) -> Markup | None:
-    """Return the rating of an agent as a server over time; None with fewer than two points."""
+    """Return an agent's rating as a server over time; None with fewer than two points."""
     scale = scale_of_tag(page.as_server.summary.tag) if page.as_server.summary else None
     if scale is None or len(page.over_time) < 2:  # noqa: PLR2004  # a line has two ends
         return None
@@ -185,7 +185,7 @@ def render_account(frame: Frame, page: AccountPage) -> str:
 
 
 def render_search(frame: Frame, page: SearchPage) -> str:
-    """Return the page of searches as HTML."""
+    """Return the search page as HTML."""
     names = {agent.id: agent.name for agent in page.found} | {
         agent.name: agent.label for agent in page.direct if agent.kind == "agent"
     }
@@ -214,7 +214,7 @@ def render_compare(frame: Frame, page: ComparePage) -> str:
 
 
 def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Markup | None:
-    """Return the ratings of two agents on one axis; None if fewer than two have a rating that counts on this side."""
+    """Return two agents' ratings on one axis; None if fewer than two have a rating that counts on this side."""
     rows = []
     for compared in page.compared:
         for standing in compared.standings:
@@ -227,7 +227,7 @@ def _axis(page: ComparePage, names: Mapping[str, str | None], side: str) -> Mark
 
 
 def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
-    """Return the page of a network as HTML."""
+    """Return a network's page as HTML."""
     last = max(1, -(-len(page.links) // ROWS))
     number = min(number, last)
     rows = page.links[(number - 1) * ROWS : number * ROWS]
@@ -242,7 +242,7 @@ def _histogram(page: AgentPage | Compared) -> Markup:
 
 
 def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
-    """Return the page of the HTTP API as HTML."""
+    """Return the HTTP API page as HTML."""
     by_tag: dict[str, list[tuple[str, str, Any]]] = {}
     for path, methods in page["paths"].items():
         for method, operation in methods.items():
@@ -251,5 +251,5 @@ def render_docs(frame: Frame, page: Mapping[str, Any]) -> str:
 
 
 def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[ChainProgress] = ()) -> str:
-    """Return the page of a failed request as HTML."""
+    """Return the page for a failed request as HTML."""
     return render("problem", frame, status=status, detail=detail, chains=chains)

@@ -1,4 +1,4 @@
-"""The search page, and the pages that its words name: an agent, an account, a transaction, a validation, or a tag."""
+"""The search page, and the pages that a search identifies: an agent, account, transaction, validation or tag."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from bilateral.index.search.results import FoundAgent, RowDetails, row_details
 from bilateral.index.standing.queries import Doubt, doubts_of
 
 ADDRESS_LENGTH: Final = 42
-"""The characters of an address."""
+"""The characters in an address."""
 
 _ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
@@ -51,7 +51,7 @@ class Direct:
     """A page that a search text identifies.
 
     Attributes:
-        kind: `agent`, `account`, `validation` or `tag`; `rating`, `registration` or `payment` for those of a
+        kind: `agent`, `account`, `validation` or `tag`; `rating`, `registration` or `payment` for those in a
             transaction.
         name: The agent's id, the address, the hash or the tag.
         label: The agent's name (untrusted text); None for other pages.
@@ -80,7 +80,7 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
 
 
 def _agents(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
-    """Return the agents with an id. A bare number may be an agent on each chain."""
+    """Return the agents with an id. A bare number may identify an agent on each chain."""
     keys: list[AgentKey] = []
     if number := _NUMBER.fullmatch(text):
         candidates = [(chain_id, number[1]) for chain_id in registries.by_chain]
@@ -159,7 +159,7 @@ def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Di
 
 
 GATE: Final = tuple(field.alias or name for name, field in GateFilters.model_fields.items())
-"""The names of a gate's fields. Those of the second gate end with `_2`, and so on."""
+"""The names of a gate's fields. Those of the second gate end in `_2`, and so on."""
 
 ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
 """The suffixes of each gate's field names."""
@@ -185,18 +185,18 @@ FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """The content of the page.
+    """The page's content.
 
     Attributes:
         fields: The fields of the form that are filled in.
         found: The agents.
-        details: The text and figures beside each of them, by short id.
+        details: The text and figures next to each of them, by short id.
         facets: How the first agents differ; None if the form is invalid.
-        rated_side: The side of the first gate that is set, for which the displayed ratings are.
-        next: The path of the next page; None if this is the last one.
+        rated_side: The side of the first gate that is set, to which the displayed ratings refer.
+        next: The next page's path; None if this is the last page.
         problem: A sentence that explains why the form is invalid; None if it is valid.
         is_closest: True if no agent matches all words, and these are the closest in meaning.
-        doubts: The agents of the page that are held back or contested, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
         direct: Pages that the text identifies: an agent, an account, a validation or a tag.
     """
 
@@ -229,12 +229,12 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def path_of(fields: Mapping[str, str]) -> str:
-    """Return the path of a state of the form."""
+    """Return the path for a form state."""
     return f"/search?{urlencode(fields)}" if fields else "/search"
 
 
 def search_page(connection: Connection, registries: Registries, fields: dict[str, str]) -> SearchPage:
-    """Read the page of a search."""
+    """Read a search's page."""
     indexed = chains(connection)
     direct = directly(connection, registries, fields.get("q", ""))
     try:
@@ -261,7 +261,7 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
 
 
 def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
-    """Return the path of a search with one more condition; None if it already has a condition of this kind."""
+    """Return the path for a search with one more condition; None if it already has a condition of this kind."""
     if fields.get(facet.name):
         return None
     chosen = slug_of(int(value)) if facet.name == "chain" else value
@@ -269,7 +269,7 @@ def narrowed(fields: Mapping[str, str], facet: Facet, value: str) -> str | None:
 
 
 def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
-    """Return the path of the ratings with which an agent passed the first gate, with the gate's filters."""
+    """Return the path for the ratings with which an agent passed the first gate, with the gate's filters."""
     rating, gates = agent.rating, search_of(page.fields).gates
     if rating is None or not gates:
         return None
@@ -280,7 +280,7 @@ def evidence_path(page: SearchPage, agent: FoundAgent) -> str | None:
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
-    """Return the search of a form."""
+    """Return a form's search."""
     text, owner = fields.get("q"), fields.get("owner")
     if text and owner is None and text[:2].lower() == "0x" and len(text) == ADDRESS_LENGTH:
         text, owner = None, text
@@ -303,7 +303,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
 
 
 def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
-    """Return a gate of a form; None if it is empty. A side alone is a gate, except the side of servers."""
+    """Return one of a form's gates; None if it is empty. A side by itself is a gate, except the server side."""
     values: dict[str, Any] = {name: fields[f"{name}{end}"] for name in GATE if f"{name}{end}" in fields}
     if values.get("side", Side.SERVER) == Side.SERVER and not values.keys() - {"side"}:
         return None
@@ -341,6 +341,6 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
 
 
 def _capability(text: str) -> str:
-    """Split a text into kind and value; a bare value is an MCP tool."""
+    """Split a text into kind and value; a bare value specifies an MCP tool."""
     kind, colon, value = text.partition(":")
     return f"{kind}:{value.strip()}" if colon else f"{Capability.MCP_TOOL}:{kind}"

@@ -17,7 +17,7 @@ from bilateral.core.signatures.messages import TypedMessage
 from bilateral.index.reading.registries import Registries
 
 _Function = tuple[Registry, str, int]
-"""A function of a registry, with the number of its arguments."""
+"""A registry's function, with the number of its arguments."""
 
 _OWNER: Final = (Registry.IDENTITY, "ownerOf", 1)
 _WALLET: Final = (Registry.IDENTITY, "getAgentWallet", 1)
@@ -45,7 +45,7 @@ _MESSAGES: Final[Mapping[str, tuple[type[TypedMessage], Registry]]] = {
     "authorize_feedback": (FeedbackAuth, Registry.AUTHORIZED),
     "publish_review": (AgentReview, Registry.IDENTITY),
 }
-"""The typed message of each action that has one, and the registry in its domain."""
+"""The typed message for each action that has one, and the registry in its domain."""
 
 _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
     "edit_registration": ((Registry.IDENTITY, "tokenURI", 1),),
@@ -60,7 +60,7 @@ _READS: Final[Mapping[str, tuple[_Function, ...]]] = {
 
 
 def signing_facts(deployment: Deployment, action: str) -> dict[str, Any]:
-    """Return what an action may ask a wallet to sign, as JSON for the script of its page."""
+    """Return what an action may ask a wallet to sign, as JSON for its page's script."""
     message = _MESSAGES.get(action)
     return {
         "chain": deployment.chain_id,
@@ -104,7 +104,7 @@ def _functions(deployment: Deployment, functions: tuple[_Function, ...]) -> list
 
 
 def _described(deployment: Deployment, kind: type[TypedMessage], registry: Registry) -> dict[str, Any] | None:
-    """Return domain, primary type and types of a message; None if the deployment lacks its registry."""
+    """Return a message's domain, primary type and types; None if the deployment lacks its registry."""
     address = getattr(deployment, attribute_of(registry))
     return None if address is None else kind.described(Domain(deployment.chain_id, address))
 

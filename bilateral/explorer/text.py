@@ -10,22 +10,22 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""The categories of characters that are invisible or change the text direction."""
+"""The categories for characters that are invisible or change the text direction."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
-"""Alphabets with letters that look like those of another."""
+"""Alphabets with letters that look like those of another alphabet."""
 
 MAX_LENGTH: Final = 300
 """The maximum length of untrusted text on a page."""
 
 _MOST_MARKS: Final = 3
-"""The consecutive invisible characters that get a mark each. 60 marks would push everything else off a page."""
+"""The number of consecutive invisible characters with a mark each. 60 marks would push all else off a page."""
 
 
 def visible(text: str | None, limit: int = MAX_LENGTH) -> Markup:
     """Return untrusted text as HTML, with marks for invisible characters.
 
-    More than three of them in a row get one mark with their number.
+    More than three in a row get one mark with their number.
     """
     parts = [
         escape("".join(run)) if not is_unseen else Markup("").join(map(_mark, _shortened(list(run))))
@@ -44,7 +44,7 @@ def plain(text: str | None, limit: int = MAX_LENGTH) -> str:
 
 
 def mixes_alphabets(text: str | None) -> bool:
-    """Check a name for letters of alphabets that look alike, such as a Cyrillic letter among Latin ones."""
+    """Check a name for letters from alphabets that look alike, such as a Cyrillic letter among Latin ones."""
     scripts = {
         unicodedata.name(character, "").partition(" ")[0]
         for character in (text or "")[:MAX_LENGTH]
@@ -94,12 +94,12 @@ def figure(value: float | Decimal | None) -> str:
 
 
 def rounded(rating: float | None) -> str:
-    """Format the rating of a standing. It looks the same everywhere, so that an agent has one figure."""
+    """Format a standing's rating. It looks the same everywhere, so that an agent has one figure."""
     return "\N{EN DASH}" if rating is None else f"{rating:.0f}"
 
 
 def web_link(uri: str | None) -> str | None:
-    """Return an untrusted URI if a page may link to it: `http` or `https`, with a host and no user name."""
+    """Return an untrusted URI if a page may link to it: `http` or `https`, with a host and without a user name."""
     try:
         parts = urlsplit(uri or "")
         is_safe = parts.scheme in ("http", "https") and parts.hostname and parts.username is None

@@ -1,4 +1,4 @@
-"""The content of each page, read from the index: the same as HTML and as JSON."""
+"""Each page's content, read from the index: the same as HTML and as JSON."""
 
 from __future__ import annotations
 
@@ -48,32 +48,32 @@ from bilateral.index.standing.words import LEAST_RATING
 _ROWS: Final = 12  # of each list; its link leads to the rest
 _EDGES: Final = 100  # relations; the page draws eight of each side, and sums up the others
 _PAYMENTS: Final = 300
-"""The newest payments per account and direction that the money chart sums up."""
+"""The maximum number of newest payments per account and direction that the money chart sums up."""
 
 _LEADERS: Final = 5  # of each side, so that both fit on the first screen
 _OF_ONE_RATER: Final = 3
-"""The maximum rows per rater in the latest ratings, so that one active account cannot fill the home page."""
+"""The maximum number of rows per rater in the latest ratings, so that one active account cannot fill the home page."""
 
 _READS: Final = 8
-"""The ratings that are read for each one that is shown, because a few raters may have given most of them."""
+"""The number of ratings to read for each one shown, because a few raters may have given most of them."""
 
 _LEAST: Final = {Side.SERVER: 50.0, Side.CLIENT: float(LEAST_RATING)}
-"""The minimum standing of leaders: most raters are content with the server, or policies accept the client."""
+"""The minimum standing for leaders: most raters are satisfied with the server, or policies accept the client."""
 
 _BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""))
-"""The leaderboards of the home page, by side and tag. A standing covers all tags, so one per side is enough."""
+"""The leaderboards on the home page, by side and tag. A standing covers all tags, so one per side is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
-    """The content of the home page.
+    """The home page's content.
 
     Attributes:
-        latest: The latest feedback and ratings of all chains, newest first.
+        latest: The latest feedback and ratings from all chains, newest first.
         leaders: The agents with the highest standings, by side and tag.
-        held_back: Servers that are held back.
-        names: The names of the agents in the latest ratings, by short id.
-        doubts: The agents of the page that are held back or contested, by short id.
+        held_back: The servers that are held back.
+        names: The names of agents in the latest ratings, by short id.
+        doubts: The agents on the page that are held back or contested, by short id.
         side: The side of the rated agents in the latest ratings; `""` for both.
         alive: The agents that currently respond; None if no watchtower writes into the index.
     """
@@ -104,7 +104,7 @@ class Leaders:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """One side of an agent: the summary that represents it, and the histogram behind it.
+    """One of an agent's sides: the summary that represents it, and the histogram behind it.
 
     Attributes:
         summary: The summary with the most counterparts among those with a scale; None if nobody rated this side.
@@ -117,37 +117,37 @@ class SideView:
 
 @dataclass(frozen=True, slots=True)
 class AgentPage:
-    """The content of an agent's page.
+    """An agent page's content.
 
     Attributes:
         as_server: The agent as a server.
         as_client: The agent as a client.
         file: The registration file, and how it was checked; None if the agent has none.
         feedback: Its newest feedback, including revoked entries.
-        evidence: The payments and answers of this feedback, by the path of its page.
+        evidence: The payments and answers for this feedback, by the feedback's page path.
         authorized: The newest feedback that its owner authorised.
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
-        sealed: The newest pairs that it sealed with counterparts and that are not open on both sides.
+        sealed: The newest pairs that it sealed with counterparts and that are not yet open on both sides.
         validations: Its newest validations.
         shares: Shares that show how much its ratings are worth.
-        authorizing: The registries of feedback that its owner authorises.
+        authorizing: The registries for feedback that its owner authorises.
         tags: Its newest values by tag, on their own scales.
         activity: Its ratings by day.
-        over_time: Its rating as a server over time, from its newest feedback.
+        over_time: Its server rating over time, from its newest feedback.
         raters: The raters behind it, by weight.
         money: The cents per day that it received and its accounts paid, from their newest payments; None without any.
-        metered: The share it charged of the amounts signed by buyers of its metered service; None without any.
-        endpoints: The endpoints of its file, as watchtowers measured them.
+        metered: The share that it charged of the amounts signed by its metered service's buyers; None without any.
+        endpoints: The endpoints in its file, as watchtowers measured them.
         changes: Its history: transfers, wallets and files.
         others: The agents that its file lists as the same agent.
         on_solana: Those on Solana, each proven or claimed.
-        findings: The findings of trust analysis that involve its accounts.
+        findings: The trust analysis findings that involve its accounts.
         scores: Its scores without false ratings.
-        buyers: The records of its owner and wallet as buyers.
+        buyers: The buyer records of its owner and wallet.
         standings: Its standings, as a server and as a client if it has one.
-        names: The names of the agents on the page, by short id.
-        doubts: Those of them that are held back or contested, by short id.
+        names: The names of agents on the page, by short id.
+        doubts: Which of these agents are held back or contested, by short id.
         progress: The chain's progress: all figures are as of its last block.
     """
 
@@ -185,7 +185,7 @@ class AgentPage:
 
 
 def agent_standings(connection: Connection, key: AgentKey) -> tuple[Agent, tuple[Standing, ...]] | None:
-    """Read an agent and its standings, without the rest of its page."""
+    """Read an agent with its standings, without the rest of its page."""
     agent = read_agent(connection, key)
     return None if agent is None else (agent, standings_of(connection, key))
 
@@ -204,7 +204,7 @@ def home_page(connection: Connection, side: str | None = None) -> HomePage:
 
 
 def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
-    """Return the leading agents, without those that have too little evidence."""
+    """Return the leading agents, except those with too little evidence."""
     leaders = leaderboard(connection, tag, side, limit=_LEADERS).items
     return tuple(
         leader for leader in leaders if leader.status == Status.OK and (leader.standing or 0.0) >= _LEAST[side]
@@ -214,7 +214,7 @@ def _best(connection: Connection, side: Side, tag: str) -> tuple[Leader, ...]:
 def latest_of_all(
     connection: Connection, indexed: tuple[ChainProgress, ...], side: str | None = None
 ) -> tuple[LatestRating, ...]:
-    """Return the latest feedback and ratings of all chains, newest first, at most three per rater."""
+    """Return the latest feedback and ratings from all chains, newest first, at most three per rater."""
     latest = [
         rating for chain in indexed for rating in latest_ratings(connection, chain.chain_id, _ROWS * _READS, side)
     ]
@@ -230,7 +230,7 @@ def latest_of_all(
 
 
 def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
-    """Read the page of an agent."""
+    """Read an agent's page."""
     agent = read_agent(connection, key)
     if agent is None:
         return None
@@ -305,7 +305,7 @@ def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tupl
 
 
 def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) -> SideView:
-    """Return one side of an agent."""
+    """Return one of an agent's sides."""
     ratings = [rating for rating in agent.ratings if rating.side == side and scale_of_tag(rating.tag) is not None]
     if not ratings:
         return SideView(None, (0,) * TENTHS)

@@ -1,4 +1,4 @@
-"""Several chains in one analysis. An address is one account on all of them; agents and rows keep their chain."""
+"""Several chains in one analysis. An address is one account on all chains; agents and rows retain their chain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Chains:
     Attributes:
         tables: The rows of all chains, with ids that include the chain.
         starts: The position of the first row of each chain in each table, by table.
-        ids: The ids of the chains, in the order of their rows.
+        ids: The chain ids, in the order of the chains' rows.
     """
 
     tables: Tables
@@ -76,7 +76,7 @@ class Chains:
         )
 
     def _rows(self, rows: pa.Table) -> pa.Table:
-        """Return the rows of findings. Feedback and ratings have ids; the rows of other tables are positions."""
+        """Return the rows behind findings. Feedback and ratings have ids; rows of other tables are positions."""
         number, table = np.asarray(rows["row"]), np.array(rows["table"].to_pylist(), object)
         chain, own = np.divmod(number, _SIZE)
         for name in set(table.tolist()) - {"feedback", "ratings"}:
@@ -105,7 +105,7 @@ def of_chain(results: Results, chain_id: int | None) -> Results:
 
 
 def _numbered(tables: Tables, chain_id: int) -> Tables:
-    """Return the tables of a chain with ids that include it."""
+    """Return a chain's tables with ids that include the chain."""
     numbered: dict[str, pa.Table] = {}
     for name, columns in _IDS.items():
         numbered[name] = getattr(tables, name)

@@ -1,4 +1,4 @@
-"""Decisions about payments: a verdict for each question, based on its amount and the rows at its time."""
+"""Payment decisions: a verdict for each question, based on its amount and the rows at its time."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -25,7 +25,7 @@ ASKS: Final = pa.schema(
         ("amount", pa.float64()),
     ]
 )
-"""The columns of questions: who asks about which agent, when (Unix seconds), and the amount at stake."""
+"""The columns for questions: who asks about which agent, when (Unix seconds), and the amount at stake."""
 
 ANSWERS: Final = pa.schema(
     [
@@ -37,7 +37,7 @@ ANSWERS: Final = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""The columns of answers. `score` is null without a rating; `status` is one of `standing.Status`, or `unknown`."""
+"""The columns for answers. `score` is null without a rating; `status` is one of `standing.Status`, or `unknown`."""
 
 _UNKNOWN: Final = "unknown"
 
@@ -91,9 +91,9 @@ def _held_until(agents: pa.Table, ts: float) -> pa.Table:
 
 
 def decide(tables: Tables, asks: pa.Table, analyses: int = 1) -> pa.Table:
-    """Answer questions by the standing of each agent, from rows up to the time of each question.
+    """Answer questions by each agent's standing, from rows up to the time of each question.
 
-    One analysis answers all questions from its time until the next analysis, so an answer may miss the latest rows but
+    One analysis answers all questions between its time and the next analysis, so an answer may miss the latest rows but
     never uses later ones.
     """
     if analyses < 1:

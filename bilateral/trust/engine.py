@@ -1,4 +1,4 @@
-"""The engine: tables in, tables out. It runs all detectors, combines their findings, and scores everybody."""
+"""The engine: tables in, tables out. It runs all detectors, combines their findings, and scores all accounts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ _GOOD: Final = 50.0
 
 
 def all_detectors() -> list[Detector]:
-    """Return one of each detector, with its default parameters."""
+    """Return one instance of each detector, with default parameters."""
     return [CoTargeting(), Links(), WashPayments(), Blocks(), Lockstep(), Retaliation()]
 
 
@@ -46,14 +46,14 @@ class Engine:
 
     Attributes:
         threshold: The suspicion from which an account is flagged.
-        learned: True if the engine applies the learned weak signs. Their training runs without.
+        learned: True if the engine applies the learned weak signs. Their training runs without them.
         run: Reports the steps of each analysis.
         context_: The coded tables and the data that detectors share.
         findings_: The findings of all detectors, strongest first.
         suspicion_: The suspicion of accounts and opinions.
         scores_: The scores of all subjects.
         trust_: Trust from the reader's list; None without a list.
-        reviews_: The cases that people decided; None without any.
+        reviews_: The cases decided by reviewers; None without any.
     """
 
     detectors: list[Detector] = field(default_factory=all_detectors)
@@ -72,11 +72,11 @@ class Engine:
         """Analyse tables.
 
         Args:
-            reviews: Cases that people decided. They override findings.
-            trusted: The addresses that the reader trusts. Trust spreads from them; without them it is not computed.
+            reviews: Cases decided by reviewers. They override findings.
+            trusted: The addresses that the reader trusts. Trust spreads from them; without any, it is not computed.
 
         Raises:
-            InvalidArgumentError: Addresses are trusted, and none of them occurs in the tables.
+            InvalidArgumentError: There are trusted addresses, but none of them occurs in the tables.
         """
         step = self.run.step
         ledger = step("first transfers", lambda: coded(tables))
@@ -103,7 +103,7 @@ class Engine:
         return standings(self.context_, self.findings_, self.suspicion_, self.scores_, self.returned())
 
     def returned(self) -> Flags:
-        """Mark the payments whose money returned, by the detectors that look for it."""
+        """Mark the payments whose money returned, according to the detectors that look for this."""
         marked = np.zeros(len(self.context_.ledger.payer), bool)
         for detector in self.detectors:
             marked |= getattr(detector, "returned_", marked)

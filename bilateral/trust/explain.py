@@ -24,7 +24,7 @@ _UNLISTED = (
 _LISTED = "Trust was spread from a list of accounts, as the best practices ask for. The score itself does not use it."
 
 _VISIBLE: Final = 0.05
-"""The smallest part of a suspicion that is shown. Smaller ones would read 0.0."""
+"""The smallest part of a suspicion that is shown. Smaller ones would be displayed as 0.0."""
 
 _ONLY_RANK: Final = frozenset(name.replace(" ", "_") for name in RANKING)
 _RANKED = (
@@ -131,7 +131,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
 
 
 def _case(results: Results, address: str) -> dict[str, str] | None:
-    """Return reviewers' verdict on an account and their reason; None if the results have no case of it."""
+    """Return the reviewers' verdict on an account and their reason; None if the results contain no case about it."""
     cases = results.cases.filter(pc.equal(results.cases["account"], address.lower())).to_pylist()
     return {"verdict": cases[0]["verdict"], "reason": cases[0]["reason"]} if cases else None
 

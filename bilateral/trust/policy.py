@@ -1,4 +1,4 @@
-"""Filters for reads of the registries, such as the list of clients that `getSummary` requires (ERC-8004)."""
+"""Filters for reading the registries, such as the list of clients that `getSummary` requires (ERC-8004)."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class TrustedClients:
     """The clients whose feedback about an agent a reader should count.
 
     Attributes:
-        clients: Their addresses, the most trusted first.
+        clients: Their addresses, most trusted first.
         left_out: The addresses that gave feedback and are left out.
         by_list: True if a reader's own list was used. Without one, the filter only removes what was detected, so it
             does not withstand undetected Sybils (best practices: filter by trusted reviewers).

@@ -23,12 +23,12 @@ from bilateral.trust.tables.arrays import Ints, distinct_keys
 from bilateral.trust.tables.opinions import SOURCES, Kind
 
 _CLAIMED = 0.5
-"""The probability from which a row counts as evidence."""
+"""The minimum probability for a row to count as evidence."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The result of an analysis.
+    """An analysis's result.
 
     Attributes:
         addresses: Each account: `suspicion`, `cluster`, `threshold_flag`, and the share of each detector.
@@ -36,16 +36,16 @@ class Results:
             `abstain`.
         clients: Each rated client, with the same columns by address.
         validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
-        buyers: Each account that paid: the same columns, by the ratings of servers that it paid; payments, payees,
-            volume, and the share of it that came back.
-        findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by part.
-        rows: The rows that each finding rests on: `finding`, `table`, `row`.
+        buyers: Each account that paid: the same columns, by the ratings from servers that it paid; payments, payees,
+            volume, and the share of the volume that came back.
+        findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by role.
+        rows: The rows on which each finding is based: `finding`, `table`, `row`.
         evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
         trust: The trust of each account from the reader's list; empty without a list.
-        cases: Each case that people decided: `account` in lower case, `verdict`, `reason`, and `occurs`, which is False
-            if no table has the account, so that the case has no effect.
-        signs: The features that moved the highest ranks by weak signs: `address`, `sign`, and `weight` in logarithms of
-            odds. An index does not store them.
+        cases: Each case decided by reviewers: `account` in lower case, `verdict`, `reason`, and `occurs`, which is
+            False if no table contains the account, so that the case has no effect.
+        signs: The features that moved the highest weak-sign ranks: `address`, `sign`, and `weight` as log odds. An
+            index does not store them.
         standings: The standing of each agent on each side, with the columns of `standing.standings.SCHEMA`.
     """
 
@@ -139,7 +139,7 @@ def _addresses(engine: Engine) -> pa.Table:
 
 
 def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.Array:
-    """Return the number of each account's cluster: a digest of its members, like that of a finding, so links stay."""
+    """Return the number of each account's cluster: a digest of its members, as for findings, so links remain valid."""
     # It has 48 bits, so that JSON keeps it in every program.
     numbers = np.zeros(len(labels), np.int64)
     for label in np.unique(labels[labels >= 0]).tolist():
@@ -150,7 +150,7 @@ def _cluster_numbers(labels: Ints, addresses: pa.Array) -> pa.Array:
 
 
 def _subjects(engine: Engine, kind: Kind) -> pa.Table:
-    """Return the scores of all subjects of a kind; of clients, those that are rated."""
+    """Return the scores of all subjects of a kind; for clients, only those that are rated."""
     ledger, scores = engine.context_.ledger, engine.scores_
     chosen = ledger.subject_kind == kind
     chosen &= scores.raters > 0 if kind == Kind.CLIENT_RATING else ledger.subject_agent < ledger.current
@@ -184,7 +184,7 @@ def _validators(engine: Engine) -> pa.Table:
 
 
 def _buyers(engine: Engine) -> pa.Table:
-    """Return the score of each paying account, by the servers that it paid, and what it did."""
+    """Return each paying account's score from the servers that it paid, and what the account did."""
     ledger = engine.context_.ledger
     inside = ledger.payer >= 0
     payer, payee = ledger.payer[inside].astype(np.int64), ledger.payee[inside].astype(np.int64)
@@ -250,7 +250,7 @@ def _rows_of(engine: Engine, finding: Finding) -> dict[str, Ints]:
 
 
 def _rows(engine: Engine, names: list[str]) -> pa.Table:
-    """Return the rows that findings rest on; payments and transfers by their position in the table."""
+    """Return the rows on which findings are based; payments and transfers by their position in the table."""
     finding: list[str] = []
     table: list[str] = []
     row: list[int] = []
@@ -269,7 +269,7 @@ def _rows(engine: Engine, names: list[str]) -> pa.Table:
 
 
 def _evidence(engine: Engine, names: list[str]) -> pa.Table:
-    """Return, for each flagged account, the false feedback that its findings rest on."""
+    """Return, for each flagged account, the false feedback on which its findings are based."""
     ledger, opinions, suspicion = engine.context_.ledger, engine.context_.ledger.opinions, engine.suspicion_
     finding_of: dict[tuple[int, int], str] = {}
     for name, finding in zip(names, engine.findings_, strict=True):
@@ -322,7 +322,7 @@ def _cases(engine: Engine) -> pa.Table:
 
 
 NO_SIGNS: Final = pa.schema([("address", pa.string()), ("sign", pa.string()), ("weight", pa.float64())]).empty_table()
-"""The table of signs without any row."""
+"""The empty table of signs."""
 
 
 def _signs(engine: Engine) -> pa.Table:

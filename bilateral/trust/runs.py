@@ -23,8 +23,8 @@ _SECONDS: Final = {
     "trust": 0.4,
     "results": 1.0,
 }
-"""The steps in their order, each with the seconds of a processor since the one before, at a million opinions.
-Only their shares count, for the time that is left."""
+"""The steps in order, each with the processor seconds since the previous one, for a million opinions. Only their
+proportions matter, for estimating the time left."""
 
 _DONE: Final = dict(zip(_SECONDS, accumulate(_SECONDS.values()), strict=True))
 _ALL: Final = sum(_SECONDS.values())
@@ -36,9 +36,9 @@ class Progress:
 
     Attributes:
         step: The name of the step.
-        share: The share of the work that is done, from 0 to 1.
+        share: The share of the work done, from 0 to 1.
         spent: The seconds since the run began.
-        left: The seconds that the rest will take, by what was done so far.
+        left: The estimated seconds that the rest will take, based on what was done so far.
     """
 
     step: str
@@ -58,7 +58,7 @@ class Run:
         self._began, self._share = time.monotonic(), 0.0
 
     def step(self, name: str, work: Callable[[], T]) -> T:
-        """Return the answer of a step, and report the state after it."""
+        """Return a step's result, and report the state after it."""
         answer = work()
         done = _DONE.get(name, _DONE["degrees"])  # a detector of the user's own
         self._share, spent = max(self._share, done / _ALL), time.monotonic() - self._began

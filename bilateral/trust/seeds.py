@@ -1,7 +1,7 @@
-"""Accounts that a reader might trust: long-time buyers from many sellers who rated like others who paid.
+"""Accounts that a reader might trust: long-time buyers from many sellers, rating like others who paid.
 
-A reader's own list is the strongest protection that was measured (docs/decisions.md). These are proposals to start one,
-each with its figures. The reader confirms them.
+A reader's own list is the strongest protection measured (docs/decisions.md). These are proposals for starting one, each
+with its figures. The reader confirms them.
 """
 
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.opinions import Kind
 
 _SELLERS: Final = 3
-"""The independent sellers that a proposal paid at least, as for the early buyers of `backing`."""
+"""The minimum number of independent sellers that a proposal paid, as for the early buyers in `backing`."""
 
 _DAYS: Final = 14.0
 """The days between first and last purchase: attackers who prepare accounts are patient, but most ask within a week."""
 
 _WEIGHT: Final = 0.5
-"""The mean weight of its opinions by `backing`: half of a full voice."""
+"""The mean weight of its opinions according to `backing`: half a full voice."""
 
 _RATED: Final = 3
 """The minimum number of sellers rated both by it and by others who paid: two agreements may be chance."""
@@ -52,7 +52,7 @@ class Seed:
     Attributes:
         address: The account.
         sellers: The independent sellers that it paid.
-        paid: The money that it paid them, without money that came back, in units of the payment token.
+        paid: The money that it paid them, minus money that came back, in units of the payment token.
         days: The days between its first and last purchase.
         rated: The sellers rated both by it and by others who paid.
         apart: The mean distance in points of its ratings from theirs.
@@ -97,7 +97,7 @@ def seeds(engine: Engine, count: int = 20) -> list[Seed]:
 
 
 def _ratings(context: Context) -> tuple[Ints, Floats, Floats]:
-    """Return the rated sellers, the distance from others who paid, and the mean weight of opinions, by account."""
+    """Return, by account, the rated sellers, the distance from others who paid, and the mean weight of opinions."""
     ledger, opinions, size = context.ledger, context.ledger.opinions, context.ledger.accounts
     rows = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
     rater, subject = opinions.rater[rows].astype(np.int64), opinions.subject[rows].astype(np.int64)

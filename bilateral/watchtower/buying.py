@@ -39,7 +39,7 @@ _METHOD: Final = "eip3009"
 
 
 class Purchase(StrEnum):
-    """The outcomes of a paid probe. With the first ones, nothing was paid."""
+    """The outcomes of a paid probe. For the first ones, nothing was paid."""
 
     NO_OFFER = "no_offer"
     UNKNOWN_TOKEN = "unknown_token"  # noqa: S105
@@ -56,12 +56,12 @@ class Purchase(StrEnum):
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of paid probes.
+    """The limits for paid probes.
 
     Attributes:
-        tokens: The tokens that are worth a dollar, with their decimals, by network (CAIP-2) and address in lower case.
+        tokens: The tokens that are worth a dollar, with their decimals, by network (CAIP-2) and lower-case address.
         micros_of_call: The maximum per payment, in millionths of a dollar.
-        micros_of_day: The highest amount per UTC day.
+        micros_of_day: The maximum per UTC day, in millionths of a dollar.
     """
 
     tokens: Mapping[tuple[str, str], int]
@@ -71,7 +71,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class _TypedDataSigner:
-    """Signer of typed data, as the SDK expects, that uses a key for signing messages."""
+    """Signs typed data, as the SDK expects, with a message-signing key."""
 
     signer: TransactionSigner
 
@@ -88,9 +88,9 @@ class Buyer:
     """Buys from sellers.
 
     Args:
-        engine: The database of the watchtower, which has the ledger.
-        signer: The key that pays. It should hold little more than the budget of some days.
-        declines: Returns whether a check declines to pay an agent on some terms.
+        engine: The watchtower's database, which contains the ledger.
+        signer: The paying key. It should hold little more than a few days' budget.
+        declines: Returns whether a check declines to pay an agent on given terms.
     """
 
     engine: Engine
@@ -104,7 +104,7 @@ class Buyer:
         """Buy from a seller, once a week, and once more if it did not deliver.
 
         Args:
-            facts: The facts of its last unpaid probe, whose price is the maximum to pay.
+            facts: The facts from its last unpaid probe, whose price is the maximum to pay.
         """
         agent = min(target.agents, key=str, default=None)
         if agent is None or target.protocol is not Protocol.X402:
@@ -133,7 +133,7 @@ class Buyer:
         return outcome
 
     def _chosen(self, offer: Offer, facts: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]] | Purchase:
-        """Return the cheapest option of an offer, with its price in millionths of a dollar, or why there is none."""
+        """Return an offer's cheapest option, with its price in millionths of a dollar, or why there is none."""
         priced = [(micros, option) for option in offer.whole_options if (micros := self._micros(option)) is not None]
         if not priced:
             return Purchase.UNKNOWN_TOKEN if offer.whole_options else Purchase.NO_OFFER
@@ -145,7 +145,7 @@ class Buyer:
         return Purchase.PRICE_RAISED if is_raised else (micros, option)
 
     def _micros(self, option: Mapping[str, Any]) -> int | None:
-        """Return the price in millionths of a dollar, rounded up; None for other tokens and kinds of payments."""
+        """Return the price in millionths of a dollar, rounded up; None for other tokens and kinds of payment."""
         decimals = self.budget.tokens.get((option["network"], option["asset"].lower()))
         extra = option.get("extra")
         method = extra.get("assetTransferMethod", _METHOD) if isinstance(extra, dict) else None
@@ -154,7 +154,7 @@ class Buyer:
         return -(-int(option["amount"]) * 10**MICROS // int(10**decimals))
 
     def _reserve(self, target: Target, agent: str, micros: int) -> int | Purchase:
-        """Reserve the money permanently, if it is within budget and the seller was not tried this week."""
+        """Reserve the money permanently if it is within budget and the seller was not tried this week."""
         now = int(self.clock())
         columns, this_week, today = purchase.c, now // (7 * DAY) * 7 * DAY, now // DAY * DAY
         with self.engine.begin() as connection:

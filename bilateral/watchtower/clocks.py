@@ -1,4 +1,4 @@
-"""The time of a watchtower: durations by the monotonic clock, stamps by one that no step of the wall clock moves."""
+"""A watchtower's time: durations from the monotonic clock, stamps from one that steps of the wall clock do not move."""
 
 import time
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from typing import Final
 from bilateral.watchtower.totals import HOUR
 
 _STALL_SECONDS: Final = 5.0
-"""A pause between two ticks that means that the process was stopped or starved: its timeouts prove nothing."""
+"""A pause between two ticks that indicates that the process was stopped or starved: its timeouts prove nothing."""
 
 _SLEEP_SECONDS: Final = 1.0
 _STEP_SECONDS: Final = 60.0
-"""A difference of the wall clock that is a step; a smaller one is followed."""
+"""A wall clock difference that counts as a step; a smaller one is followed."""
 
 _EARLIEST: Final = 1_767_225_600
-"""2026 began: a clock before it was never set."""
+"""The beginning of 2026: a clock showing an earlier time was never set."""
 
 
 def _boottime() -> float:
@@ -25,7 +25,7 @@ def _boottime() -> float:
 
 @dataclass(frozen=True)
 class Clocks:
-    """The clocks of the system."""
+    """The system's clocks."""
 
     monotonic: Callable[[], float] = time.monotonic
     boottime: Callable[[], float] = _boottime
@@ -33,19 +33,20 @@ class Clocks:
 
 
 SYSTEM: Final = Clocks()
-"""The clocks of the system."""
+"""The system's clocks."""
 
 
 class Timekeeper:
-    """The time of one run.
+    """One run's time.
 
     Args:
-        clocks: The clocks of the system.
-        last: The last stamp of the run before: a wall clock that is behind it is not trusted immediately.
+        clocks: The system's clocks.
+        last: The previous run's last stamp: a wall clock that is behind it is not trusted immediately.
 
     Attributes:
-        now: The seconds that the run was awake. Due times use it, so a pause makes none of them late.
-        steps: The steps of the wall clock.
+        now: The number of seconds that the run was awake. Due times are based on it, so a pause makes none of them
+            late.
+        steps: The wall clock's steps.
     """
 
     def __init__(self, clocks: Clocks, last: int = 0) -> None:
@@ -59,7 +60,7 @@ class Timekeeper:
 
     @property
     def wall(self) -> float:
-        """The Unix time for stamps. It follows a step of the wall clock when that has been steady for an hour."""
+        """The Unix time for stamps. It follows a wall clock step once the clock has been steady for an hour."""
         return self._anchor + self._boottime
 
     @property

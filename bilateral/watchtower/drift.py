@@ -1,7 +1,7 @@
-"""Changes of what endpoints say: prices, payees, keys, tools and cards, told once each has been read twice.
+"""Changes in what endpoints declare: prices, payees, keys, tools and cards, reported once read twice.
 
-Differing backends, and addresses that are new for each payment, would be a change at every read. A fact that keeps
-changing is reported once, as one that rotates, and again only after it has been stable for days.
+With differing backends, or a new address for each payment, every read would show a change. A fact that keeps changing
+is reported once, as rotating, and again only after it has been stable for days.
 """
 
 import hashlib
@@ -13,27 +13,27 @@ from typing import Any, Final
 from bilateral.index.measurements.values import Change
 
 KINDS: Final = ("price", "pay_to", "networks", "keys", "tools", "card", "signature")
-"""The facts that are compared, each by itself."""
+"""The facts that are compared, each separately."""
 
 ROTATES: Final = "rotates"
 """The code of a change after which a fact is expected to differ at every read."""
 
 CONFIRM_SECONDS: Final = 60
-"""Seconds between the two reads of a change, so that one backend under deployment is not taken for both."""
+"""Seconds between the two reads that confirm a change, so that both do not see one backend during a deployment."""
 
 _RECENT: Final = 8
 _MOST_VALUES: Final = 2
 _MOST_SWITCHES: Final = 2
-"""In eight reads, a true change has two values and one switch, and a single wrong answer two switches."""
+"""In eight reads, a true change has two values and one switch, and a single wrong response has two switches."""
 
 _STABLE_READS: Final = 20
-"""Equal reads after which a fact no longer rotates: five days. Of two backends at random, 20 in a row are rare."""
+"""Equal reads after which a fact no longer rotates: five days. With two random backends, 20 in a row are rare."""
 
 
 def compare(
     endpoint_id: bytes, memory: Mapping[str, Any], facts: Mapping[str, Any], at: int
 ) -> tuple[dict[str, Any], list[Change]]:
-    """Compare the facts of a deep probe with those before.
+    """Compare a deep probe's facts with earlier ones.
 
     Args:
         memory: The memory returned by the last call; empty at first.
@@ -54,14 +54,14 @@ def compare(
 
 
 def is_unconfirmed(memory: Mapping[str, Any]) -> bool:
-    """Return whether a fact was read differently once, so that it should be read again soon."""
+    """Return whether one read of a fact differed, so that it should be read again soon."""
     return any("differs_at" in entry for entry in memory.values())
 
 
 def _compared(
     entry: Mapping[str, Any], value: Any, at: int
 ) -> tuple[dict[str, Any], tuple[int, Any, str | None] | None]:
-    """Return a fact's memory after a read and, if it changed, since when, from what and how."""
+    """Return a fact's memory after a read and, if the fact changed, since when, from what and how."""
     digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
     recent = [*entry.get("recent", ()), digest][-(_STABLE_READS if "rotates" in entry else _RECENT) :]
     settled = {"value": value, "digest": digest, "recent": [digest]}

@@ -1,4 +1,4 @@
-"""Endpoints: their states, which no single failure moves, and their turns."""
+"""Endpoints: their states, which no single failure changes, and their turns."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,7 +9,7 @@ from bilateral.watchtower.politeness import Host
 from bilateral.watchtower.totals import DAY, HOUR
 
 _FLAPPING_CHANGES: Final = 4
-"""Changes within a day after which an endpoint is flapping, which is reported once, not at each change."""
+"""The number of changes within a day from which an endpoint is flapping, which is reported once, not at each change."""
 
 _FIRST_FAILURES: Final = 3
 _LONG_DOWN: Final = 14 * DAY
@@ -18,24 +18,24 @@ _RARELY: Final = frozenset({Outcome.DOWN, Outcome.UNFIT, Outcome.UNKNOWN})
 
 @dataclass
 class Condition:
-    """What is stored of an endpoint. Values are replaced and never changed, so that a copy of it stays as it is.
+    """What is stored about an endpoint. Values are replaced, never modified, so a copy remains unchanged.
 
     Attributes:
-        state: The state that is published; None before the first result that counts.
-        code: The reason of the last result that counts.
-        since: The Unix time of the last change of the state.
-        failures: The probes in a row that failed.
+        state: The published state; None before the first result that counts.
+        code: The reason for the last result that counts.
+        since: The Unix time of the last state change.
+        failures: The number of consecutive failed probes.
         suspect_at: The Unix time of the first of them; None if the last probe did not fail.
-        measured: The state but for flapping.
-        flips: The Unix times of the last changes from reachable to down or back.
+        measured: The state apart from flapping.
+        flips: The Unix times of the last changes between reachable and down.
         was_alive: True if it was ever reachable.
         probed_at: The Unix time of the last probe that measured something.
-        milliseconds: The time to the first byte of the last answer.
+        milliseconds: The time to the first byte of the last response.
         round: The Unix time at which the last round began; None before the first.
-        rounds: The rounds from one probe to the next.
+        rounds: The number of rounds from one probe to the next.
         next_at: The Unix time of the next turn.
         deep_at: The Unix time of the last deep probe; None if the next one is deep.
-        facts: What earlier probes have read.
+        facts: The facts that earlier probes have read.
         drift: What is retained of earlier reads, to confirm changes.
     """
 
@@ -61,11 +61,11 @@ class Condition:
         self.state, self.measured = (value and Outcome(value) for value in (self.state, self.measured))
 
     def observe(self, endpoint_id: bytes, outcome: Outcome, code: str, at: int, attempts: int = 1) -> Change | None:
-        """Take the result of a round, and return the change that it confirms.
+        """Record a round's result, and return the change that it confirms.
 
-        A failed round only raises a suspicion. The second one in a row, each with a retry, means that the endpoint has
-        been down since the first failure. So does the third, without retries, if it was never reachable: many endpoints
-        are not, and each retry is an additional request. A success ends both immediately.
+        One failed round only raises a suspicion. Two in a row, each with a retry, mean that the endpoint has been down
+        since the first failure. So do three in a row without retries, if it was never reachable: many endpoints never
+        are, and each retry is an additional request. A success ends both immediately.
         """
         since = at
         if outcome is Outcome.UNKNOWN and code != Code.OPTED_OUT:
@@ -92,7 +92,7 @@ class Condition:
         return Change(endpoint_id, since, "state", old, outcome, self.code)
 
     def rounds_to_next(self, at: float, interval: int, *, is_active: bool = True) -> int:
-        """Return the rounds from a probe of an endpoint to the next: fewer the longer it is down."""
+        """Return the number of rounds until an endpoint's next probe: the longer it is down, the rarer its probes."""
         if self.state is Outcome.DOWN and self.was_alive:
             down_seconds = 0 if self.since is None else at - self.since
             seconds = 0 if down_seconds <= DAY else HOUR if down_seconds <= _LONG_DOWN else 6 * HOUR
@@ -103,11 +103,11 @@ class Condition:
 
 @dataclass(eq=False)
 class Endpoint:
-    """An endpoint, and in a run its turn.
+    """An endpoint and, during a run, its turn.
 
     Attributes:
-        host: Its host, in a run.
-        due: The time of its next turn in the time of the run.
+        host: Its host, during a run.
+        due: Its next turn, in the run's time.
         failed: The first probe of the round, if it failed and a retry follows.
         was_retried: True if the last round had a retry.
         has_turn: True if a turn of its address is reserved for it.
@@ -124,9 +124,10 @@ class Endpoint:
 
     @property
     def may_retry(self) -> bool:
-        """True if a failure is retried in the same round: for an endpoint that was reachable and is not down yet.
+        """True if a failure is retried in the same round: for an endpoint that has been reachable and is not down yet.
 
-        A round after one with a retry has none, unless it is decisive; a bad endpoint would get twice the requests.
+        A round after one with a retry has none, unless it is decisive: otherwise a bad endpoint would get twice the
+            requests.
         """
         condition = self.condition
         is_open = condition.suspect_at is not None or not self.was_retried
@@ -134,7 +135,7 @@ class Endpoint:
 
 
 def phase(endpoint_id: bytes, seconds: float) -> float:
-    """Return the part of a period at which an endpoint has its turn, so that not all are due at once."""
+    """Return the part of a period in which an endpoint has its turn, so that not all are due at the same time."""
     return seconds * int.from_bytes(endpoint_id[:4]) / 2**32
 
 

@@ -1,4 +1,4 @@
-"""The measurements of a period, with what the index adds to them: hosts that name agents as theirs, and revenues."""
+"""A period's measurements, with what the index adds: hosts that list agents as theirs, and revenues."""
 
 import time
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _Key = tuple[int, str, int]
 
 _SELLER: Final = ("chain_id", "identity_registry", "agent_id")
 _LEAST_MICROS: Final = 10_000
-"""The least revenues that are published: a cent."""
+"""The smallest revenue that is published: a cent."""
 
 _SETTLING_SECONDS: Final = 3_600
 """Seconds after the end of a period until failures before its end are confirmed."""
@@ -35,7 +35,7 @@ _RETAINED: Final = 3  # periods, of which the last ones may still be published o
 
 
 def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, Any]]:
-    """Return the measurements of a period: those that were published, or current ones by store and index."""
+    """Return a period's measurements: the published ones, or current ones from the store and the index."""
     frozen: dict[str, list[dict[str, Any]]] = store.setting(_FROZEN) or {}
     if period.name in frozen:
         return frozen[period.name]
@@ -48,7 +48,7 @@ def measurements(store: Store, index: Engine, period: Period) -> list[dict[str, 
 def freeze(
     store: Store, index: Engine, period: Period, *, dry_run: bool = False
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the measurements of a period and of the one published before, and store both for later runs."""
+    """Return the measurements of a period and of the one published before it, and store both for later runs."""
     if time.time() < period.end + _SETTLING_SECONDS:
         raise InvalidArgumentError(f"{period.name} can be published from an hour after its end on")
     leaves = measurements(store, index, period)
@@ -63,7 +63,7 @@ def freeze(
 
 
 def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tuple[str, str]]:
-    """Return the agents, by their short ids, and hosts of their services that name them as theirs."""
+    """Return the agents, by short id, and the hosts of their services that list them as theirs."""
     keys = _keys(connection, agents)
     rows = connection.execute(naming_domains(*agent.c[_SELLER], registration_domain.c.host).distinct())
     places = (((chain_id, identity, int(agent_id)), host) for chain_id, identity, agent_id, host in rows)
@@ -71,10 +71,10 @@ def owned_hosts(connection: Connection, agents: Collection[AgentId]) -> set[tupl
 
 
 def revenues(connection: Connection, period: Period, agents: Collection[AgentId]) -> list[dict[str, Any]]:
-    """Return what agents were paid by the end of the indexed payments, less what came back, as JSON.
+    """Return what agents were paid by the end of the indexed payments, minus what came back, as JSON.
 
-    A payment counts for the agent whose wallet received it at that time, unless the payer is its owner, its wallet or
-    acts for it. Dollars are rounded down to two digits.
+    A payment counts for the agent whose wallet received it at that time, unless the payer is its owner or wallet, or
+    acts for it. Dollars are rounded down to two significant digits.
     """
     paid, back = payment.c, payment_return.c
     is_counted = paid.kinship.is_(None) & (paid.block_time < period.end)
@@ -105,7 +105,7 @@ def revenues(connection: Connection, period: Period, agents: Collection[AgentId]
 
 
 def two_digits(micros: int) -> str:
-    """Return millionths of a dollar as dollars, rounded down to two digits that count."""
+    """Return millionths of a dollar as dollars, rounded down to two significant digits."""
     dollars = Decimal(micros).scaleb(-MICROS)
     quantum = Decimal(1).scaleb(dollars.adjusted() - 1)
     return format(dollars.quantize(quantum, ROUND_DOWN), "f") if quantum < 1 else str(int(dollars // quantum * quantum))

@@ -1,7 +1,7 @@
-"""The exchange of measurements between vantages: files of hours and changes, signed like webhooks (RFC 9421).
+"""The exchange of measurements between vantages: files with hours and changes, signed like webhooks (RFC 9421).
 
-The first line of a file holds the headers that are signed, the others the content, so that a server can answer with
-both. Ids of endpoints are hashes, and so the same for all.
+A file's first line contains the signed headers, the other lines the content, so that a server can send both. Endpoint
+ids are hashes, and therefore the same for all.
 """
 
 import json
@@ -20,7 +20,7 @@ from bilateral.watchtower.store import Store, upsert
 from bilateral.watchtower.tables import change, endpoint, hour
 
 TAG: Final = "bilateral-vantage"
-"""The tag of the signatures, so that no other signature by the same key is mistaken for one."""
+"""The signatures' tag, so that no other signature by the same key is mistaken for one of these."""
 
 _COVERED: Final = ("content-type", "vantage")
 _SIGNED: Final = ("Content-Type", "Vantage", "Content-Digest", "Signature-Input", "Signature")
@@ -47,18 +47,18 @@ def export_vantage(store: Store, period: Period, vantage: str, key: OKPKey) -> b
 
 
 def merge(store: Store, file: bytes, vantage: str, key: OKPKey) -> int:
-    """Add what another vantage measured. The order and repetition of files do not matter.
+    """Add what another vantage measured. Files may come in any order and more than once.
 
     Args:
         file: The signed file.
-        vantage: The name of the vantage that the file must be of.
-        key: The public key of that vantage.
+        vantage: The name of the vantage that the file must come from.
+        key: That vantage's public key.
 
     Returns:
-        The number of its hours for endpoints that are also listed here.
+        The number of hours in it for endpoints that are also listed here.
 
     Raises:
-        InvalidArgumentError: The file has no valid signature of the vantage, or is malformed.
+        InvalidArgumentError: The file has no valid signature by the vantage, or is malformed.
     """
     headers, _, content = file.partition(b"\n")
     try:

@@ -1,4 +1,4 @@
-"""The results of probes, and the codes that say why."""
+"""Probe results, and the codes for their reasons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from bilateral.index.measurements.values import Outcome
 
 
 class Code(StrEnum):
-    """The reasons of outcomes, each with its explanation. They are stored and published, so none is renamed."""
+    """The reasons for outcomes, each with its explanation. They are stored and published, so none is ever renamed."""
 
     explanation: str
 
     def __new__(cls, code: str, explanation: str = "") -> Self:
-        """Return the code of a reason."""
+        """Return a reason's code."""
         member = str.__new__(cls, code)
         member._value_, member.explanation = code, explanation
         return member
@@ -72,10 +72,10 @@ class Probe:
     """The result of one probe.
 
     Attributes:
-        milliseconds: The time to the first byte of the answer; None without an answer.
-        status: The HTTP status of the answer; None without one.
-        retry_after: The seconds that the server asks to wait; None if it does not ask.
-        requests: The requests that it took.
+        milliseconds: The time to the response's first byte; None without a response.
+        status: The response's HTTP status; None without one.
+        retry_after: The number of seconds that the server asks clients to wait; None if it does not ask.
+        requests: The number of requests that it took.
         facts: What a deep probe compares with the last one: `price`, `pay_to`, `networks`, `keys`, `tools`, `card`,
             `signature`, `certificate_ends`, `era`; JSON, with hashes in place of untrusted text.
     """
@@ -90,5 +90,5 @@ class Probe:
 
     @property
     def explanation(self) -> str:
-        """One sentence for the operator."""
+        """The result in one sentence, for the operator."""
         return f"{self.outcome}: {self.code.explanation}"

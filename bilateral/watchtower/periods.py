@@ -1,7 +1,7 @@
-"""The measurements of a period: what a week's probes say about each endpoint, and with what certainty.
+"""A period's measurements: what a week's probes say about each endpoint, and with what certainty.
 
-Vantages are joined hour by hour: an hour counts as it did for the vantage that reached the endpoint most, so that
-trouble near one vantage is no failure of the endpoint. Their latencies are never mixed.
+Vantages are merged hour by hour: an hour counts as it did for the vantage that reached the endpoint most often, so
+trouble near one vantage is not a failure of the endpoint. Latencies of different vantages are never mixed.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ LEAST_COVERAGE: Final = 80
 """The minimum percentage of due probes that measured something. The rest may have been failures."""
 
 PARTIAL: Final = "partial"
-"""The code of an endpoint that some vantages reach and others do not."""
+"""The code for an endpoint that some vantages reach and others do not."""
 
 _PARTIAL_SECONDS: Final = 3 * ROUND_SECONDS
 _MOST_CHANGES: Final = 5  # in a leaf, the last ones
@@ -47,8 +47,8 @@ class Period:
 
     Attributes:
         name: Its name, such as `2026-W47`.
-        first: The Unix time at which it begins.
-        end: The Unix time at which it has ended.
+        first: The Unix time at which the week begins.
+        end: The Unix time at which the week ends.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Period:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the period of a name."""
+        """Return the period with a given name."""
         try:
             monday = datetime.strptime(f"{name}-1", "%G-W%V-%u").replace(tzinfo=UTC)
         except ValueError:
@@ -72,7 +72,7 @@ class Period:
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Return the bounds of Wilson's score interval for a share, with a two-sided confidence of 95 %."""
+    """Return the bounds of the Wilson score interval for a share, with 95 % two-sided confidence."""
     share, squared = successes / trials, _QUANTILE**2
     centre = share + squared / (2 * trials)
     spread = _QUANTILE * sqrt((share * (1 - share) + squared / (4 * trials)) / trials)
@@ -82,7 +82,7 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class VantageState:
-    """The state of an endpoint as seen by one vantage at the end of a period, since a Unix time."""
+    """An endpoint's state as seen by one vantage at the end of a period, since a Unix time."""
 
     state: Outcome
     code: str | None
@@ -90,7 +90,7 @@ class VantageState:
 
 
 def join_states(states: Collection[VantageState], end: int) -> VantageState | None:
-    """Return the state of an endpoint as seen by the vantages that measured it; None if none did.
+    """Return an endpoint's state as seen by the vantages that measured it; None if none did.
 
     It is reachable if a vantage reaches it, and down if none does. If they disagree for three rounds, it is degraded.
     """
@@ -112,7 +112,7 @@ def measure(store: Store, period: Period, owned: Collection[tuple[str, str]] = (
     """Return the measurement of each listed endpoint in a period, as JSON, in the order of their ids.
 
     Args:
-        owned: The agents, by their short ids, and the hosts that name them as theirs.
+        owned: The agents, by short id, and the hosts that list them as theirs.
     """
     joined: dict[bytes, Totals] = defaultdict(Totals)
     by_vantage: dict[bytes, dict[str, Totals]] = defaultdict(lambda: defaultdict(Totals))
@@ -188,7 +188,7 @@ def _measured(
 
 
 def _order(entry: tuple[str, Totals]) -> tuple[Any, ...]:
-    """Return a sort key for the vantages of an hour, with the one that reached most last."""
+    """Return a sort key for an hour's vantages, with the one that reached the endpoint most often last."""
     vantage, totals = entry
     return (totals.reached / totals.known if totals.known else -1.0), totals.known, totals.scheduled, vantage
 
@@ -199,15 +199,16 @@ def _median(values: Iterable[int | None]) -> int | None:
 
 
 def _share(part: int, whole: int) -> list[str]:
-    """Return a share in per cent, rounded down to one decimal so that 100 means always, and its bounds."""
+    """Return a share as a percentage, rounded down to one decimal so that 100 means always, and its bounds."""
     tenths = part * 1000 // whole
     return [f"{tenths // 10}.{tenths % 10}", *(f"{100 * bound:.4f}" for bound in wilson(part, whole))]
 
 
 def values_of(leaf: Mapping[str, Any], agent: str) -> dict[str, Any]:
-    """Return the values of the signals of an agent by a measurement, by their tags.
+    """Return the values of an agent's signals according to a measurement, by tag.
 
-    On a domain that does not name the agent, anybody could borrow a rival's uptime: it is only reachable or not.
+    On a domain that does not list the agent, anyone could borrow a rival's uptime: so only whether it is reachable is
+    published.
     """
     if leaf["kind"] != "endpoint":
         return {leaf["kind"]: leaf["dollars"]}

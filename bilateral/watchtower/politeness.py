@@ -1,4 +1,4 @@
-"""Politeness: few requests per host and address, pauses for as long as they ask, and no probes of those who decline."""
+"""Politeness: few requests per host and address, pauses for as long as they ask, and no probes after an opt-out."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from bilateral.watchtower.outcomes import Code, Probe
 from bilateral.watchtower.totals import DAY
 
 AGENT: Final = "bilateral-watchtower"
-"""The name of watchtowers in a robots.txt. Its rules for all robots are meant for crawlers."""
+"""The watchtowers' name in a robots.txt. Its rules for all robots are meant for crawlers."""
 
 HOST_SECONDS: Final = 3.0
 """The time between two requests to a host."""
@@ -32,7 +32,7 @@ _MOST_ADDRESSES: Final = 50_000
 
 
 class Names:
-    """A resolver that passes few names at a time to the system's, and caches answers for a minute."""
+    """A resolver that passes a few names at a time to the system's resolver, and caches the results for a minute."""
 
     def __init__(self, resolver: Resolver = resolve, clock: Callable[[], float] = monotonic) -> None:
         self._resolver = resolver
@@ -51,7 +51,7 @@ class Names:
         return answer
 
     def forget(self, host: str) -> None:
-        """Forget a host's cached addresses: a retry must not repeat a wrong answer."""
+        """Discard a host's cached addresses: a retry must not reuse a wrong result."""
         self._answers.pop(host, None)
         if len(self._answers) > _MOST_ADDRESSES:
             self._answers.clear()
@@ -68,7 +68,7 @@ class Names:
 
 
 class Addresses:
-    """The turns of addresses, which many names may share."""
+    """The turns of IP addresses, which many host names may share."""
 
     def __init__(self) -> None:
         self._free_at: dict[str, float] = {}
@@ -96,16 +96,17 @@ class Host:
     """A host and its turns.
 
     Attributes:
-        waiting: Its endpoints as a heap, by the times at which they are due.
-        ready_at: The time of its turn in the run.
+        waiting: Its endpoints as a heap, ordered by their due times.
+        ready_at: The time of its turn during the run.
         is_busy: True during a request to it.
-        free_at: The time from which it may be sent requests again.
-        closed_until: The time until which it asked for no requests.
-        pauses: How many times in a row it asked for that.
-        robots: The lines of its robots.txt for watchtowers.
-        robots_at: The time at which it was last read.
-        is_changed: True if its row is to be stored.
-        rounds: The rounds between two probes of an endpoint, if it has more endpoints than fit into one.
+        free_at: The time from which it may receive requests again.
+        closed_until: The time until which it asked not to receive requests.
+        pauses: The number of consecutive times it asked for that.
+        robots: The lines in its robots.txt for watchtowers.
+        robots_at: The time at which its robots.txt was last read.
+        is_changed: True if its row must be stored.
+        rounds: The number of rounds between two probes of an endpoint, if the host has more endpoints than fit into
+            one.
     """
 
     name: str
@@ -132,7 +133,7 @@ class Host:
         return cls(name, closed_until=closed_until, **stored)
 
     def changed_row(self, time: Timekeeper) -> dict[str, Any] | None:
-        """Return the row of the host, once after each change."""
+        """Return the host's row, once after each change."""
         if not self.is_changed:
             return None
         asleep, self.is_changed = time.wall - time.now, False
@@ -140,11 +141,11 @@ class Host:
         return {"name": self.name, "value": {"pauses": self.pauses, "robots": self.robots, **times}}
 
     def needs_robots(self, now: float) -> bool:
-        """Return True if its robots.txt has not been read for a day."""
+        """Return True if the host's robots.txt has not been read for a day."""
         return now - self.robots_at >= DAY
 
     def note_robots(self, robots: str | None, now: float, *, is_stalled: bool) -> None:
-        """Store its robots.txt, or that it did not return one. After a pause on our side, it is requested again."""
+        """Store the robots.txt, or the fact that there was none. After a pause on our side, it is requested again."""
         if robots is not None or not is_stalled:
             self.robots, self.robots_at, self.is_changed = self.robots if robots is None else robots, now, True
 
@@ -159,7 +160,7 @@ class Host:
 
 
 def robots_group(text: str) -> str:
-    """Return the group of a robots.txt for watchtowers; empty without one."""
+    """Return the group for watchtowers from a robots.txt; empty without one."""
     parser = RobotFileParser()
     parser.parse(text.splitlines())
     entries: Iterable[Any] = parser.entries  # type: ignore[attr-defined]  # not in the stubs
@@ -167,7 +168,7 @@ def robots_group(text: str) -> str:
 
 
 def is_permitted(robots: str, url: str) -> bool:
-    """Return True if the group of a robots.txt permits requests for a URL."""
+    """Return True if a robots.txt group permits requests for a URL."""
     if not robots:
         return True
     parser = RobotFileParser()
@@ -176,7 +177,7 @@ def is_permitted(robots: str, url: str) -> bool:
 
 
 class OptOuts:
-    """The operator's list of those who asked not to be measured. Changes of its file take effect immediately.
+    """The operator's list of those who opted out of being measured. Changes to its file take effect immediately.
 
     Args:
         path: The file, with one URL, host or domain per line; None for an empty list.

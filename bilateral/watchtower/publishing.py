@@ -1,4 +1,4 @@
-"""Publishing a period: the root of all measurements in the watchtower's own metadata, and signals for what changed.
+"""Publishing a period: the root of all measurements in the watchtower's own metadata, and signals for changes.
 
 Each step first checks on chain whether it is done, so an interrupted run is completed by running it again.
 """
@@ -23,10 +23,10 @@ from bilateral.watchtower.drift import ROTATES
 from bilateral.watchtower.periods import Period, values_of
 
 METADATA_KEY: Final = "measurements"
-"""The key of the watchtower's metadata: the root of the last period, 32 bytes, and the CID of its leaves."""
+"""The key in the watchtower's metadata: the last period's root, 32 bytes, and the CID of its leaves."""
 
 HEARTBEAT: Final = 13
-"""Weeks after which an unchanged measurement is published again."""
+"""The number of weeks after which an unchanged measurement is published again."""
 
 _BANDS: Final = tuple(map(Decimal, ("99.5", "99", "95", "90", "50")))
 _ROUNDS: Final = 4  # of which the last one finds that nothing is missing, unless somebody lets transactions fail
@@ -38,7 +38,7 @@ Leaf = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Due:
-    """A signal to publish: the measurement behind it by its number, the agent, the tag and the value."""
+    """A signal to publish: the number of the measurement behind it, the agent, the tag and the value."""
 
     number: int
     agent: AgentId
@@ -55,7 +55,7 @@ class Report:
         uri: The URI of all measurements.
         due: The number of signals that were due.
         sent: The hashes of the transactions that were sent.
-        refused: The signals that the registry refuses, as it does those of an agent whose operator the account is. An
+        refused: The signals that the registry rejects, such as those for an agent whose operator the account is. An
             owner can also make one fail by approving the account in the preceding block.
     """
 
@@ -72,10 +72,10 @@ def encode_leaf(leaf: Mapping[str, Any]) -> bytes:
 
 
 class MerkleTree:
-    """The Merkle tree of some leaves (RFC 6962, SHA-256), whose root the watchtower puts on chain.
+    """A Merkle tree (RFC 6962, SHA-256), whose root the watchtower puts on chain.
 
     Args:
-        leaves: The bytes of each, at least one.
+        leaves: The bytes of each leaf; at least one.
     """
 
     def __init__(self, leaves: Iterable[bytes]) -> None:
@@ -93,7 +93,7 @@ class MerkleTree:
         return self._levels[-1][0]
 
     def path(self, number: int) -> list[str]:
-        """Return the siblings from a leaf to the root: `L` or `R` for the side of each, and its hash."""
+        """Return the siblings from a leaf to the root: each one's side, `L` or `R`, and its hash."""
         path = []
         for level in self._levels[:-1]:
             neighbour = number ^ 1
@@ -106,10 +106,10 @@ class MerkleTree:
 def due_signals(
     leaves: Sequence[Leaf], previous: Sequence[Leaf], period: Period, *, is_complete: bool = False
 ) -> Iterator[Due]:
-    """Yield the signals of a period: those that differ from the period before, and some of the others, in turn.
+    """Yield a period's signals: those that differ from the previous period, and some of the others, in turn.
 
     Args:
-        is_complete: True for all signals.
+        is_complete: True to yield all signals.
     """
     earlier = {_key(leaf): leaf for leaf in previous}
     for number, leaf in enumerate(leaves):
@@ -152,14 +152,14 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
     *,
     is_complete: bool = False,
 ) -> Report:
-    """Publish the measurements of a period.
+    """Publish a period's measurements.
 
     Args:
-        client: The client of the watchtower's account, with a store for evidence.
-        agent_id: The watchtower's own agent, whose metadata gets the root.
-        leaves: The measurements, of which the root commits to all.
-        previous: Those of the period before.
-        is_complete: True to publish all signals, and not only those that changed.
+        client: The client for the watchtower's account, with a store for evidence.
+        agent_id: The watchtower's own agent, whose metadata receives the root.
+        leaves: The measurements, to all of which the root commits.
+        previous: The previous period's measurements.
+        is_complete: True to publish all signals, not only those that changed.
     """
     store = client.state.store
     if isinstance(store, DataUriStore):
@@ -212,7 +212,7 @@ def publish(  # noqa: PLR0913  # what to publish, by whom, and how much of it
 
 
 def _send(client: Client, period: Period, part: list[tuple[Due, Signal]], report: Report) -> None:
-    """Publish signals until the chain has all of them. One that it refuses does not stop the others."""
+    """Publish signals until the chain has all of them. One that it rejects does not stop the others."""
     missing = part
     try:
         for _ in range(_ROUNDS):

@@ -1,4 +1,4 @@
-"""The requests of a watchtower. They run in threads of their own; all decisions are made by the loop of `run`."""
+"""A watchtower's requests. They run in their own threads; all decisions are made by the loop in `run`."""
 
 import ssl
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from bilateral.watchtower.probes.asking import Asker
 
 _ROBOTS_BYTES: Final = 64 * 1024
 _REFERENCE_SECONDS: Final = 5.0
-"""The timeout for a reference host: five silent ones are detected within half a minute."""
+"""The timeout for a reference host: five unresponsive ones are detected within half a minute."""
 
 
 class Requests:
-    """Sender of the requests that the loop makes to hosts.
+    """Sends the loop's requests to hosts.
 
     Args:
-        settings: The settings of probes. Names that their resolver looked up are remembered.
+        settings: The probe settings. Names that their resolver looked up are cached.
     """
 
     def __init__(self, settings: ProbeSettings) -> None:
@@ -35,7 +35,7 @@ class Requests:
         self.settings = replace(settings, network=replace(settings.network, resolver=self.names))
 
     def address(self, url: str, *, is_retry: bool) -> str | None:
-        """Return the address of the host of a URL; None if there is none, as its probe will explain."""
+        """Return the address of a URL's host; None if there is none, as its probe will explain."""
         parsed = urlsplit(url)
         host = parsed.hostname or ""
         if is_retry:
@@ -50,7 +50,7 @@ class Requests:
         return probe(target, self.settings, is_deep=is_deep, previous=previous)
 
     def robots(self, target: Target) -> str | None:
-        """Return the group of the host's robots.txt for watchtowers; None if the host does not return it."""
+        """Return the group for watchtowers from the host's robots.txt; None if the host does not return the file."""
         parsed = urlsplit(target.url)
         try:
             url = f"{parsed.scheme}://{parsed.netloc}/robots.txt"

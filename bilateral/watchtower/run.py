@@ -1,7 +1,7 @@
-"""The loop of a watchtower: one thread decides what is asked when, and what an answer means.
+"""A watchtower's loop: one thread decides what to request when, and what a response means.
 
-Requests run in threads, and come back as results in a queue. A result is judged by the place first, then by comparison
-with other hosts, and only then by the state of its endpoint.
+Requests run in threads, and their results come back through a queue. A result is judged first by the state of this
+location, then by comparison with other hosts, and only then by its endpoint's state.
 """
 
 import heapq
@@ -32,21 +32,21 @@ _log = logging.getLogger("bilateral.watchtower")
 THREADS: Final = 200
 _PER_SECOND: Final = 20
 _SECOND: Final = 1.001
-"""The time within which so many requests begin: a little more than a second, as times are rounded."""
+"""The time within which the permitted number of requests begin: a little over a second, as times are rounded."""
 
 _DEEP_SECONDS: Final = 6 * HOUR
 _RETRY_SECONDS: Final = (30.0, 60.0)
-"""The minimum time to a retry, and the maximum added to it: a fast one would meet the same trouble."""
+"""The minimum delay before a retry, and the maximum added to it: an early retry would meet the same trouble."""
 
 _FIRST_PER_SECOND: Final = 10
-"""New endpoints that have their first turn in a second: a small list is through at once."""
+"""The number of new endpoints per second that have their first turn: a short list is finished immediately."""
 
 _LONGEST_WAIT: Final = 2.0
 _MOST_PENDING: Final = 500
-"""Results that wait for the writer, above which no probe begins."""
+"""The number of results waiting for the writer above which no probe begins."""
 
 _REQUESTS_EACH: Final = 2
-"""Requests that a probe of a host with many endpoints takes, retries included."""
+"""The number of requests per probe, including retries, on a host with many endpoints."""
 
 
 _Course: TypeAlias = Generator[Callable[[], Any], Any, None]
@@ -54,13 +54,13 @@ _Course: TypeAlias = Generator[Callable[[], Any], Any, None]
 
 @dataclass(frozen=True)
 class WatchSettings:
-    """The settings of a run.
+    """A run's settings.
 
     Attributes:
-        vantage: The name of the place.
-        interval: The seconds from one probe of an endpoint to the next.
+        vantage: The name of the location.
+        interval: The number of seconds from one probe of an endpoint to the next.
         references: See `Vantage`.
-        opted_out: The operator's list of those who asked not to be measured: URLs, hosts and domains.
+        opted_out: The operator's list of those who opted out of being measured: URLs, hosts and domains.
     """
 
     vantage: str = "main"
@@ -74,15 +74,15 @@ class Watchtower:
 
     Attributes:
         is_outdated: True if the endpoints in the database have changed since.
-        published: The transactions that `publish` has sent.
-        round_seconds: The time from the first result of the last whole round to its last one.
+        published: The number of transactions that `publish` has sent.
+        round_seconds: The time between the first and last results of the last complete round.
 
     Args:
         store: Its database.
-        settings: The settings of the run.
+        settings: The run's settings.
         requests: The sender of requests to hosts.
         executor: The threads for requests.
-        clocks: The clocks of the system.
+        clocks: The system's clocks.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Watchtower:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take the endpoints that are listed now. Those that became due while it was not running are due now."""
+        """Load the currently listed endpoints. Those that became due while this was not running are due now."""
         self.is_outdated = False
         listed, stored = self.store.endpoints(), self.store.hosts()
         loads: dict[str, float] = defaultdict(float)
@@ -143,22 +143,22 @@ class Watchtower:
 
     @property
     def is_complete(self) -> bool:
-        """True if each endpoint was probed."""
+        """True if every endpoint has been probed."""
         return all(entry.condition.round is not None or entry.failed is not None for entry in self.endpoints.values())
 
     @property
     def waiting(self) -> int:
-        """The endpoints that are due and not asked yet."""
+        """The endpoints that are due and not probed yet."""
         return sum(due <= self.time.now for host in list(self.hosts.values()) for due, _, _ in list(host.waiting))
 
     @property
     def lag(self) -> float:
-        """The seconds for which the first of them has been due."""
+        """The number of seconds for which the first of them has been due."""
         first = (waiting[0][0] for host in list(self.hosts.values()) if (waiting := list(host.waiting)))
         return max(0.0, self.time.now - min(first, default=self.time.now))
 
     def wait(self, seconds: float) -> None:
-        """Wait for a result, so many seconds at most."""
+        """Wait for a result for at most the given number of seconds."""
         try:
             done = self._done.get(timeout=max(seconds, 0.001))
         except Empty:
@@ -192,7 +192,7 @@ class Watchtower:
         self.vantage.checked_at, self.vantage.is_online = began_at, is_online
 
     def _judge(self) -> None:
-        """Accept failures, unless the place or a shared cause explains them. They wait for a newer check."""
+        """Accept failures, unless this location or a shared cause explains them. They wait for a newer check."""
         judged = [entry for entry in self._failures if entry[0] <= self.vantage.checked_at]
         if not judged:
             return
@@ -208,7 +208,7 @@ class Watchtower:
     # Turns
 
     def _start(self) -> None:
-        """Begin the probes that are due, as far as threads, the writer and manners permit."""
+        """Begin the probes that are due, as far as threads, the writer and politeness permit."""
         now = self.time.now
         while self._ready and max(self._ready[0][0], self._next_start()) <= now and self._has_room():
             ready_at, _, host = heapq.heappop(self._ready)
@@ -236,13 +236,13 @@ class Watchtower:
         self._make_ready(endpoint.host)
 
     def _make_ready(self, host: Host) -> None:
-        """Give a host its next turn: when it may be asked again, and has an endpoint that is due."""
+        """Schedule a host's next turn: when it may receive requests again, and has an endpoint that is due."""
         if host.waiting and not host.is_busy and (turn := max(host.free_at, host.waiting[0][0])) < host.ready_at:
             host.ready_at = turn
             heapq.heappush(self._ready, (turn, next(self._order), host))
 
     def _excuse(self, endpoint: Endpoint) -> Code | None:
-        """Return why an endpoint is not probed now; None if it is."""
+        """Return why an endpoint is not probed now; None if it may be."""
         host, url = endpoint.host, endpoint.target.url
         if not self.vantage.is_online:
             return Code.VANTAGE
@@ -263,7 +263,7 @@ class Watchtower:
         self._advance(self._course(endpoint), None)
 
     def _advance(self, course: _Course, answer: Any) -> None:
-        """Give a course the answer to its request, and let a thread do the next one."""
+        """Pass a course the result of its request, and let a thread make the next request."""
         try:
             job = course.send(answer)
         except StopIteration:
@@ -278,11 +278,11 @@ class Watchtower:
         self._make_ready(host)
 
     def _course(self, endpoint: Endpoint) -> _Course:
-        """Wait for a turn of the address, and request the robots.txt or the endpoint.
+        """Wait for the address's turn, and request the robots.txt or the endpoint.
 
         Yields:
-            The requests, for threads. They return the answer, None after a fault of ours, and whether the process was
-            suspended meanwhile.
+            The requests, for threads. They return the response, or None after a fault on our side, and whether the
+            process was suspended during the request.
         """
         host, target, condition = endpoint.host, endpoint.target, endpoint.condition
         address, _ = yield partial(self._requests.address, target.url, is_retry=endpoint.failed is not None)
@@ -315,7 +315,7 @@ class Watchtower:
     # Probes
 
     def _take_probe(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool) -> None:
-        """Accept a success. A failure is retried, or waits for a verdict on this place."""
+        """Accept a success. A failure is retried, or waits for a verdict on this location."""
         now, host = self.time.now, endpoint.host
         host.note(probe, now)
         has_failed = probe.outcome is Outcome.DOWN
@@ -331,7 +331,7 @@ class Watchtower:
             self._conclude(endpoint, probe, is_deep=is_deep)
 
     def _conclude(self, endpoint: Endpoint, probe: Probe, *, is_deep: bool = False, attempts: int = 1) -> None:
-        """End the round of an endpoint: store its result, and give it its next turn."""
+        """End an endpoint's round: store its result, and schedule its next turn."""
         at, interval, condition = int(self.time.wall), self.settings.interval, endpoint.condition
         key, turn = endpoint.target.endpoint_id, int(condition.next_at // interval) * interval
         change = condition.observe(key, probe.outcome, probe.code, at, attempts)
@@ -362,7 +362,7 @@ class Watchtower:
         self._result_at = self.time.now
 
     def _schedule(self, endpoint: Endpoint, at: int, *, is_sampled: bool = False) -> None:
-        """Give an endpoint its next turn. One that found no room has it at another time, so that all find some."""
+        """Schedule an endpoint's next turn. If there was no room, it gets a different time, so that all have a turn."""
         interval, key, condition = self.settings.interval, endpoint.target.endpoint_id, endpoint.condition
         rounds = condition.rounds_to_next(at, interval, is_active=endpoint.target.is_active)
         condition.rounds = max(rounds, endpoint.host.rounds)
@@ -378,7 +378,7 @@ class Watchtower:
         self._queue(endpoint, self.time.now + due - self.time.wall)
 
     def _add(self, endpoint: Endpoint, unprobed: int) -> None:
-        """Take an endpoint of the database. Turns that were missed are due now, in their order; none is far ahead."""
+        """Load an endpoint from the database. Missed turns are due now, in order; none is far ahead."""
         host = endpoint.host = self.hosts[endpoint.target.host]
         condition, interval, wall = endpoint.condition, self.settings.interval, self.time.wall
         planned = condition.next_at or wall

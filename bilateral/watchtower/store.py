@@ -1,6 +1,6 @@
 """The watchtower's own database: SQLite embedded in the process, or PostgreSQL.
 
-One writer adds results; readers take what they publish. Nothing here contends with the follower of the index.
+One writer adds results; readers take what they publish. Nothing here contends with the index's follower.
 """
 
 from collections import defaultdict
@@ -21,24 +21,24 @@ from bilateral.watchtower.tables import change, day, endpoint, host, hour, metad
 from bilateral.watchtower.totals import DAY, HOUR, Totals
 
 PUBLISHED: Final = "published"
-"""The setting that counts the transactions of `publish`."""
+"""The setting that counts the transactions sent by `publish`."""
 
 _PROBE: Final = tuple(column.name for column in probe.c)
 _RETENTION: Final = ((probe, 7 * DAY, HOUR // 4), (hour, 35 * DAY, HOUR), (day, 730 * DAY, DAY))
-"""How long rows are retained, and how many seconds' worth are deleted together."""
+"""How long rows are retained, and how many seconds' worth of rows are deleted together."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a round of an endpoint, as it is stored.
+    """The stored result of an endpoint's round.
 
     Attributes:
         endpoint: The number of the endpoint.
-        round: The Unix time at which the round began: equal for all vantages of one interval.
-        scheduled: The probes that were due since the last result.
-        condition: The condition of the endpoint after it; None to leave that as it is.
+        round: The Unix time at which the round began: the same for all vantages with the same interval.
+        scheduled: The number of probes that were due since the last result.
+        condition: The endpoint's condition after the round; None to leave it unchanged.
         changes: The changes that it confirms.
-        host: The row of its host, if that changed.
+        host: Its host's row, if that changed.
     """
 
     endpoint: int
@@ -55,18 +55,18 @@ class Result:
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """The key of its row."""
+        """Its row's key."""
         return self.round, self.endpoint, self.vantage
 
 
 @dataclass(frozen=True)
 class Store:
-    """The database of a watchtower."""
+    """A watchtower's database."""
 
     engine: Engine
 
     def save(self, results: Sequence[Result]) -> None:
-        """Store results in one transaction. A result that is there already counts once."""
+        """Store results in one transaction. A result that is already stored counts only once."""
         unique = {result.key: result for result in results}
         rows = [{name: getattr(result, name) for name in _PROBE} for result in unique.values()]
         with self.engine.begin() as connection:
@@ -84,7 +84,7 @@ class Store:
                     connection.execute(update.values(probed_at=condition.probed_at, condition=vars(condition)))
 
     def prune(self, now: float) -> None:
-        """Delete a few of the rows that are too old. A whole day at once would make the writer wait."""
+        """Delete a few of the rows that are too old. Deleting a whole day at once would delay the writer."""
         for table, seconds, step in _RETENTION:
             time = _time(table)
             with self.engine.begin() as connection:
@@ -93,7 +93,7 @@ class Store:
                     connection.execute(sa.delete(table).where(time < min(oldest + step, now - seconds)))
 
     def set_targets(self, targets: Iterable[Target]) -> None:
-        """Store the endpoints that are listed now, and mark all others as no longer listed."""
+        """Store the currently listed endpoints, and mark all others as no longer listed."""
         rows = [
             {"endpoint_id": target.endpoint_id, "target": _stored(target), "is_listed": True, "condition": {}}
             for target in targets
@@ -106,7 +106,7 @@ class Store:
                 connection.execute(insertion.on_conflict_do_update(index_elements=["endpoint_id"], set_=listed), rows)
 
     def endpoints(self, condition: sa.ColumnElement[bool] | None = None) -> list[Endpoint]:
-        """Return the endpoints that meet a condition; those that are listed now without one."""
+        """Return the endpoints that meet a condition; without one, those currently listed."""
         chosen = endpoint.c.is_listed if condition is None else condition
         with snapshot(self.engine) as connection:
             rows = connection.execute(select(endpoint).where(chosen).order_by(endpoint.c.number))
@@ -118,9 +118,9 @@ class Store:
             return connection.execute(select(sa.func.max(endpoint.c.probed_at))).scalar_one() or 0
 
     def measured(self, table: Table, first: int, end: int) -> Iterator[sa.Row[Any]]:
-        """Yield the rows of `probe`, `hour` or `day` from `first` to before `end`, in Unix time, by time and endpoint.
+        """Yield the rows of `probe`, `hour` or `day` from `first` until before `end` (Unix time), by time and endpoint.
 
-        Each has the id of its endpoint, too.
+        Each row also contains the id of its endpoint.
         """
         time = _time(table)
         query = select(table, endpoint.c.endpoint_id).join(endpoint).where(time >= first, time < end)
@@ -133,7 +133,7 @@ class Store:
             return list(connection.execute(select(change).where(*conditions).order_by(change.c.number)))
 
     def hosts(self) -> dict[str, Any]:
-        """Return the values of hosts by their names."""
+        """Return the stored values of hosts by name."""
         with snapshot(self.engine) as connection:
             return {row.name: row.value for row in connection.execute(select(host))}
 
@@ -149,11 +149,12 @@ class Store:
 
 
 def open_store(url: str | None = None, *, creates: bool = True) -> Store:
-    """Open the database of a watchtower, and create its tables if it has none.
+    """Open a watchtower's database, and create its tables if it has none.
 
     Args:
-        url: The URL, as `bilateral.index.log.database.open_database` takes it; a file beside the default index if None.
-        creates: False to refuse a database that does not exist.
+        url: The URL, as accepted by `bilateral.index.log.database.open_database`; if None, a file next to the default
+            index.
+        creates: False to reject a database that does not exist.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or for another kind of database.
@@ -168,7 +169,7 @@ def open_store(url: str | None = None, *, creates: bool = True) -> Store:
 def upsert(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, growing: str | None = None
 ) -> None:
-    """Insert rows, or replace existing ones, or only those in which a column is less than now."""
+    """Insert rows, or replace existing ones, or only those in which a column is less than the new value."""
     if rows:
         statement, key = insert_into(connection, table), [column.name for column in table.primary_key]
         values = {name: statement.excluded[name] for name in rows[0] if name not in key}
@@ -177,7 +178,7 @@ def upsert(
 
 
 def _time(table: Table) -> sa.ColumnElement[int]:
-    """Return the column with which a table's key begins."""
+    """Return the first column in a table's key."""
     return next(iter(table.primary_key))
 
 

@@ -1,4 +1,4 @@
-"""The tables of the watchtower's own database. Values that are only read as a whole are JSON."""
+"""The tables in the watchtower's own database. Values that are only read as a whole are JSON."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ def _numbered(name: str, *parts: Any) -> Table:
 
 
 def _measured(name: str, time: str, *columns: Column[Any]) -> Table:
-    """Return a table whose key begins with a time: rows are appended, and the oldest are deleted together."""
+    """Return a table whose key begins with a time: rows are appended, and the oldest ones are deleted together."""
     return Table(
         name,
         metadata,

@@ -1,4 +1,4 @@
-"""The sums of probes of an hour or a day, which merge exactly."""
+"""The totals of an hour's or a day's probes, which merge exactly."""
 
 import math
 from collections import Counter
@@ -8,13 +8,13 @@ from typing import Any, Final, Self
 from bilateral.index.measurements.values import REACHABLE, Outcome
 
 HOUR: Final = 3_600
-"""The seconds of an hour; Unix time has no leap seconds."""
+"""The number of seconds in an hour; Unix time has no leap seconds."""
 
 DAY: Final = 86_400
 
 _BASE: Final = math.log(1.25)
 _BUCKETS: Final = 46
-"""Buckets of latency: each ends a quarter above the one before, the last at 28 seconds."""
+"""Latency buckets: each ends a quarter above the previous one, the last at 28 seconds."""
 
 _UNCOUNTED: Final = frozenset({Outcome.UNKNOWN, Outcome.UNFIT})
 
@@ -24,12 +24,12 @@ class Totals:
     """One vantage's measurements of an endpoint in an hour or a day.
 
     Attributes:
-        scheduled: The probes that were due, with those that the watchtower missed while it did not run.
-        answered: The probes that count and got an answer.
-        counts: The probes that ended with each outcome.
-        codes: The probes that ended with each code.
-        latencies: The answers by the time to the first byte: bucket n, whose name is text as in JSON, holds those from
-            1.25^n milliseconds on.
+        scheduled: The number of probes that were due, including those missed while the watchtower was not running.
+        answered: The number of probes that count and got a response.
+        counts: The number of probes with each outcome.
+        codes: The number of probes with each code.
+        latencies: The number of responses by the time to the first byte: bucket n, whose key is text as in JSON, counts
+            those from 1.25^n milliseconds on.
     """
 
     scheduled: int = 0
@@ -40,11 +40,11 @@ class Totals:
 
     @classmethod
     def of(cls, row: Any) -> Self:
-        """Return the totals of a row."""
+        """Return a row's totals."""
         return cls(row.scheduled, row.answered, Counter(row.counts), Counter(row.codes), Counter(row.latencies))
 
     def count(self, outcome: Outcome, code: str, milliseconds: int | None, scheduled: int = 1) -> None:
-        """Add a probe, and those that were due since the one before."""
+        """Add a probe, and those that were due since the previous one."""
         self.scheduled += scheduled
         self.counts[outcome] += 1
         self.codes[code] += 1
@@ -54,7 +54,7 @@ class Totals:
             self.latencies[str(min(bucket, _BUCKETS - 1))] += 1
 
     def add(self, other: "Totals") -> None:
-        """Add totals of the same or another vantage, hour or day."""
+        """Add totals from the same or another vantage, hour or day."""
         self.scheduled += other.scheduled
         self.answered += other.answered
         self.counts.update(other.counts)
@@ -63,16 +63,16 @@ class Totals:
 
     @property
     def reached(self) -> int:
-        """The probes that reached the endpoint."""
+        """The number of probes that reached the endpoint."""
         return sum(self.counts[outcome] for outcome in REACHABLE)
 
     @property
     def known(self) -> int:
-        """The probes that say something about the endpoint."""
+        """The number of probes that say something about the endpoint."""
         return self.reached + self.counts[Outcome.DOWN]
 
     def quantile(self, part: float) -> int | None:
-        """Return a quantile of the latency of answers, within 12.5 %; None without answers."""
+        """Return a quantile of the response latency, accurate to 12.5 %; None without responses."""
         rank, count = math.ceil(part * self.latencies.total()), 0
         for bucket in sorted(map(int, self.latencies)):
             count += self.latencies[str(bucket)]

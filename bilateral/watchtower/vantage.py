@@ -1,4 +1,4 @@
-"""The verdict on a watchtower's own location, which comes before a verdict on anybody else."""
+"""The verdict on a watchtower's own location, which comes before any verdict on others."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,18 +13,19 @@ _ENOUGH: Final = 3
 _QUORUM_SECONDS: Final = 60.0
 _QUORUM_HOSTS: Final = 10
 _QUORUM: Final = 3
-"""One of so many hosts that were up fails by itself in a bad week, not in the same minute as all others."""
+"""In a bad week, one in this many hosts that were up fails by itself, but not in the same minute as all others."""
 
 _SHARED_ROUNDS: Final = 2
 
 
 @dataclass
 class Vantage:
-    """The place from which a watchtower looks.
+    """The location from which a watchtower probes.
 
     Attributes:
-        references: The URLs of hosts that are nearly always up, in several networks; without any the place is believed.
-        is_online: False if too few of them were reached by the last check.
+        references: The URLs of hosts that are nearly always up, in several networks; without any, the location is
+            trusted.
+        is_online: False if the last check reached too few of them.
         checked_at: The time at which the last check began.
         is_checking: True during a check.
     """
@@ -40,17 +41,17 @@ class Vantage:
         return not self.is_checking and now - self.checked_at >= seconds
 
     def check(self, reaches: Callable[[str], bool]) -> bool:
-        """Return True if enough reference hosts are reached: three, or most if there are fewer than five."""
+        """Return True if enough reference hosts are reached: three, or a majority if there are fewer than five."""
         enough = min(_ENOUGH, len(self.references) // 2 + 1)
         return not self.references or sum(map(reaches, self.references)) >= enough
 
 
 @dataclass
 class Quorum:
-    """The verdict by comparison: if a third of the hosts that were up fail together, the cause is most likely shared.
+    """The verdict by comparison: if a third of the hosts that were up fail together, they most likely share a cause.
 
     Attributes:
-        interval: The seconds of a round.
+        interval: The length of a round in seconds.
     """
 
     interval: int

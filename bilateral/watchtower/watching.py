@@ -1,4 +1,4 @@
-"""The threads of a run: the loop, those that ask, one that stores results, and one that shares them with the index."""
+"""A run's threads: the loop, request threads, one that stores results, and one that shares them with the index."""
 
 import logging
 import threading
@@ -28,7 +28,7 @@ from bilateral.watchtower.totals import DAY, Totals
 _log = logging.getLogger("bilateral.watchtower")
 
 ALL_THREADS: Final = THREADS + 8
-"""The threads of requests. Those that are more than probes are for checks of the place, which must not wait."""
+"""The number of request threads. Those beyond the number of probes are for location checks, which must not wait."""
 
 _BATCH: Final = 100
 _BATCH_SECONDS: Final = 1.0
@@ -38,13 +38,13 @@ _TARGET_SECONDS: Final = 300.0
 _DAY_SECONDS: Final = 600.0
 _REPORT_SECONDS: Final = 1.0
 _OVERLAP_SECONDS: Final = 60
-"""Seconds that are shared twice: results wait for the writer at most that long."""
+"""The overlap in seconds that is shared twice: results wait for the writer at most this long."""
 
 _RECORDED: Final = "recorded_change"
 
 
 class Writer:
-    """The writer of a run's results.
+    """Writes a run's results.
 
     Args:
         tower: The run.
@@ -68,7 +68,7 @@ class Writer:
             tower.published = tower.store.setting(PUBLISHED) or 0
 
     def run(self, is_over: threading.Event) -> None:
-        """Store results until the run is over and all are stored."""
+        """Store results until the run is over and all results are stored."""
         while not is_over.is_set() or self._tower.pending:
             if not _attempt(self.write) and is_over.is_set():
                 return
@@ -77,12 +77,12 @@ class Writer:
 
 
 class Shared:
-    """The part of the results that the index has.
+    """Shares part of the results with the index.
 
     Args:
-        index: The database of the index.
+        index: The index's database.
         chain_ids: The chains whose agents are measured; None for all.
-        vantage: The name of the place.
+        vantage: The name of the location.
     """
 
     def __init__(self, store: Store, index: Engine, chain_ids: Sequence[int] | None, vantage: str) -> None:
@@ -97,7 +97,7 @@ class Shared:
         self._store.set_targets(targets)
 
     def share(self, now: int) -> None:
-        """Give the index what is new: changes and states, and now and then the days."""
+        """Store what is new in the index: changes and states, and occasionally the days."""
         last = self._store.setting(_RECORDED) or 0
         rows = self._store.changes(change.c.number > last, change.c.vantage == self._vantage)
         changes = [Change(row.endpoint_id, row.at, row.kind, row.old, row.new, row.code) for row in rows]
@@ -156,7 +156,7 @@ def _day(row: Any) -> Day:
 
 
 def _attempt(action: Callable[[], None]) -> bool:
-    """Use a database, and return False if it fails temporarily: no endpoint is down because of it."""
+    """Use a database, and return False if it fails temporarily: this does not mean that any endpoint is down."""
     try:
         action()
     except DBAPIError as problem:
@@ -166,7 +166,7 @@ def _attempt(action: Callable[[], None]) -> bool:
 
 
 class Figures(Collector):
-    """The figures of a run, for monitors."""
+    """A run's figures, for monitors."""
 
     def __init__(self, tower: Watchtower) -> None:
         self._tower = tower

@@ -40,7 +40,7 @@ ELSEWHERE = {
         "bilateral.buyers.private.offline",
         "bilateral.index.search.nearest",
     ],
-    "cli": ["bilateral.cli.analysis", "bilateral.cli.index"],
+    "cli": ["bilateral.cli.analysis", "bilateral.cli.index_verification"],
     "index": ["bilateral.index.search.nearest"],
     "private": ["bilateral.buyers.private.members", "bilateral.buyers.private.stored_nullifiers"],
     "x402": [

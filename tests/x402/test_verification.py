@@ -182,7 +182,7 @@ def test_answer_without_a_statement_fails(verifier, bought, extensions):
 
 
 def test_statement_of_another_agent_fails(verifier, bought):
-    assert_only(verifier.verify(signed_anew(bought, agentId="999")), CheckName.AGENT, problem="is of agent 999")
+    assert_only(verifier.verify(signed_anew(bought, agentId="999")), CheckName.AGENT, problem="is for agent 999")
     other = signed_anew(bought, agentRegistry=f"{NETWORK}:{examples.IDENTITY}")
     assert_only(verifier.verify(other), CheckName.AGENT, problem="the statement is for agent")
 

@@ -1,1 +1,1 @@
-"""Actions of visitors: the service prepares what their wallets sign, and never sees a key."""
+"""Visitors' actions: the service prepares what their wallets sign, and never sees a key."""

@@ -1,4 +1,4 @@
-"""Actions of an agent's owner: register it, edit its file, set its wallet, make it the primary agent."""
+"""Actions for an agent's owner: register it, edit its file, set its wallet, make it the primary agent."""
 
 import time
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _MOST_SERVICES = 50  # the form shows them all; files with more are written by h
 
 
 class ServiceEntry(BaseModel):
-    """An endpoint at which the agent can be reached."""
+    """An endpoint where the agent can be reached."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -143,7 +143,7 @@ class RegisterAgent(_Keepable):
 
 
 class _OfAgent(Action):
-    """An action of the owner or operator of an agent."""
+    """An action by an agent's owner or operator."""
 
     agent: Annotated[AgentText, Field(description="The agent, such as 8453:247.")]
 

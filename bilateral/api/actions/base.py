@@ -26,7 +26,7 @@ AgentText = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=200)]
 Uri = Annotated[str, Field(max_length=2_000)]
 Prose = Annotated[str, Field(max_length=4_000)]
-"""Every byte of text on chain costs its sender about 700 gas, so longer texts belong off chain."""
+"""Every byte of on-chain text costs its sender about 700 gas, so longer texts belong off chain."""
 
 Hash = Annotated[str, Field(pattern="^0x[0-9a-fA-F]{64}$")]
 Signature = Annotated[str, Field(max_length=4_000, pattern="^0x([0-9a-fA-F]{2})+$")]
@@ -38,10 +38,10 @@ class Cost:
     """The cost of a transaction.
 
     Attributes:
-        gas: The node's estimate of its gas.
+        gas: The node's gas estimate.
         expected: The expected cost in the chain's currency, such as `0.00012 ETH`.
-        most: The highest cost: the gas limit at the highest fee.
-        sentence: The cost in words.
+        most: The maximum cost: the gas limit at the maximum fee.
+        sentence: The cost as a sentence.
     """
 
     gas: int
@@ -55,11 +55,11 @@ class SignatureRequest:
     """A message that an account has to sign, and what to do with the signature.
 
     Attributes:
-        typed_data: The message for `eth_signTypedData_v4`; None for a message of bytes.
+        typed_data: The message for `eth_signTypedData_v4`; None for a byte message.
         message: The bytes for `personal_sign`; None for a typed message.
-        path: The path of this service that receives the signature.
+        path: The service path that receives the signature.
         body: The body to post there, with the signature added.
-        place: The place of the signature in the body: field names separated by dots.
+        place: Where the signature goes in the body: field names separated by dots.
     """
 
     account: str
@@ -72,7 +72,7 @@ class SignatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlockMark:
-    """A block with which a wallet can show that it is on the same chain."""
+    """A block that lets a wallet show that it is on the same chain."""
 
     number: int
     hash: str
@@ -80,10 +80,10 @@ class BlockMark:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An action that is ready to be signed.
+    """An action that is ready to sign.
 
     Attributes:
-        account: The account that acts; None if the fields were only checked.
+        account: The acting account; None if only the fields were checked.
         summary: Sentences that describe what the wallet is asked to sign.
         final: A sentence that says what cannot be undone.
         document: The complete file that is signed with it; without an account, the fields that the form fills. None
@@ -108,7 +108,7 @@ class Prepared:
 
 
 class Action(BaseModel, ABC):
-    """An action of a visitor. Subclasses define its fields and how the SDK performs it.
+    """A visitor's action. Subclasses define its fields and how the SDK performs it.
 
     Attributes:
         final: A sentence that says what cannot be undone.
@@ -126,7 +126,7 @@ class Action(BaseModel, ABC):
 
     @property
     def chain_id(self) -> int:
-        """The chain on which it happens."""
+        """The chain of the action."""
         fields: Any = self  # of subclasses: their chain, or an agent's
         return fields.chain if hasattr(self, "chain") else chain_of(fields.agent)
 
@@ -134,7 +134,7 @@ class Action(BaseModel, ABC):
 
     @property
     def sentence(self) -> str:
-        """A sentence that describes the action: `words` with the values of its fields."""
+        """A sentence that describes the action: `words` with its field values."""
         return self.words.format(self=self)
 
     def document(self) -> Any:
@@ -147,14 +147,14 @@ class Action(BaseModel, ABC):
 
     @property
     def signature_place(self) -> str:
-        """The place of the next signature in the body that `request_of` returns."""
+        """Where the next signature goes in the body that `request_of` returns."""
         return "signature"
 
     def request_of(self, typed_data: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        """Return the path and body for a signature: by default this action again."""
+        """Return the path and body for submitting a signature: by default, this action again."""
         del typed_data
         return PATH, self.model_dump(mode="json", exclude_none=True)
 
 
 PATH = "/v1/transactions"
-"""The path at which actions are prepared."""
+"""The path that prepares actions."""

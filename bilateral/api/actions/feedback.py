@@ -1,4 +1,4 @@
-"""Actions of clients: give feedback, revoke it, and respond to it."""
+"""Clients' actions: give feedback, revoke it, and respond to it."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -43,7 +43,7 @@ class GiveFeedback(Action):
 
     @property
     def stored(self) -> FeedbackValue:
-        """The value as encoded in the registry."""
+        """The value as the registry encodes it."""
         return value_for_tag(self.tag1, self.value, self.tag2)
 
     @property
@@ -128,7 +128,7 @@ class RevokeFeedback(_AboutFeedback):
 
 
 class AppendResponse(_AboutFeedback):
-    """Respond to feedback, as anyone may (ERC-8004, `appendResponse`)."""
+    """Respond to feedback, which anyone may do (ERC-8004, `appendResponse`)."""
 
     final: ClassVar[str] = "A response stays on the chain for ever. You can add another one, and remove none."
 
@@ -162,7 +162,7 @@ class _Rating(Action):
 
 
 class RateClient(_Rating):
-    """Rate a client, as the account's primary agent (EIP-8004a, `rateClient`)."""
+    """As the account's primary agent, rate a client (EIP-8004a, `rateClient`)."""
 
     role: ClassVar[str] = "client"
 
@@ -171,7 +171,7 @@ class RateClient(_Rating):
 
 
 class RateValidator(_Rating):
-    """Rate a validator, as the account's primary agent (EIP-8004a, `rateValidator`)."""
+    """As the account's primary agent, rate a validator (EIP-8004a, `rateValidator`)."""
 
     role: ClassVar[str] = "validator"
 
@@ -180,7 +180,7 @@ class RateValidator(_Rating):
 
 
 class RespondToValidation(Action):
-    """Respond to a validation request as its validator (ERC-8004, `validationResponse`)."""
+    """As the validator, respond to a validation request (ERC-8004, `validationResponse`)."""
 
     final: ClassVar[str] = "The answer stays on the chain for ever. You can answer again: then the last answer counts."
 
@@ -201,7 +201,7 @@ class RespondToValidation(Action):
 
 
 class AuthorizeFeedback(Action):
-    """Let a client rate an agent in the registry that requires authorisation (FeedbackAuth). Nothing is sent."""
+    """Authorise a client to rate an agent in the registry that requires this (FeedbackAuth). Nothing is sent."""
 
     final: ClassVar[str] = "You cannot take the authorisation back: the client can use it until it ends, or is used up."
 

@@ -28,7 +28,7 @@ from bilateral.explorer.networks import slug_of
 from bilateral.explorer.signing import indexed_deployment
 
 _NODE_SECONDS: Final = 5.0
-"""The timeout of one request to a node: a visitor waits for a few of them."""
+"""The timeout per node request: a visitor waits for a few of them."""
 
 _LOADER: Final = Loader(limits=Limits(seconds=_NODE_SECONDS))
 """Loads the file that an owner edits."""
@@ -111,7 +111,7 @@ class _Recorder:
 
 
 class _InlineRecorder(_Recorder, DataUriStore):
-    """The same for files in data URIs, which the SDK recognises by the class of their store."""
+    """The same for files in data URIs, which the SDK recognises by their store's class."""
 
 
 def _to_sign(action: Action, prepared: Prepared, needed: SignatureNeededError) -> Prepared:
@@ -147,7 +147,7 @@ def _with_transaction(service: Service, prepared: Prepared, handle: Handle[Any],
 
 
 def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
-    """Return the cost of a transaction. Its highest fee is twice the base fee and the tip, see `fees.quote`."""
+    """Return a transaction's cost. Its maximum fee is twice the base fee plus the tip, see `fees.quote`."""
     chain_id = transaction["chainId"]
     if "gasPrice" in transaction:
         price = transaction["gasPrice"]
@@ -160,7 +160,7 @@ def _cost(transaction: Mapping[str, Any], gas: int) -> Cost:
 
 
 def _problem(error: BilateralError) -> ProblemError:
-    """Return the problem of a refused action. A node's error may contain its URL, so it is not passed on."""
+    """Return the problem for a rejected action. A node's error may contain its URL, so it is not passed on."""
     if isinstance(error, (*NODE_FAILURES, UnexpectedAnswerError)):
         _LOGGER.warning("a node failed while an action was prepared: %s", error)
         detail = "the node of this chain does not answer as it should: try again later"

@@ -1,4 +1,4 @@
-"""The action of a client whose feedback the aggregator of this service sends: two signatures, and no gas."""
+"""The action for a client whose feedback this service's aggregator sends: two signatures, and no gas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.x402.proof.types import InteractionData
 
 _LONGEST = 20_000
-"""The maximum length of a statement in characters: two thousand are usual."""
+"""The maximum length of a statement in characters: 2,000 is typical."""
 
 _UNSIGNED = b"\0"
 _TAG2 = "x402"
@@ -44,7 +44,7 @@ def _object(value: Any) -> Any:
 
 
 class SponsoredFeedback(Action):
-    """Rate an agent for a paid answer, and let the aggregator of this service pay the gas (`giveFeedbackBySig`)."""
+    """Rate an agent for a paid answer, and let this service's aggregator pay the gas (`giveFeedbackBySig`)."""
 
     final: ClassVar[str] = (
         "The feedback stays on the chain for ever, with its tags and its file. You can revoke it by a transaction of "

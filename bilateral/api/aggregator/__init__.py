@@ -6,4 +6,4 @@ FEEDBACK_PATH: Final = "/v1/aggregator/feedback"
 """The path that servers declare as `feedbackAggregator`."""
 
 MAX_FEEDBACK: Final = 1024 * 1024 * 4 // 3 + 64 * 1024
-"""Bytes of feedback with the bodies of its paid request, at most 1 MiB, in base64."""
+"""The size in bytes of feedback with the bodies of its paid request, at most 1 MiB, in base64."""

@@ -44,11 +44,12 @@ class Receipt:
     """The response to an accepted message (in the shape of the upstream draft).
 
     Attributes:
-        status: `submitted` once there is a transaction, `queued` before; later `included`, `confirmed` or `failed`.
-        id: The number of the entry in the log.
+        status: `submitted` once there is a transaction, `queued` before that; later `included`, `confirmed` or
+            `failed`.
+        id: The log entry's number.
         settlementRegistry: The reputation registry (CAIP-10).
         txRef: The transaction; null until there is one.
-        feedbackURI: The URI of the feedback file.
+        feedbackURI: The feedback file's URI.
         proof: `bound` if the agent's signature is proven to belong to this payment, else `unbound`.
         file: `checked` if the feedback file was loaded and matches, else `unchecked`.
     """
@@ -75,15 +76,15 @@ class LogEntry:
         value: The integer value.
         tag1: The first tag (untrusted text).
         tag2: The second tag (untrusted text).
-        feedback_index: The index of the feedback on chain, starting at 1.
-        feedback_uri: The URI of the feedback file (untrusted text).
+        feedback_index: The feedback's on-chain index, starting at 1.
+        feedback_uri: The feedback file's URI (untrusted text).
         feedback_hash: The file's hash.
         proof: `bound` or `unbound`.
         file: `checked` or `unchecked`.
-        transaction: The hash of the latest transaction; null until there is one.
+        transaction: The latest transaction's hash; null until there is one.
         block_number: The block that contains it.
-        gas_used: The gas of its transaction.
-        cost: The cost in wei: the highest possible cost until the feedback is confirmed.
+        gas_used: The gas that its transaction used.
+        cost: The cost in wei: the maximum possible cost until the feedback is confirmed.
         problem: The reason for a failure or delay.
         accepted_at: The time at which it was accepted, in ISO 8601.
     """
@@ -127,7 +128,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class SponsoredTerms:
-    """The terms of one chain.
+    """The terms for one chain.
 
     Attributes:
         network: The chain (CAIP-2).
@@ -135,11 +136,11 @@ class SponsoredTerms:
         reputation_registry: The reputation registry (CAIP-10).
         account: The account that pays the gas.
         tokens: The smallest payment that counts, by token.
-        confirmations: The confirmations that a payment needs, including its own block.
+        confirmations: The number of confirmations that a payment needs, including its own block.
         requires_bound_proof: True if messages need `bodies`.
         requires_checked_file: True if the feedback file must be published before the message.
         budget: The daily budget in wei.
-        spent_today: The wei charged to today's budget (UTC).
+        spent_today: The amount in wei charged to today's budget (UTC).
     """
 
     network: str
@@ -190,9 +191,9 @@ _PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
 )
 async def submit_feedback(request: Request) -> Response:
-    """Accept signed feedback on a paid request, and pay the gas.
+    """Accept signed feedback on a paid request, and pay for the gas.
 
-    Returns 201 if it has a transaction, 202 if it is queued, and 200 if the same message was accepted before.
+    Returns 201 if there is a transaction, 202 if it is queued, and 200 if the same message was accepted before.
     """
     aggregator = _aggregator(request)
     accepted, is_new = await _take(request, aggregator.submit)
@@ -245,7 +246,7 @@ def list_sponsored_feedback(request: Request, query: Annotated[LogQuery, Query()
 
 @router.get("/feedback/{feedback_id}", responses=one_of(LogEntry, 404))
 def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
-    """Return one feedback entry of the log."""
+    """Return one feedback entry from the log."""
     in_range = 0 < feedback_id < 1 << 63
     sponsored = service_of(request).read(read_feedback, feedback_id) if in_range else None
     return answer(request, LogEntry, LogEntry.of(existing(sponsored, "sponsored_feedback", feedback_id)))
@@ -258,10 +259,10 @@ def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
     openapi_extra={"requestBody": {"required": True, "content": _BODY}},
 )
 async def submit_blind_rating(request: Request) -> Response:
-    """Accept one side's envelope and opening of two blind ratings, and put both on chain together.
+    """Accept one side's envelope and opening for two blind ratings, and put both ratings on chain together.
 
-    Returns 202 if the side is new, 200 if it was sent before. Openings stay secret until they are sent, and are then
-    deleted.
+    Returns 202 if the side is new, 200 if it was submitted before. Openings stay secret until they are sent on chain,
+    and are then deleted.
     """
     accepted, is_new = await _take(request, _aggregator(request).relay)
     headers = {"Location": f"/v1/aggregator/blind-ratings/{accepted.id}", "Cache-Control": "no-store"}
@@ -278,7 +279,7 @@ async def read_blind_ratings(request: Request, pair_id: int) -> Response:
 
 @router.get("/tally", responses=one_of(tuple[Tally, ...]))
 def read_tally(request: Request) -> Response:
-    """Count accepted and refused feedback by bands of ten values, to show that no sentiment is refused more often."""
+    """Count accepted and rejected feedback in bands of ten values, to show that no sentiment is rejected more often."""
     _aggregator(request).flush_refusals()
     return answer(request, tuple[Tally, ...], tuple(service_of(request).read(tally_feedback)))
 

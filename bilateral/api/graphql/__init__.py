@@ -1,1 +1,1 @@
-"""GraphQL over the index, compatible with the published SDKs of ERC-8004. `docs/graphql.md` is its manual."""
+"""GraphQL over the index, compatible with the published ERC-8004 SDKs. `docs/graphql.md` is its manual."""

@@ -1,4 +1,4 @@
-"""Rows of the entities of identity registries: agents and their metadata."""
+"""Rows for the entities in identity registries: agents and their metadata."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
 
 
 def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
-    """Return a function that finds rows by the ids of their agents. Ids of other chains find nothing."""
+    """Return a function that finds rows by agent id. Ids from other chains match nothing."""
 
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[int]] = {}
@@ -45,7 +45,7 @@ def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Co
 
 
 def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
-    """Return the kind of a URI, in the public subgraph's terms."""
+    """Return a URI's kind, in the public subgraph's terms."""
     cid = or_(and_(uri.like("Qm%"), func.length(uri) == 46), and_(uri.like("baf%"), func.length(uri) >= 8))  # noqa: PLR2004
     gateways = ("gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
     hosts = ("w3s.link", "dweb.link", "gateway.pinata.cloud", "ipfs.io", "cloudflare-ipfs.com")
@@ -63,7 +63,7 @@ def uri_type(uri: ColumnElement[str]) -> ColumnElement[str]:
 
 
 def starts_with(text: ColumnElement[str], start: str) -> Condition:
-    """Return true if a text begins with another, case-sensitively."""
+    """Return true if one text begins with another, case-sensitively."""
     return func.substr(text, 1, len(start)) == start
 
 
@@ -222,7 +222,7 @@ class MetadataRows(RowsOfAgents):
         }
 
     def _updated_at(self) -> ColumnElement[int]:
-        """Return the time of the event that set the entry; 0 for a key that is too long to be looked up."""
+        """Return the time of the event that set the entry; 0 for a key that is too long to look up."""
         table, columns = schema.EVENT_TABLES[MetadataSet].alias(), self.table.c
         latest = select(func.max(table.c.block_time)).where(
             self.scope.same_chain(table, self.table),
@@ -234,7 +234,7 @@ class MetadataRows(RowsOfAgents):
 
 
 _DECIMALS: Final = 4
-"""The decimals of figures, because the last digits of floating-point numbers differ between engines."""
+"""The number of decimals in figures, because the last digits of floating-point numbers differ between engines."""
 
 
 class StandingRows(RowsOfAgents):

@@ -46,10 +46,10 @@ from bilateral.index.reading.registries import Registries
 
 
 class Deadline:
-    """The end of a thread's processor time for a query. All compare equal, so that they can be part of cache keys.
+    """The limit on a thread's processor time for a query. All compare equal, so they can be part of cache keys.
 
     Args:
-        seconds: The time from now.
+        seconds: The number of seconds from now.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -65,16 +65,16 @@ class Deadline:
         return hash(Deadline)
 
     def require(self) -> None:
-        """Cancel the query if its time is over."""
+        """Cancel the query if its time has run out."""
         if time.thread_time() >= self._until:
             raise QueryTimeoutError(self._seconds)
 
     def rule(self) -> type[ASTValidationRule]:
-        """Return a validation rule that only checks the clock, at each node."""
+        """Return a validation rule that only checks the clock at each node."""
         require = self.require
 
         class InTimeRule(ASTValidationRule):
-            """Validation stays within its time limit."""
+            """Rule: validation stays within its time limit."""
 
             def enter(self, *_args: Any) -> None:
                 """Check the clock."""
@@ -84,7 +84,7 @@ class Deadline:
 
 
 class ExistingFieldsRule(FieldsOnCorrectTypeRule):
-    """Fields exist. The messages are graph-node's, which published SDKs look for."""
+    """Rule: fields exist. The messages are graph-node's, because published SDKs look for them."""
 
     def enter_field(self, node: ast.FieldNode, *_args: Any) -> None:
         """Check one field."""
@@ -94,7 +94,7 @@ class ExistingFieldsRule(FieldsOnCorrectTypeRule):
 
 
 class VariablesAsIdsRule(VariablesInAllowedPositionRule):
-    """Variables have the types of their positions. A `String` may stand for an `ID`, as a published SDK declares it."""
+    """Rule: variables match their positions' types. A `String` may be used as an `ID`, as a published SDK does."""
 
     def leave_operation_definition(self, operation: ast.OperationDefinitionNode, *_args: Any) -> None:
         """Check the variables of one operation."""
@@ -127,15 +127,15 @@ _OWN: Final[dict[Any, Any]] = {
 }
 
 RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
-"""The rules by which queries are validated."""
+"""The rules for validating queries."""
 
 
 MAX_REPETITIONS: Final = 30
-"""Fields with the same response name in one selection. 30 make 435 pairs; published SDKs repeat none."""
+"""The maximum number of fields per selection with the same response name. 30 make 435 pairs; SDKs repeat none."""
 
 
 def refuse_repetitions(document: ast.DocumentNode) -> None:
-    """Refuse a query that repeats a field too often; repeated selections of one field count as one."""
+    """Reject a query that repeats a field too often; repeated selections of one field count as one."""
     fragments = fragments_of(document)
     for definition in document.definitions:
         if isinstance(definition, ast.OperationDefinitionNode | ast.FragmentDefinitionNode):
@@ -157,10 +157,10 @@ _MAX_ERRORS: Final = 5
 """Errors per response: enough to fix a query, without extra work for a hostile one."""
 
 _REMEMBERED: Final = 128
-"""The parsed and validated queries that are cached. Programs send few texts with many variables."""
+"""The number of parsed and validated queries to cache. Programs send few distinct texts with many variables."""
 
 _REMEMBERED_LENGTH: Final = 4_000
-"""The maximum length of a cached text."""
+"""The maximum length of a cached query text."""
 
 
 @dataclass(frozen=True)
@@ -181,11 +181,11 @@ class Checked:
     """A request that is valid and within the limits.
 
     Args:
-        seconds: The processor time for it.
+        seconds: The processor time available for it.
 
     Raises:
-        GraphQLError: It is malformed, invalid or too large. `errors` lists all reasons.
-        QueryTimeoutError: Parsing and validating it takes too long.
+        GraphQLError: The request is malformed, invalid or too large. `errors` lists all reasons.
+        QueryTimeoutError: Parsing and validating the request takes too long.
     """
 
     def __init__(self, request: GraphqlRequest, seconds: float = math.inf) -> None:
@@ -337,7 +337,7 @@ class InvalidQueryError(GraphQLError):
     """A query is invalid.
 
     Attributes:
-        errors: The problems of the query.
+        errors: The query's problems.
     """
 
     def __init__(self, errors: Sequence[GraphQLError]) -> None:
@@ -358,7 +358,7 @@ def _cached_document(text: str) -> ast.DocumentNode:
 
 @lru_cache(_REMEMBERED)
 def _cached_errors(text: str, deadline: Deadline) -> tuple[GraphQLError, ...]:
-    """Return the first errors of a document that is within the limits. See `_errors`."""
+    """Return the first errors in a document that is within the limits. See `_errors`."""
     return _errors(_cached_document(text), deadline)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the entities of reputation and validation registries, and of the deployments themselves."""
+"""Rows for the entities in reputation and validation registries, and for the deployments themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEY = ("registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
-    """Return the position of an event in its chain. The sum keeps SQLite from scanning all later blocks by index."""
+    """Return an event's position in its chain. The sum keeps SQLite from scanning all later blocks by index."""
     return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
@@ -41,7 +41,7 @@ def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
 
 
 def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
-    """Return a function that finds rows by the ids of their feedback. Ids of other chains find nothing."""
+    """Return a function that finds rows by feedback id. Ids from other chains match nothing."""
 
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[tuple[int, str, int]]] = {}
@@ -68,7 +68,7 @@ def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]],
 
 
 class FeedbackRows(RowsOfAgents):
-    """The rows of `Feedback`: those of registered agents."""
+    """The rows of `Feedback`: those about registered agents."""
 
     entity: ClassVar = "Feedback"
     of_entity: ClassVar = NEW_FEEDBACK
@@ -81,7 +81,7 @@ class FeedbackRows(RowsOfAgents):
         self.block = self.table.c.block_number
 
     def of(self, rows: FromClause) -> Rows:
-        """See `Rows.of`: the row is an agent."""
+        """See `Rows.of`: the other row is an agent."""
         self._is_of_agent = True
         del self.conditions[1]  # the agent is registered
         return super().of(rows)
@@ -133,7 +133,7 @@ class FeedbackRows(RowsOfAgents):
         ]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
-        """Return the revocations that revoke the feedback: later ones, before other feedback with its index."""
+        """Return the revocations of the feedback: later ones, before different feedback with the same index."""
         feedback, revoked, again = self.table, FEEDBACK_REVOKED.alias(), NEW_FEEDBACK.alias()
         same = partial(_same, self.scope)
         between = and_(*same(again, feedback), _place(again) > _place(feedback), _place(again) < _place(revoked))
@@ -203,7 +203,7 @@ class ResponseRows(Rows):
 
 
 class ValidationRows(RowsOfAgents):
-    """The rows of `Validation`: the requests of registered agents, with their last response."""
+    """The rows of `Validation`: the requests by registered agents, with their last response."""
 
     entity: ClassVar = "Validation"
     of_entity: ClassVar = VIEW

@@ -1,4 +1,4 @@
-"""Rows of the files of agents and of feedback, and their names."""
+"""Rows for the files of agents and feedback, and their names."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class RegistrationFileRows(Rows):
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return the CID of a file as in the public subgraph: data URIs and web addresses are identified by their event."""
+    """Return a file's CID as in the public subgraph: data URIs and web addresses are identified by their event."""
     place = text_of(transaction, cast(log_index, Text))
     return case(
         (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),
@@ -155,7 +155,7 @@ def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index
 
 
 def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return the id of a file as in the public subgraph."""
+    """Return a file's id as in the public subgraph."""
     index = cast(log_index, Text)
     return case(
         (starts_with(uri, "ipfs://"), text_of(transaction, func.substr(uri, _CID_START))),

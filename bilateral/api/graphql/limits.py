@@ -1,4 +1,4 @@
-"""Limits of a query, checked before validation and execution: its size follows from the schema's types."""
+"""Query limits, checked before validation and execution: a query's size follows from the schema's types."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,49 +14,49 @@ from bilateral.api.graphql.schema import FIRST, graphql_schema, reference_names
 
 # Queries up to these limits must end within two seconds: `make fuzz-graphql` draws 10,000 of them.
 MAX_DEPTH: Final = 8
-"""Levels of selected entities."""
+"""The maximum nesting depth of selected entities."""
 
 MAX_OBJECTS: Final = 150_000
-"""Entities that a query may declare, by `first` of its lists. Published SDKs declare up to 103,000."""
+"""The number of entities that a query may declare through its lists' `first`. Published SDKs declare up to 103,000."""
 
 MAX_SELECTIONS: Final = 2_000
-"""Fields, with those of fragments counted at each spread."""
+"""The maximum number of fields, counting those of fragments at each spread."""
 
 MAX_TOKENS: Final = 15_000
-"""Tokens of the text."""
+"""The maximum number of tokens in the text."""
 
 MAX_ALIASES: Final = 30
-"""Fields with an alias."""
+"""The maximum number of fields with an alias."""
 
 MAX_ROOT_FIELDS: Final = 20
-"""Root fields: each is a statement."""
+"""The maximum number of root fields: each is a statement."""
 
 MAX_ITEMS: Final = 10_000
-"""Entries of all lists together, in the text and in the variables."""
+"""The maximum number of entries in all lists together, in the text and in the variables."""
 
 MAX_DEFINITIONS: Final = 50
-"""Operations and fragments of a text. Each is validated, and a fragment may spread another."""
+"""The maximum number of operations and fragments in a text. Each is validated, and a fragment may spread another."""
 
 MAX_CONDITIONS: Final = 300
-"""Conditions of all filters together."""
+"""The maximum number of conditions in all filters together."""
 
 LINKED_CONDITIONS: Final = 10
 """The weight of a condition on another entity: the engine plans a query for it."""
 
 MAX_FILTER_LEVELS: Final = 6
-"""Levels of a filter: nested `and`, `or` and linked entities. SQLite's parser allows few more."""
+"""The maximum depth of a filter: nested `and`, `or` and linked entities. SQLite's parser allows few more levels."""
 
 MAX_LINKED_LEVELS: Final = 3
-"""Levels of linked entities in a filter. graph-node has one."""
+"""The maximum depth of linked entities in a filter. graph-node allows one level."""
 
 MAX_FIRST: Final = 1_000  # as in graph-node
 MAX_SKIP: Final = 100_000  # the engine reads what it skips, within the time limit of a read
 
 _MAX_BRACKETS: Final = 60
-"""Brackets that are open at once: the parser recurses for each."""
+"""The maximum number of brackets open at the same time: the parser recurses for each."""
 
 _MAX_VARIABLE_DEPTH: Final = 20
-"""Levels of variables: more than a filter of the schema needs, and far from the end of Python's stack."""
+"""The maximum depth of variables: more than the schema's filters need, and far below Python's recursion limit."""
 
 _STRINGS: Final = re.compile(r'"""(?:\\"""|[\s\S])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
 _CLOSING: Final = {"}": "{", "]": "[", ")": "("}
@@ -71,10 +71,10 @@ class _Size:
     """The size of a selection.
 
     Attributes:
-        depth: The levels of entities.
-        objects: The entities that it declares, per enclosing entity.
-        selections: Its fields.
-        aliases: Its fields with an alias.
+        depth: The number of entity levels.
+        objects: The number of entities that it declares, per enclosing entity.
+        selections: The number of its fields.
+        aliases: The number of its fields with an alias.
     """
 
     depth: int = 0
@@ -119,7 +119,7 @@ def fragments_of(document: ast.DocumentNode) -> Fragments:
 def fields_by_key(
     sets: Sequence[ast.SelectionSetNode], fragments: Fragments, applies: Callable[[Any], bool] = lambda _: True
 ) -> dict[str, list[ast.FieldNode]]:
-    """Return the fields of selections by response name, with those of fragments, each spread once.
+    """Return the fields in selections by response name, with those in fragments, each spread once.
 
     Args:
         applies: Returns False for a selection or fragment that is excluded.
@@ -142,7 +142,7 @@ def fields_by_key(
 
 
 class SizeOfQuery:
-    """Measures the operations of a document.
+    """Measures a document's operations.
 
     Args:
         variables: The variables, not yet checked.
@@ -256,7 +256,7 @@ class SizeOfQuery:
 
 
 def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
-    """Return the number of conditions of a filter. Each entry of a list operand counts as one."""
+    """Return the number of conditions in a filter. Each entry in a list operand counts as one."""
     if level > MAX_FILTER_LEVELS:
         raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: nest `and`, `or` and entities less")
     if linked > MAX_LINKED_LEVELS:
@@ -282,6 +282,6 @@ def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
 
 
 def refuse_nul(value: Any) -> None:
-    """Reject a text with NUL."""
+    """Reject a text that contains NUL."""
     if isinstance(value, str) and "\0" in value:
         raise LimitError("the query contains the character NUL, which no stored text contains: remove it")

@@ -1,4 +1,4 @@
-"""The fields at the root of a query, each with the statement that answers it."""
+"""A query's root fields, each with the statement that returns its value."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Root(ABC):
     key: str
 
     def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:  # noqa: B027
-        """Check that the index has the block requested by the field."""
+        """Check that the index has the block that the field requests."""
 
     @abstractmethod
     def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
@@ -95,7 +95,7 @@ class Many(_AtBlock):
     Attributes:
         entity: Their type.
         selection: The requested fields.
-        page: The requested page of the list.
+        page: The requested list page.
     """
 
     entity: str
@@ -108,7 +108,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The progress of the index: that of the chain whose last block is the oldest.
+    """The index's progress: that of the chain whose last block is the oldest.
 
     Attributes:
         names: The requested fields by response name, each with its subfields.

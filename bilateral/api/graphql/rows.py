@@ -1,4 +1,4 @@
-"""Rows of entities: the tables behind each type of the GraphQL schema, its fields, and its links to other types."""
+"""Rows of entities: the tables behind each GraphQL type, its fields, and its links to other types."""
 
 # ruff: noqa: ARG002  # rows without an order of their own ignore the field
 
@@ -24,7 +24,7 @@ _LARGEST_CHAIN: Final = 2**63 - 1  # the greatest number of a BIGINT
 
 @dataclass(frozen=True)
 class ChainRegistries:
-    """The registries of one chain whose events the entities show.
+    """The registries on one chain whose events the entities show.
 
     Attributes:
         identity: The identity registry.
@@ -51,12 +51,12 @@ class Scope:
     chains: tuple[ChainRegistries, ...]
 
     def of(self, kind: str, chain_id: ColumnElement[Any], registry: ColumnElement[Any]) -> Condition:
-        """Return the condition that rows belong to one of the chains and its registry."""
+        """Return the condition that rows belong to one of the chains and that chain's registry."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in places))
 
     def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
-        """Return the registry address for a row's chain, so that an index finds the rows of its events."""
+        """Return the registry address for a row's chain, so that an index finds the rows with its events."""
         places = [(chain.chain_id, address) for chain in self.chains if (address := getattr(chain, kind)) is not None]
         if len(places) == 1:
             return literal(places[0][1])
@@ -65,8 +65,8 @@ class Scope:
     def same_chain(self, rows: FromClause, other_rows: FromClause) -> Condition:
         """Return the condition that rows belong to the chain of other rows, by number if the query has one chain.
 
-        PostgreSQL prunes partitions by constants only: given a column, it would open the partitions of all chains, and
-            on a coordinator all servers.
+        PostgreSQL prunes partitions only by constants: given a column, it would open all chains' partitions and, on a
+            coordinator, connect to all servers.
         """
         return rows.c.chain_id == (self.chains[0].chain_id if self.is_one_chain else other_rows.c.chain_id)
 
@@ -96,7 +96,7 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
 
 
 class Rows(ABC):
-    """The rows of one entity in a statement: new aliases of its tables.
+    """One entity's rows in a statement: new aliases of its tables.
 
     Args:
         scope: The chains and the engine.
@@ -104,10 +104,10 @@ class Rows(ABC):
     Attributes:
         source: The tables, joined.
         conditions: The conditions that select the entity's rows. The first is the condition on chains.
-        key: The columns that identify a row.
-        block: The block of a row's last change; None if there is none.
-        sort_aliases: Aliases of fields to sort by.
-        parents: The links to the parent row whose list the rows are in. All entries of the list link to this row.
+        key: The columns that uniquely identify a row.
+        block: The block in which a row last changed; None if there is none.
+        sort_aliases: Aliases for fields to sort by.
+        parents: The links to the parent row whose list contains the rows. All entries in the list link to this row.
     """
 
     entity: ClassVar[str]
@@ -125,7 +125,7 @@ class Rows(ABC):
         self._children: dict[str, Rows] = {}
 
     def __init_subclass__(cls) -> None:
-        """Register the rows under the name of their entity, if they have one."""
+        """Register the rows under their entity's name, if they have one."""
         if "entity" in vars(cls):
             ENTITIES[cls.entity] = cls
 
@@ -141,7 +141,7 @@ class Rows(ABC):
 
     @abstractmethod
     def of(self, rows: FromClause) -> Rows:
-        """Restrict to rows that are linked to a row of another entity, and return them."""
+        """Restrict to rows linked to another entity's row, and return them."""
 
     @property
     @abstractmethod
@@ -160,7 +160,7 @@ class Rows(ABC):
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """Aliases of fields."""
+        """Aliases for fields."""
         return {}
 
     def value(self, name: str) -> Value:
@@ -179,7 +179,7 @@ class Rows(ABC):
         return self._children[name]
 
     def forget_child(self, name: str) -> None:
-        """Give the next filter its own rows."""
+        """Provide the next filter with its own rows."""
         del self._children[name]
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
@@ -192,7 +192,7 @@ ENTITIES: Final[dict[str, type[Rows]]] = {}
 
 
 def text_of(*parts: ColumnElement[Any]) -> ColumnElement[str]:
-    """Return parts of an id, joined by colons."""
+    """Return the parts of an id, joined by colons."""
     joined: ColumnElement[Any] = parts[0]
     for part in parts[1:]:
         joined = joined + literal_column("':'", Text) + part
@@ -205,7 +205,7 @@ def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def parsed_agent(text: str) -> tuple[int, int] | None:
-    """Return chain and token of an agent's id such as `8453:247`; None for any other text."""
+    """Return the chain and token from an agent id such as `8453:247`; None for any other text."""
     chain, _, agent = text.partition(":")
     return (
         None if (number := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (number, of)
@@ -213,7 +213,7 @@ def parsed_agent(text: str) -> tuple[int, int] | None:
 
 
 def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
-    """Return chain, token, client and index of a feedback id; None for any other text."""
+    """Return the chain, token, client and index from a feedback id; None for any other text."""
     parts = text.split(":")
     if len(parts) != 4 or parts[2] != parts[2].lower():  # noqa: PLR2004  # chain, agent, client, index
         return None

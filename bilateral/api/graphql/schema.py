@@ -35,10 +35,10 @@ PLURALS: Final = {
     "FeedbackFile": ("feedbackFiles",),
     "Standing": ("standings",),
 }
-"""The names of the root fields that list entities. graph-node has only one of the two for `AgentMetadata`."""
+"""The names of the root fields that list entities. For `AgentMetadata`, graph-node has only one of the two."""
 
 FIRST: Final = 100
-"""The entries of a list whose query has no `first`, as in graph-node."""
+"""The number of entries in a list whose query has no `first`, as in graph-node."""
 
 _EQUALITY: Final = ("", "_not", "_in", "_not_in")
 _ORDERED: Final = ("", "_not", "_gt", "_lt", "_gte", "_lte", "_in", "_not_in")
@@ -65,14 +65,14 @@ _AT: Final = "block: Block_height, subgraphError: _SubgraphErrorPolicy_! = deny"
 
 @cache
 def entity_types() -> dict[str, GraphQLObjectType]:
-    """Return the types of the list of entities, by name."""
+    """Return the types in the list of entities, by name."""
     scalars = "\n".join(f"scalar {name}" for name in SCALARS)
     listed = build_schema(scalars + "\ntype Query { none: Int }\n" + ENTITY_LIST.read_text())
     return {name: kind for name in PLURALS if isinstance(kind := listed.type_map[name], GraphQLObjectType)}
 
 
 def is_derived(field: GraphQLField) -> bool:
-    """Return True if a field lists the entities that refer to its own."""
+    """Return True if a field lists the entities that refer to its own entity."""
     node = field.ast_node
     return node is not None and any(directive.name.value == "derived" for directive in node.directives or ())
 
@@ -194,8 +194,8 @@ class Scalar:
 
     Attributes:
         parse: Parses a text as a value; returns None if it is invalid.
-        nodes: The literals that it accepts.
-        description: A value, in words.
+        nodes: The literal types that it accepts.
+        description: A description of a value.
     """
 
     parse: Callable[[str], Any]
@@ -203,7 +203,7 @@ class Scalar:
     description: str
 
     def adorn(self, scalar: GraphQLScalarType) -> None:
-        """Set how a scalar of a schema parses its values."""
+        """Set how a schema's scalar parses its values."""
         name = scalar.name
 
         def parse_value(value: Any) -> Any:
@@ -252,4 +252,4 @@ SCALARS: Final = {
     "Int8": Scalar(_whole, _NUMBERS, "an integer, as a number or a text"),
     "Timestamp": Scalar(_whole, _NUMBERS, "microseconds since 1970, as a number or a text"),
 }
-"""The scalars besides GraphQL's own, by name."""
+"""The scalars that GraphQL does not define itself, by name."""

@@ -1,9 +1,9 @@
-"""Entities of the GraphQL schema as JSON: one statement returns a list of entities with all selected fields.
+"""GraphQL entities as JSON: one statement returns a list of entities with all selected fields.
 
 It first selects a page of keys, to which filters, order, `first` and `skip` apply. Each key's row becomes a JSON
 object, and linked entities become objects or lists inside it.
 
-SQLite's parser has a stack of a hundred entries, which nested expressions fill. On SQLite, deeply nested objects
+SQLite's parser has a stack of a hundred entries, which nested expressions can fill. On SQLite, deeply nested objects
 therefore become a sequence of common table expressions, which SQLite's planner inlines again.
 """
 
@@ -35,8 +35,8 @@ class Page:
     """The requested page of a list.
 
     Attributes:
-        where: The filter, as the schema's input types parse it.
-        order_by: The field that sorts, or a reference's field such as `registrationFile__name`; None for the id.
+        where: The filter, as parsed by the schema's input types.
+        order_by: The field to sort by, or a reference's field such as `registrationFile__name`; None for the id.
         descending: True to sort in descending order.
         first: The maximum number of entries.
         skip: The number of entries to skip.
@@ -56,7 +56,7 @@ class Selected:
     Attributes:
         key: Its name in the response.
         name: Its name in the schema, or `__typename`.
-        selection: The fields of the entities behind it; empty for a value.
+        selection: The selected fields of the entities behind it; empty for a value.
         page: The requested page, if it is a list of entities.
     """
 
@@ -67,19 +67,19 @@ class Selected:
 
 
 _MAX_STATEMENTS: Final = 64
-"""The statements that are cached. One takes half a megabyte."""
+"""The number of statements to cache. Each takes half a megabyte."""
 
 _LONGEST: Final = 1_500
-"""The maximum length of a selection whose statement is cached. Those of the SDKs have about half."""
+"""The maximum length of a selection whose statement is cached. The SDKs' selections have about half that length."""
 
 _MAX_PARAMETERS: Final = 64
 """The maximum number of filter values in a cached statement."""
 
 _FIRSTS: Final = (100, 1_000)
-"""The `first` values written into statements: the defaults of the schema and the SDKs. Others are parameters."""
+"""The `first` values written into statements: the schema's and the SDKs' defaults. Others are parameters."""
 
 _MAX_COUNTED: Final = 1_024
-"""The statements that are counted before the count is reset."""
+"""The number of statements counted before the count is reset."""
 
 _COUNTS: Final[Counter[int]] = Counter()
 
@@ -93,7 +93,7 @@ class _Query:
     """A query for entities. Two are equal if one statement serves both, each with its own values.
 
     Args:
-        page: The list; for one entity, a filter that finds it.
+        page: The list page; for one entity, a filter that finds it.
         is_list: False for one entity.
 
     Attributes:
@@ -157,7 +157,7 @@ def _pages(entity: str, selection: Sequence[Selected], page: Page | None) -> Ite
 
 
 def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameters]:
-    """Return the part of a page that its statement depends on, and the parameters of the page."""
+    """Return the part of a page that its statement depends on, and the page's parameters."""
     key: Hashable = tuple(page.where)
     parameters: _Parameters = ()
     if any(operand is not None for operand in page.where.values()):
@@ -175,7 +175,7 @@ def _rows_of_filters(scope: Scope, entity: str) -> Rows:
 
 
 def _key_and_parameters(condition: Condition) -> tuple[Hashable, _Parameters]:
-    """Return SQLAlchemy's cache key of a condition without its values, and the parameters with its values."""
+    """Return a condition's SQLAlchemy cache key without its values, and the parameters with its values."""
     cached = condition._generate_cache_key()  # noqa: SLF001  # as compiled caches do
     assert cached is not None  # noqa: S101  # all parts of conditions have keys
     lengths = tuple(len(parameter.value or ()) for parameter in cached.bindparams if parameter.expanding)
@@ -199,13 +199,13 @@ MODULES: Final = (agents, feedback, files)
 """The modules whose rows are in `ENTITIES`."""
 
 _NESTED: Final = 2
-"""Nested levels of entities in one expression, for engines whose parser has a small stack."""
+"""The number of nested entity levels per expression, for engines whose parser has a small stack."""
 
 
 def read_list(
     connection: Connection, chains: Sequence[ChainRegistries], entity: str, selection: Sequence[Selected], page: Page
 ) -> bytes:
-    """Return a list of entities as JSON, using one statement: each row is an entity."""
+    """Using one statement, return a list of entities as JSON: each row is an entity."""
     query = _Query(Scope(entity_dialect(connection), tuple(chains)), entity, selection, page, is_list=True)
     return _listed(text for (text,) in query.rows(connection))
 
@@ -228,14 +228,14 @@ def read_one(
     selection: Sequence[Selected],
     entity_id: str,
 ) -> bytes:
-    """Return one entity as JSON, using one statement; `null` if there is none."""
+    """Using one statement, return one entity as JSON; `null` if there is none."""
     scope = Scope(entity_dialect(connection), tuple(chains))
     ((answer,),) = _Query(scope, entity, selection, Page({"id": entity_id}), is_list=False).rows(connection)
     return b"null" if answer is None else str(answer).encode()
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
-    """Select from the rows of an entity. Other tables in the statement belong to the enclosing ones."""
+    """Select from an entity's rows. Other tables in the statement belong to the enclosing entities."""
     return statement.select_from(rows.source).correlate_except(*_leaves(rows.source))
 
 
@@ -261,13 +261,13 @@ class _Assembly:
         """The parameters of each page, by the page's identity."""
 
     def condition(self, rows: Rows, page: Page) -> Condition:
-        """Return the condition of a page, and record its parameters."""
+        """Return a page's condition, and record its parameters."""
         condition = _condition(rows, page.where)
         self.parameters[id(page)] = _key_and_parameters(condition)[1]
         return condition
 
     def rows(self, rows: Rows, selection: Sequence[Selected], page: Page) -> Select[Any]:
-        """Return the entities of a root list, each as JSON. Joining them in the engine would copy long texts."""
+        """Return the entities in a root list, each as JSON. Joining them in the engine would copy long texts."""
         item, numbered = self._entries(rows, selection, page, 1)
         return select(cast(item, Text)).select_from(numbered)
 
@@ -296,7 +296,7 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects that all entries of a list link to, by position in the selection; None without any."""
+        """Return the objects that all entries in a list link to, by position in the selection; None without any."""
         # They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
         # Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
         if self._is_apart(level):
@@ -319,7 +319,7 @@ class _Assembly:
         return _rows_of(rows, select(content)).where(*rows.conditions).limit(1).scalar_subquery()
 
     def _is_apart(self, level: int) -> bool:
-        """Return True if the objects of a level become separate expressions."""
+        """Return True if the objects at a level become separate expressions."""
         return self._is_flat and level > 1 and level % _NESTED == 1
 
     def _by_key(
@@ -374,7 +374,7 @@ def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:
 
 
 def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
-    """Return the order of a list: by a field, then by the id, both in one direction."""
+    """Return a list's order: by a field, then by the id, both in the same direction."""
     name = rows.sort_aliases.get(page.order_by or "id", page.order_by or "id")
     keys = rows.order(name)
     if keys is None:

@@ -68,12 +68,12 @@ class Value:
         return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
 
     def bound(self, operand: Any) -> Any:
-        """Return an operand in the form of the expression."""
+        """Return an operand in the same form as the expression."""
         return operand
 
 
 class MatchedValue(Value, ABC):
-    """The values of a field that may contain an operand, or begin or end with it."""
+    """The values of a field that can be tested for containing an operand, or beginning or ending with it."""
 
     def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         if operand is not None and (place := _Place.of(operator)) is not None:
@@ -83,12 +83,12 @@ class MatchedValue(Value, ABC):
 
     @abstractmethod
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
-        """Return true if the value has an operand at a place. Callers handle negation and missing values."""
+        """Return true if the value contains an operand at a place. Callers handle negation and missing values."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an operand in a filter such as `not_starts_with_nocase`.
+    """The place of an operand, as in a filter such as `not_starts_with_nocase`.
 
     Attributes:
         name: `contains`, `starts_with` or `ends_with`.
@@ -166,7 +166,7 @@ class FixedPoint(Value):
 
 
 class Flag(Value):
-    """A truth value."""
+    """A Boolean."""
 
     def json_value(self, dialect: EntityDialect) -> ColumnElement[Any]:
         return dialect.flag(self.expression)
@@ -204,7 +204,7 @@ class Id(String):
     """The id of an entity.
 
     Args:
-        expression: The id as text.
+        expression: The id, as text.
         finder: Returns the condition that the id is one of several, in a form that can use an index.
     """
 
@@ -281,7 +281,7 @@ class Entries(MatchedValue):
 
 
 def checksum_address(text: str) -> str | None:
-    """Return an address in any case in checksum form; None for other texts."""
+    """Return the checksum form of an address in any case; None for other texts."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if len(digits) != _ADDRESS_DIGITS:
         return None

@@ -27,10 +27,10 @@ from bilateral.index.reading.readers import Reader
 from bilateral.index.reading.registries import AgentKey, agent_key, read_registries
 
 READS: Final = ToolAnnotations(read_only_hint=True)
-"""The annotations of every tool. That it deals with outside data is the default."""
+"""The annotations of every tool. By default, a tool is assumed to use outside data."""
 
 _MOST: Final = 100
-"""The maximum number of rows in a response: a model reads all of them, and pays for each."""
+"""The maximum number of rows per response: a model reads all of them, and pays for each."""
 
 AgentText = Annotated[str, Field(description="Such as 8453:247.", max_length=200)]
 """An agent, as a tool's argument."""
@@ -56,7 +56,7 @@ def read_agent_of(reader: Reader, text: str) -> Agent:
 
 
 def account_of(connection: Connection, address: str) -> Account:
-    """Read an account on all chains. Refuse a malformed address."""
+    """Read an account on all chains. Reject a malformed address."""
     return account(connection, checksummed(address), tuple(read_registries(connection).by_chain))
 
 
@@ -68,7 +68,7 @@ async def words_of_strangers(kind: Any, read: Callable[..., Any], *arguments: An
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """Turn errors of the package into errors for models."""
+    """Turn the package's errors into errors for models."""
     try:
         yield
     except (BilateralError, ProblemError) as error:
@@ -79,7 +79,7 @@ def tool_errors() -> Iterator[None]:
 def brief(model: type[BaseModel], about: Mapping[str, str], **others: Any) -> Any:
     """Return a model with descriptions short enough for a tool.
 
-    Its arguments are named as over HTTP, where a list is a repeated parameter in the singular.
+    Its arguments have the same names as over HTTP, where a list is a repeated parameter in the singular.
     """
     fields: dict[str, Any] = {
         name: (
@@ -103,7 +103,7 @@ def _published(name: str, field: FieldInfo) -> str | None:
 
 
 def asks(model: type[BaseModel]) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-    """Turn the fields of a model into arguments of a tool, before its own. Required ones come first."""
+    """Turn a model's fields into arguments of a tool, before its own. Required ones come first."""
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @wraps(function)
@@ -150,7 +150,7 @@ class Untrusted:
     Attributes:
         is_untrusted: Always true.
         notice: The warning to the model that reads the response.
-        data: The response. Invisible characters are escaped as in Python, such as \u202e.
+        data: The response. Invisible characters are escaped as in Python: such as \u202e.
     """
 
     is_untrusted: bool
@@ -160,7 +160,7 @@ class Untrusted:
 
 @dataclass(frozen=True)
 class Judged:
-    """The result of a check, separate from untrusted text.
+    """The result of a check, with untrusted text kept separate.
 
     Attributes:
         check: The verdict with its reasons and figures. It contains no untrusted text.

@@ -1,7 +1,7 @@
-"""The MCP server: its tools, its resources, and subscriptions to these (protocol version 2026-07-28).
+"""The MCP server: its tools, its resources, and resource subscriptions (protocol version 2026-07-28).
 
-Each subscription is one stream without a session, so any process of the service can serve it. Older versions of the
-protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
+Each subscription is a single stream without a session, so any of the service's processes can serve it. Older versions
+of the protocol (`resources/subscribe`) need sessions that live in one process, and are not served.
 """
 
 import json
@@ -57,7 +57,7 @@ AGENTS: Final = "bilateral://agents/"
 ACCOUNTS: Final = "bilateral://accounts/"
 
 MOST_RESOURCES: Final = 100
-"""The maximum number of resources per subscription, because each change is compared with each of them."""
+"""The maximum number of resources per subscription: each change is compared with every one of them."""
 
 STREAM_SECONDS: Final = 600.0
 """The maximum duration of a subscription over HTTP, as for a stream of changes. The client then subscribes again."""
@@ -93,7 +93,7 @@ class Listening:
     async def __call__(
         self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Tell a client which of its resources changed, until it disconnects or the subscription expires."""
+        """Notify a client of changes to its resources, until it disconnects or the subscription expires."""
         if context.request_id is None:
             raise MCPError(types.INVALID_REQUEST, "subscriptions/listen requires a request id")
         uris = tuple(dict.fromkeys(params.notifications.resource_subscriptions or ()))
@@ -173,7 +173,7 @@ def make_server(
     network: Network | None = None,
     feed: Feed | None = None,
 ) -> MCPServer[Any]:
-    """Create the server. Each module of `bilateral.api.mcp.tools` adds tools with its function `add_tools`."""
+    """Create the server. Each module in `bilateral.api.mcp.tools` adds tools with its function `add_tools`."""
     options: dict[str, dict[str, Any]] = {
         "buyers": {"default_policy": buyer_policy},
         "services": {"nodes": nodes or {}, "network": network or Network()},
@@ -226,7 +226,7 @@ def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
 
 
 def _feedback(connection: Connection, text: str) -> tuple[Feedback, ...]:
-    """Return one feedback entry. Refuse a malformed or unknown id."""
+    """Return one feedback entry. Reject a malformed or unknown id."""
     feedback_id = FeedbackId.parse(text)
     key = key_of(connection, str(feedback_id.agent))
     return indexed(feedback(connection, key, feedback_id.client, feedback_id.on_chain_index), "feedback", feedback_id)
@@ -243,7 +243,7 @@ async def _resource(kind: Any, read: Callable[..., Any], *arguments: Any) -> str
 
 
 class StrictServer(MCPServer[Any]):
-    """A server whose tools refuse unknown arguments, and report invalid ones in one line."""
+    """A server whose tools reject unknown arguments, and report invalid ones in one line."""
 
     def serve_listening(self, listening: Any) -> None:
         """Serve subscriptions to resources."""
@@ -309,13 +309,13 @@ _LEFT_OUT: Final = frozenset(
         *("pattern", "additionalProperties", "$defs"),
     }
 )
-"""Keys to drop: titles repeat names, and the server checks bounds anyway and reports them in errors."""
+"""Keys to drop: titles repeat names, and the server checks bounds itself and reports them in errors."""
 
 _NULL: Final = {"type": "null"}
 
 
 def compact(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a shorter schema of a tool's arguments, allowing the same values except null, which means missing."""
+    """Return a shorter schema for a tool's arguments that allows the same values except null, which means missing."""
     return {**_shortened(schema, schema.get("$defs", {})), "additionalProperties": False}
 
 

@@ -1,4 +1,4 @@
-"""Routes of one account, of one feedback entry, and of a service known only by its URL."""
+"""Routes for one account, for one feedback entry, and for a service known only by its URL."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -28,7 +28,7 @@ def read_account(request: Request, address: AddressPath) -> Response:
 
 
 class FeedbackByQuery(ListQuery):
-    """Filters of the feedback that an account gave, and the page and format of the list."""
+    """Filters for the feedback that an account gave, and the page and format of the list."""
 
     chain_id: ChainId
     revoked: Revoked = False
@@ -62,8 +62,8 @@ class FeedbackWithResponses:
     """A feedback entry and the responses to it.
 
     Attributes:
-        feedback: The entry; several if more than one registry has its id, newest first.
-        responses: The responses, newest first, at most 1,000.
+        feedback: The entry; if several registries contain its id, several entries, newest first.
+        responses: At most 1,000 responses, newest first.
     """
 
     feedback: tuple[Feedback, ...]
@@ -93,7 +93,7 @@ def read_one_feedback(
 def read_services(
     request: Request, url: Annotated[str, Query(max_length=2_000, description="An https URL, or a host alone.")]
 ) -> Response:
-    """Return the agents whose registration files list a URL, or another URL of the same host. Nothing is fetched.
+    """Return the agents whose registration files list a URL, or another URL on the same host. Nothing is fetched.
 
     Anyone can list somebody else's host: check the agent and its wallet before you pay.
     """

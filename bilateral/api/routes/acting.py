@@ -1,4 +1,4 @@
-"""Routes for visitors who act with their own wallets: a page per action, and a route that prepares it."""
+"""Routes for visitors who act with their own wallets: a page for each action, and a route that prepares it."""
 
 from typing import Annotated, Final, get_args
 
@@ -40,9 +40,10 @@ def _prepare(request: Request, action: Action) -> Prepared:
 
 @router.post(PATH, tags=["actions"], responses=one_of(Prepared, 404, 409, 422))
 async def prepare_transaction(request: Request, action: Annotated[AnyAction, Body()]) -> Response:
-    """Check and simulate an action of an account, and return what its wallet has to sign. Nothing is sent.
+    """Check and simulate an account's action, and return what its wallet has to sign. Nothing is sent.
 
-    With `keep`, the account signs the registration file first. The service stores it when it receives the signature.
+    With `keep`, the account signs the registration file first. The service stores the file when it receives the
+    signature.
     """
     prepared = await service_of(request).visitor_work.run(_prepare, request, action)
     body = adapter(Prepared).dump_json(prepared)

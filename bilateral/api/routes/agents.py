@@ -1,4 +1,4 @@
-"""Routes of one agent: its state, and the records about it."""
+"""Routes for one agent: its state, and the records about it."""
 
 import re
 from re import Match
@@ -32,14 +32,14 @@ def read_agent(
     agent_id: AgentPath,
     newest: Annotated[int, Query(ge=0, le=100, description="The number of newest feedback to add.")] = 0,
 ) -> Response:
-    """Return an agent: its state on chain, its registration file, and the summaries of its ratings."""
+    """Return an agent: its on-chain state, its registration file, and summaries of its ratings."""
     service = service_of(request)
     key = service.agent_key(agent_id)
     return answer(request, Agent, existing(service.read(agent, key, newest), "agent", key.id))
 
 
 async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
-    """Return an agent as JSON; None for a query that the route has to validate."""
+    """Return an agent as JSON; None for a query that the route must validate."""
     newest = _NEWEST.fullmatch(query)
     if newest is None:
         return None
@@ -55,7 +55,7 @@ shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})
 
 @router.get("/endpoints", responses=one_of(Measurements, 404))
 def read_endpoints(request: Request, agent_id: AgentPath) -> Response:
-    """Return the endpoints of an agent's current file, as watchtowers measured them in the last 90 days."""
+    """Return the endpoints in an agent's current file, as watchtowers measured them in the last 90 days."""
     service = service_of(request)
     key = service.agent_key(agent_id)
     existing(service.read(agent, key, 0), "agent", key.id)
@@ -67,7 +67,7 @@ def _address(client: str | None) -> str | None:
 
 
 class ReceivedFeedbackQuery(ListQuery):
-    """Filters of the feedback on an agent, and the page and format of the list."""
+    """Filters for the feedback on an agent, and the page and format of the list."""
 
     tag1: parameters.Tag = None
     tag2: parameters.Tag = None
@@ -85,7 +85,7 @@ def read_feedback(request: Request, agent_id: AgentPath, query: Annotated[Receiv
 
 
 class ClientQuery(ListQuery):
-    """A client whose records to list, and the page and format of the list."""
+    """The client whose records are listed, and the page and format of the list."""
 
     client: parameters.Client = None
 
@@ -105,7 +105,7 @@ def read_responses(request: Request, agent_id: AgentPath, query: Annotated[Clien
 
 
 class RatingsQuery(ListQuery, parameters.RatingFilters):
-    """Filters of the ratings by servers, and the page and format of the list."""
+    """Filters for the ratings by servers, and the page and format of the list."""
 
     sealed: parameters.SealedOnly = None
 
@@ -118,20 +118,20 @@ def read_ratings(request: Request, agent_id: AgentPath, query: Annotated[Ratings
 
 
 class SealedPairsQuery(ListQuery):
-    """A filter of sealed ratings, and the page and format of the list."""
+    """A filter for sealed ratings, and the page and format of the list."""
 
     state: Annotated[SealState | None, Query(description="Only pairs in this state.")] = None
 
 
 @router.get("/sealed-pairs", responses=list_of(SealedPair, 404))
 def read_sealed_pairs(request: Request, agent_id: AgentPath, query: Annotated[SealedPairsQuery, Query()]) -> Response:
-    """Return ratings sealed by an agent and its counterparts, with the sides opened so far, newest seal first."""
+    """Return ratings sealed by an agent and its counterparts, with the sides opened so far, newest seals first."""
     return query.answer(request, SealedPair, sealed_pairs_of, service_of(request).agent_key(agent_id), query.state)
 
 
 @router.get("/validations", responses=list_of(Validation, 404))
 def read_validations(request: Request, agent_id: AgentPath, query: Annotated[ListQuery, Query()]) -> Response:
-    """Return the validations of an agent, newest request first."""
+    """Return an agent's validations, newest requests first."""
     return query.answer(request, Validation, validations_of, service_of(request).agent_key(agent_id))
 
 

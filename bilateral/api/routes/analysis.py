@@ -1,4 +1,4 @@
-"""Routes of trust analysis: findings, clusters, judgements about accounts and agents, and trusted clients."""
+"""Trust analysis routes: findings, clusters, judgements about accounts and agents, and trusted clients."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ class ExplainedFinding:
     """A finding with its full evidence.
 
     Attributes:
-        finding: The finding; `sentence` states it for people.
+        finding: The finding; `sentence` describes it for people.
         members: Its first 200 accounts: those that acted, those that gained, and those the rows are about, which are
             not blamed.
         evidence: The first 200 events that it is based on.
@@ -45,7 +45,7 @@ class ExplainedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Involvement:
-    """A finding, and the role of an account in it.
+    """A finding, and an account's role in it.
 
     Attributes:
         part: `actor`, `beneficiary` or `subject`. A subject is not blamed.
@@ -75,9 +75,9 @@ def _analysed(service: Service, chain_id: int) -> tuple[int, str]:
 
 @router.get("/agents/{agent}/standing", responses=one_of(Standing, 404))
 def read_standing(request: Request, agent: AgentPath, side: Literal["server", "client"] = "server") -> Response:
-    """Return the standing of an agent: its status, figures, reasons, and the money behind it.
+    """Return an agent's standing: its status, figures, reasons, and the money behind it.
 
-    It exists once an analysis has seen the agent, and on the client side once the agent was rated as a client.
+    It exists once an analysis has seen the agent and, on the client side, once the agent has been rated as a client.
     """
     service = service_of(request)
     key = service.agent_key(agent)
@@ -90,7 +90,7 @@ def read_standing(request: Request, agent: AgentPath, side: Literal["server", "c
 
 @router.get("/analysis", responses=one_of(standing_findings.AnalysisRun, 404))
 def read_analysis(request: Request, chain_id: ChainId) -> Response:
-    """Return the last analysis of a chain: its block, and how much it read and found."""
+    """Return a chain's last analysis: its block, and how much it read and found."""
     service = service_of(request)
     run = service.read(standing_findings.analysis_run, *_analysed(service, chain_id))
     return answer(request, standing_findings.AnalysisRun, indexed(run, "analysis of chain", chain_id))
@@ -105,7 +105,7 @@ def read_findings(
     ] = None,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
-    """Return the findings of the last analysis of a chain, strongest first, at most 100."""
+    """Return up to 100 findings from a chain's last analysis, strongest first."""
     service = service_of(request)
     of = _analysed(service, chain_id)
     if account is None:
@@ -118,7 +118,7 @@ def read_findings(
 
 @router.get("/findings/{finding_id}", responses=one_of(ExplainedFinding, 404))
 def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
-    """Return a finding with its members and the events it is based on."""
+    """Return a finding with its members and the events that it is based on."""
     service = service_of(request)
     of = _analysed(service, chain_id)
     explained = ExplainedFinding(
@@ -131,7 +131,7 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
 
 @router.get("/clusters", responses=list_of(standing_findings.Cluster, 404))
 def read_clusters(request: Request, chain_id: ChainId, list_format: ListFormat = Format.JSON) -> Response:
-    """Return clusters of accounts that seem to be under common control, most suspicious first, at most 100."""
+    """Return up to 100 clusters of accounts that seem to be under common control, most suspicious first."""
     service = service_of(request)
     groups = service.read(standing_findings.clusters, *_analysed(service, chain_id))
     return answer_page(request, standing_findings.Cluster, Page(groups, None), list_format)
@@ -144,7 +144,7 @@ def read_cluster(
     chain_id: ChainId,
     list_format: ListFormat = Format.JSON,
 ) -> Response:
-    """Return the accounts of a cluster, most suspicious first, at most 200."""
+    """Return up to 200 accounts in a cluster, most suspicious first."""
     service = service_of(request)
     suspects = indexed(service.read(cluster_accounts, *_analysed(service, chain_id), cluster), "cluster", cluster)
     return answer_page(request, Suspect, Page(suspects, None), list_format)
@@ -167,7 +167,7 @@ def explain_account(connection: Connection, chain_id: int, identity: str, accoun
 
 @router.get("/agents/{agent}/trust", responses=list_of(TrustScore, 404))
 def read_agent_trust(request: Request, agent: AgentPath, list_format: ListFormat = Format.JSON) -> Response:
-    """Return the scores of an agent as a server and a validator, excluding false ratings."""
+    """Return an agent's scores as a server and a validator, excluding false ratings."""
     service = service_of(request)
     key = service.agent_key(agent)
     scores = service.read(standing_findings.trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])

@@ -1,4 +1,4 @@
-"""Atom feeds (RFC 4287) of agents and accounts, for feed readers."""
+"""Atom feeds (RFC 4287) for agents and accounts, for feed readers."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from bilateral.index.reading.registries import AgentKey
 MEDIA_TYPE: Final = "application/atom+xml"
 
 ENTRIES: Final = 50
-"""The entries of a feed, newest first."""
+"""The maximum number of entries in a feed, newest first."""
 
 _TEXT: Final = 4_000
 """The maximum length of an untrusted text. Invisible characters and those that change the text direction are marked."""
@@ -39,7 +39,7 @@ _VERBS: Final = {
 }
 
 _Entry = tuple[int, str, str, str, str]
-"""Time, id, title, text and path of an entry."""
+"""An entry's time, id, title, text and path."""
 
 router = APIRouter(tags=["changes"], default_response_class=Response)
 
@@ -56,7 +56,7 @@ def read_agent_feed(request: Request, agent_id: AgentPath) -> Response:
 
 @router.get("/v1/accounts/{address}/atom", responses=_ANSWERS)
 def read_account_feed(request: Request, address: AddressPath) -> Response:
-    """Return the newest feedback that an account gave, on all chains, as an Atom feed."""
+    """Return the newest feedback that an account gave on any chain as an Atom feed."""
     service, account = service_of(request), checksummed(address)
     entries = [
         _feedback(entry)
@@ -81,7 +81,7 @@ def _change(key: AgentKey, entry: Change) -> _Entry:
 
 
 def _answer(request: Request, title: str, name: str, path: str, entries: Iterable[_Entry]) -> Response:
-    """Answer with a feed. Titles and texts are plain text, so untrusted text is never markup."""
+    """Respond with a feed. Titles and texts are plain text, so untrusted text is never markup."""
     # Links are relative to the feed: behind a proxy, a service may not know its own address.
     newest = sorted(entries, reverse=True)[:ENTRIES]
     feed = Element("feed", xmlns=_NAMESPACE)

@@ -27,7 +27,7 @@ router = APIRouter(tags=["buyers"])
 
 @dataclass(frozen=True)
 class FeedbackTaken:
-    """The response to feedback (section 5.3). `counted` and `isNew` are ours."""
+    """The response to feedback (section 5.3). `counted` and `isNew` are extensions."""
 
     success: bool
     feedbackId: str
@@ -40,7 +40,7 @@ class FeedbackTaken:
 
 @dataclass(frozen=True)
 class MessageTaken:
-    """The response to a review, a dispute or a service of a seller."""
+    """The response to a review, a dispute or a seller's service."""
 
     success: bool
     id: str
@@ -53,7 +53,7 @@ class MessageTaken:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Open the database for messages while the application runs."""
+    """Keep the database for messages open while the application runs."""
     service = app.state.service
     settings = service.settings.buyers
     engine = open_database(service.settings.database)
@@ -83,7 +83,7 @@ def _secret(variable: str) -> bytes:
 
 @router.post("/api/buyer/feedback", **described_body(FeedbackBody, FeedbackTaken))
 async def submit_feedback(request: Request) -> Response:
-    """Accept a seller's feedback on a buyer. It counts if the agent's wallet or owner signed it."""
+    """Accept a seller's feedback on a buyer. The feedback counts if the agent's wallet or owner signed it."""
     accepted = await _take(request, "feedback", _messages(request).take_feedback)
     text = "Feedback recorded. Buyer reputation will be updated."
     if not accepted.is_counted:
@@ -97,7 +97,7 @@ async def submit_feedback(request: Request) -> Response:
 
 @router.post("/api/review", **described_body(ReviewBody, MessageTaken))
 async def submit_review(request: Request) -> Response:
-    """Accept a buyer's review of a seller. It counts if the buyer signed it."""
+    """Accept a buyer's review of a seller. The review counts if the buyer signed it."""
     accepted = await _take(request, "review", _messages(request).take_review)
     return _accepted(accepted, "rv", "Review recorded.", "Review has no signature, so it does not count.")
 

@@ -1,4 +1,4 @@
-"""Routes for proofs that others verify on their own: anchored states, tier credentials and private tiers."""
+"""Routes for proofs that others can verify themselves: anchored states, tier credentials and private tiers."""
 
 # ruff: noqa: N803, N815  # the names of the specification and the service
 
@@ -39,19 +39,19 @@ _REQUEST_SECONDS: Final = 600
 """The maximum validity of a signed request, after which a copy of it is useless."""
 
 _LIFETIME: Final = 3_600
-"""The validity of a credential in seconds: a tier that has dropped can be shown no longer than this."""
+"""The validity of a credential in seconds: a tier that has dropped can be shown for at most this long."""
 
 
 @dataclass(frozen=True)
 class AnchoredState:
-    """The state of a buyer in the last tree with its root on chain, in the form for `verifyBuyer`.
+    """The state of a buyer in the last tree whose root is on chain, in the form for `verifyBuyer`.
 
     Attributes:
-        registry: The registry of buyers with the root, as `eip155:8453:0x…`.
-        transaction: The transaction of the root.
+        registry: The buyer registry that contains the root, as `eip155:8453:0x…`.
+        transaction: The transaction that published the root.
         madeAt: The time as of which ages in the score are computed.
-        scoringPolicy: The policy name whose hash is in the state.
-        state: The fields of `BuyerState`, in order. 256-bit numbers are strings.
+        scoringPolicy: The name of the policy whose hash is in the state.
+        state: The `BuyerState` fields, in order. 256-bit numbers are strings.
         leaf: The leaf of the state.
         proof: The sibling hashes, from the leaf up.
     """
@@ -74,10 +74,10 @@ class Credential(buyers.SignedMessage):
 
     Attributes:
         primaryType: The name of the struct.
-        types: The struct.
+        types: The struct's definition.
         message: Its values.
-        signer: The attestor of the registry.
-        scoringPolicy: The policy name whose hash is in the message.
+        signer: The registry's attestor.
+        scoringPolicy: The name of the policy whose hash is in the message.
     """
 
     scoringPolicy: str
@@ -90,7 +90,7 @@ def read_anchor(
     chainId: buyers.PaymentChain = None,
     policy: buyers.ScoringPolicyName = None,
 ) -> Response:
-    """Return the anchored state of a buyer, with the proof that it is in the tree whose root is on chain."""
+    """Return a buyer's anchored state, with the proof that it is in the tree whose root is on chain."""
     service = service_of(request)
     name = policy or service.settings.buyers.policy
     with service.reader.connect() as connection:
@@ -134,10 +134,10 @@ def _fields_of(state: BuyerState) -> dict[str, Any]:
 
 @router.post("/api/buyer/{address}/credential", **buyers.described_body(CredentialBody, Credential, 403, 404, 429))
 async def issue(request: Request, address: buyers.BuyerPath) -> Response:
-    """Issue a credential of a buyer's tier for another address, as requested by the buyer's signature (EIP-712).
+    """Issue a credential for a buyer's tier to another address, as requested by the buyer's signature (EIP-712).
 
-    It is valid for an hour, but not beyond the UTC day. `scope` specifies where it is used. There, all holders of a
-    buyer, at most eight, share one `pseudonym` per day.
+    It is valid for an hour, but not beyond the UTC day. `scope` specifies where it is used. There, all of a buyer's
+    holders, at most eight, share one `pseudonym` per day.
     """
     return await buyers.answer_to_buyer(request, address, _issue)
 
@@ -210,7 +210,7 @@ class TierMemberBody(BaseModel):
 
 @dataclass(frozen=True)
 class MemberTaken:
-    """A buyer that is a member from a certain day.
+    """A buyer that is a member from a certain day on.
 
     Attributes:
         policy: The scoring policy.
@@ -226,7 +226,7 @@ class MemberTaken:
 
 @dataclass(frozen=True)
 class TierGroups:
-    """The groups of the last day under one policy.
+    """The last day's groups under one policy.
 
     Attributes:
         policy: The scoring policy.
@@ -244,7 +244,7 @@ async def join(request: Request, address: buyers.BuyerPath) -> Response:
     """Add a buyer to the groups for private proofs of its tier, as requested by its signature (EIP-712).
 
     The commitment is that of a Semaphore v4 identity. The identity also signs (EdDSA-Poseidon) the hash of the digest
-    that the buyer signs, without its last byte. All of this becomes public with the list of its first day.
+    that the buyer signs, without its last byte. All of this becomes public with the first day's list.
     """
     return await buyers.answer_to_buyer(request, address, _join)
 
@@ -284,7 +284,7 @@ def _join(request: Request, buyer: str, value: dict[str, Any]) -> MemberTaken:
 def read_list(
     request: Request, policy: _Policy, epoch: Annotated[int, Path(ge=0, lt=2**32, description="The UTC day.")]
 ) -> Response:
-    """Return the list of members of a day, the same for everyone. The roots of its trees are on chain."""
+    """Return the list of a day's members, the same for everyone. The roots of its trees are on chain."""
     document = read_published(_engine(request), policy, epoch)
     if document is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"there is no list of day {epoch} by {policy}")
@@ -295,7 +295,7 @@ def read_list(
 
 @router.get("/api/tier-groups/{policy}", responses=one_of(TierGroups, 404, 422))
 def read_groups(request: Request, policy: _Policy) -> Response:
-    """Return the number of members of each group of the last day. A proof hides its author among them."""
+    """Return the number of members in each of the last day's groups. A proof hides its author among them."""
     last = read_last_sizes(_engine(request), policy)
     if last is None:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_tier_list", f"there is no list by {policy}")

@@ -1,4 +1,4 @@
-"""The search of the Buyer Reputation Protocol (section 5.4): agents, with prices for one buyer."""
+"""The Buyer Reputation Protocol's search (section 5.4): agents, with prices for one buyer."""
 
 # ruff: noqa: N815  # the specification's names
 
@@ -36,7 +36,7 @@ class Pricing:
 
 @dataclass(frozen=True)
 class BuyerDiscount:
-    """A seller's discount for the buyer. `code` is ours."""
+    """A seller's discount for the buyer. `code` is an extension."""
 
     eligible: bool
     reason: str
@@ -66,7 +66,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchMeta:
-    """The size of the result: `total` is the number of results on this page, and `next` the cursor of the next page."""
+    """The size of the result: `total` is the number of results on this page, and `next` is the next page's cursor."""
 
     total: int
     next: str | None
@@ -74,7 +74,7 @@ class SearchMeta:
 
 @dataclass(frozen=True)
 class BuyerContext:
-    """The buyer of a search (section 5.4)."""
+    """The buyer in a search (section 5.4)."""
 
     buyerAddress: str
     buyerTier: str
@@ -107,7 +107,7 @@ class PricedSearch(BaseModel):
 
 @router.get("/api/search", responses=one_of(SearchAnswer, 404, 422))
 def search_with_prices(request: Request, query: Annotated[PricedSearch, Query()]) -> Response:
-    """Find agents, and show the prices each of them offers a buyer."""
+    """Find agents, and show the prices that each of them offers a buyer."""
     service = service_of(request)
     gates = () if query.minScore is None else (Gate(tag="starred", minimum=Decimal(query.minScore)),)
     search = AgentSearch(

@@ -34,7 +34,7 @@ from bilateral.index.reading.registries import AgentKey, Registries
 router = APIRouter(tags=["buyers"], default_response_class=Response)
 
 INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
-"""The type of the well-known document (section 9)."""
+"""The media type of the well-known document (section 9)."""
 
 _MAX_AGE: Final = 300
 """The seconds for which caches keep a response, and thus the maximum age of a displayed score."""
@@ -58,7 +58,7 @@ async def read_profile(
     policy: buyers.ScoringPolicyName = None,
     expand: Annotated[str | None, Query(max_length=40, description="recentTransactions or messages")] = None,
 ) -> Response:
-    """Return the reputation of a buyer. A buyer without payments has a record of zeros."""
+    """Return a buyer's reputation. A buyer without payments has a record of zeros."""
     service = service_of(request)
     name = policy or service.settings.buyers.policy
     if expand not in (None, "recentTransactions", "messages"):
@@ -93,7 +93,7 @@ def _with_records(connection: Connection, standing: Standing, registries: Regist
 
 
 async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
-    """Return a profile as JSON; None for a query that the route has to validate."""
+    """Return a profile as JSON; None for a query that the route must validate."""
     plain = _PLAIN.fullmatch(query)
     if plain is None:
         return None
@@ -150,7 +150,7 @@ def read_profiles(request: Request, batch: buyers.Batch) -> Response:
 
 
 class DiscountQuery(BaseModel):
-    """A seller, optionally one of its services, and the chain and policy of the buyer's score."""
+    """A seller, optionally one of its services, and the chain and policy for the buyer's score."""
 
     sellerGlobalId: Annotated[
         str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
@@ -162,7 +162,7 @@ class DiscountQuery(BaseModel):
 
 @router.get("/api/buyer/{address}/discount", responses=one_of(buyers.DiscountAnswer, 404, 422))
 def read_discount(request: Request, address: buyers.BuyerPath, query: Annotated[DiscountQuery, Query()]) -> Response:
-    """Return the discount that a seller offers a buyer, for all its services or for one."""
+    """Return the discount that a seller offers a buyer, for one or all of its services."""
     service = service_of(request)
     now = int(time.time())
     seller = seller_of(service, query.sellerGlobalId)
@@ -222,7 +222,7 @@ def seller_of(service: Service, text: str) -> AgentKey:
 
 @dataclass(frozen=True)
 class SignedResult(buyers.SignedMessage):
-    """A buyer's score that others can verify on their own: EIP-712 and a JSON Web Signature."""
+    """A buyer's score that others can verify themselves: EIP-712 and a JSON Web Signature."""
 
     jws: str
 
@@ -234,7 +234,7 @@ def read_signed(
     chainId: buyers.PaymentChain = None,
     policy: buyers.ScoringPolicyName = None,
 ) -> Response:
-    """Return the score of a buyer, signed by this service and valid for an hour."""
+    """Return a buyer's score, signed by this service and valid for an hour."""
     service = service_of(request)
     signer = signer_of(request)
     now = int(time.time())
@@ -270,7 +270,7 @@ class IncentivesDocument:
 
 @router.get("/.well-known/agent-buyer-incentives.json", responses=one_of(IncentivesDocument, 404))
 def read_incentives(request: Request) -> Response:
-    """Return the policy for buyers of the agent to which this service belongs."""
+    """Return the buyer policy of the agent to which this service belongs."""
     settings = service_of(request).settings.buyers
     if not settings.seller:
         raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", "this service belongs to no seller")

@@ -1,4 +1,4 @@
-"""Routes of the indexed chains: progress, registries and daily statistics; and health checks and metrics."""
+"""Routes for the indexed chains: progress, registries and daily statistics; and health checks and metrics."""
 
 import time
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ class Readiness:
         ready: True if every readable chain is close to its head and has current standings.
         problems: The reasons why it is not.
         chains: The progress of each chain.
-        missing: The chains whose database server does not answer.
+        missing: The chains whose database server does not respond.
     """
 
     ready: bool
@@ -106,7 +106,7 @@ async def read_health() -> Response:
 
 @router.get("/readyz", tags=["health"], responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}})
 def read_readiness(request: Request) -> Response:
-    """Report whether the database answers and each chain is close to its head, with current payments and standings."""
+    """Report whether the database responds and each chain is close to its head, with current payments and standings."""
     service = service_of(request)
     progress, missing = service.progress.get(), tuple(sorted(service.reader.missing))
     now = time.time()
@@ -130,5 +130,5 @@ def read_readiness(request: Request) -> Response:
 
 @router.get("/metrics", tags=["health"], responses={200: {"content": {"text/plain": {}}}})
 def read_metrics(request: Request) -> Response:
-    """Return the metrics of the service for Prometheus."""
+    """Return the service's metrics for Prometheus."""
     return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)

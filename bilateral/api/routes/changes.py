@@ -27,10 +27,10 @@ STREAM_SECONDS: Final = 600.0
 """The maximum duration of a stream. Clients reconnect, so old connections do not pile up behind a proxy."""
 
 BEAT_SECONDS: Final = 15.0
-"""The seconds after which a stream without changes sends its cursor. Proxies close connections idle for a minute."""
+"""Seconds after which a stream without changes sends its cursor. Proxies close connections idle for a minute."""
 
 _MOST_VALUES: Final = 20
-"""Values of one filter: each adds a branch to the statement."""
+"""The maximum number of values per filter: each adds a branch to the statement."""
 
 _DEFAULT: Final = 100  # as many as one delivery of a webhook has
 
@@ -38,7 +38,7 @@ router = APIRouter(tags=["changes"], default_response_class=Response)
 
 
 class FeedFormat(StrEnum):
-    """The formats of the feed."""
+    """The feed's formats."""
 
     JSON = "json"
     JSON_LINES = "jsonl"
@@ -51,7 +51,7 @@ class Changes:
 
     Attributes:
         items: The changes, in order.
-        cursor: The `since` of the next request.
+        cursor: The `since` value for the next request.
         is_end: True if the end of the feed was reached.
     """
 
@@ -65,7 +65,7 @@ class ChangesEnd:
     """The last line of the feed as JSON Lines.
 
     Attributes:
-        cursor: The `since` of the next request.
+        cursor: The `since` value for the next request.
         is_end: True if the end of the feed was reached.
     """
 
@@ -75,11 +75,11 @@ class ChangesEnd:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The event `reset` of a stream: changes after the client's last event are lost, so it must read all again.
+    """A stream's `reset` event: changes after the client's last event are lost, so it must read everything again.
 
     Attributes:
         code: The reason: `invalid_cursor` or `cursor_pruned`.
-        detail: The reason in words.
+        detail: The reason as text.
         cursor: The cursor at which the stream continues.
     """
 
@@ -144,10 +144,11 @@ async def read_changes(
         ),
     ] = None,
 ) -> Response:
-    """Return the changes after a cursor, in order. Events that a reorganisation removes are retracted.
+    """Return the changes after a cursor, in order. Events removed by a reorganisation are retracted.
 
-    As JSON Lines, the last line has the cursor. A stream of server-sent events ends after ten minutes: reconnect then.
-    If it cannot resume at `Last-Event-ID`, its first event is `reset`: read everything again, and continue from there.
+    As JSON Lines, the last line contains the cursor. A stream of server-sent events ends after ten minutes: reconnect
+    then. If it cannot resume at `Last-Event-ID`, its first event is `reset`: read everything again, and continue from
+    there.
     """
     service, feed = service_of(request), _feed_of(request)
     subjects = (query.agents or (), query.accounts or (), query.tags or (), query.kinds or ())

@@ -1,4 +1,4 @@
-"""Routes of checks: should I pay this server, should I serve this client?"""
+"""Check routes: should I pay this server, should I serve this client?"""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -37,7 +37,7 @@ _OF_SERVERS: Final = (
     "maximum_measurement_age_hours",
 )
 _OF_CLIENTS: Final = ("anonymous", "minimum_buyer_score")
-"""The fields of a policy that apply to one side only."""
+"""The policy fields that apply to only one side."""
 
 _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "name": {
@@ -56,11 +56,11 @@ _AS_PARAMETERS: Final[dict[str, dict[str, Any]]] = {
     "watchtowers": {"watchtowers": _texts("A watchtower whose signals count; may be repeated.", "watchtower")},
     "severities": {"severity": _texts("code:severity, such as inactive:decline; may be repeated.")},
 }
-"""The fields of a policy that a query writes differently. All others become parameters unchanged."""
+"""The policy fields that are written differently in a query. All others become parameters unchanged."""
 
 
 def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
-    """Turn fields of a policy into query parameters. The policy checks their limits, with its own messages."""
+    """Turn policy fields into query parameters. The policy checks their limits, with its own messages."""
 
     def decorate(query: type[M]) -> type[M]:
         fields: dict[str, Any] = {}
@@ -72,14 +72,14 @@ def _asks_for(*names: str) -> Callable[[type[M]], type[M]]:
 
 
 def _parameter(kind: Any) -> Any:
-    """Return the type of a policy field, made optional and without its limits. The policy parses texts."""
+    """Return a policy field's type, made optional and without its limits. The policy parses texts."""
     options = [get_args(part)[0] if get_origin(part) is Annotated else part for part in get_args(kind) or (kind,)]
     return Optional[Union[tuple(Text if option in (str, Newcomers) else option for option in options)]]  # noqa: UP007, UP045
 
 
 @_asks_for(*(name for name in Policy.model_fields if name not in (*_OF_SERVERS, *_OF_CLIENTS)))
 class PolicyQuery(Snapshot):
-    """The policy and the block of a check. Missing fields of the policy have defaults, see docs/checks.md."""
+    """A check's policy and block. Missing policy fields have defaults, see docs/checks.md."""
 
     def options(self) -> dict[str, Any]:
         """Return the options of the check: its policy, its block, and whether findings count."""
@@ -127,13 +127,13 @@ class ClientQuestion(OfClient, Question):
 
 @router.get("/server", responses=one_of(Check, 404, 409, 422))
 def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) -> Response:
-    """Answer the question: should I pay this server? The response includes the block it is based on."""
+    """Answer the question: should I pay this server? The response includes the block that it is based on."""
     return _answer(request, query)
 
 
 @router.get("/client", responses=one_of(Check, 404, 409, 422))
 def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) -> Response:
-    """Answer the question: should I serve this client? The response includes the block it is based on."""
+    """Answer the question: should I serve this client? The response includes the block that it is based on."""
     return _answer(request, query, buyers=stored_buyers)
 
 

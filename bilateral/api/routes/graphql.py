@@ -1,4 +1,4 @@
-"""Routes of GraphQL: one for each chain, and one for all of them."""
+"""GraphQL routes: one for each chain, and one for all of them."""
 
 import time
 from http import HTTPStatus
@@ -58,7 +58,7 @@ async def query_all_chains(request: Request) -> Response:
 
 
 async def _answer(request: Request, chain_id: int | None) -> Response:
-    """Answer a request in a thread, because its statements wait for the database."""
+    """Handle a request in a thread, because its statements wait for the database."""
     body = await request.body()
     return Response(await to_thread.run_sync(_answered, service_of(request), body, chain_id), media_type=_MEDIA_TYPE)
 

@@ -1,4 +1,4 @@
-"""Routes of files: complete lists of an agent's ratings, and registration files stored by the operator."""
+"""File routes: complete lists of an agent's ratings, and registration files stored by the operator."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from bilateral.explorer.listing import rating_rows
 router = APIRouter(include_in_schema=False, default_response_class=Response)
 
 _MOST_FILES: Final = 2
-"""The files that a process sends at once. One with a million ratings takes a thousand queries."""
+"""The maximum number of files that a process sends concurrently. One with a million ratings takes 1,000 queries."""
 
 _SLOTS: Final = BoundedSemaphore(_MOST_FILES)
 
@@ -71,7 +71,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers of a file: its name is its hash, and its content is untrusted."""
+"""A file's headers: its name is its hash, and its content is untrusted."""
 
 
 @router.get(f"{PATH}/{{name}}.json")

@@ -1,4 +1,4 @@
-"""Routes of searches: agents, feedback, leaders, and the keyword search of published SDKs."""
+"""Search routes: agents, feedback, leaders, and the published SDKs' keyword search."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -28,12 +28,12 @@ _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")
 
 
 class AgentQuery(ListQuery, AgentQuestion):
-    """A search of agents, and the page and format of its result."""
+    """A search for agents, and the page and format of its result."""
 
 
 @router.get("/v1/search/agents", responses=list_of(FoundAgent, 404, page=FoundAgents))
 def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Response:
-    """Find agents by text, capabilities, and gates on their ratings. Texts in the response are untrusted.
+    """Find agents by text, capabilities and gates on their ratings. Texts in the response are untrusted.
 
     The conditions on ratings form the first gate. Each `gate` adds another, for example for a different tag or side. If
     no agent matches all words and no order is specified, the agents closest in meaning are returned, and `is_closest`
@@ -43,7 +43,7 @@ def read_agents(request: Request, query: Annotated[AgentQuery, Query()]) -> Resp
 
 
 class FeedbackSearchQuery(ListQuery):
-    """A search of the open feedback of one chain, and the page and format of its result."""
+    """A search of one chain's open feedback, and the page and format of its result."""
 
     chain_id: ChainId
     agent: Annotated[_Names, Query(description="An agent's id; may be repeated.")] = None
@@ -78,7 +78,7 @@ class FeedbackSearchQuery(ListQuery):
 
 @router.get("/v1/search/feedback", responses=list_of(Feedback, 404))
 def read_feedback(request: Request, query: Annotated[FeedbackSearchQuery, Query()]) -> Response:
-    """Find open feedback of one chain, newest first."""
+    """Find open feedback on one chain, newest first."""
     service = service_of(request)
     service.require_indexed((query.chain_id,))
     return query.answer(request, Feedback, search_feedback, query.search(map(service.agent_key, query.agent or ())))
@@ -97,7 +97,7 @@ class LeadersQuery(ListQuery):
 def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> Response:
     """Rank agents that have ratings for a tag by their standing. Agents that are held back have a separate board.
 
-    Validators have no standing and are ranked by lower bound. A chain that has not been analysed yet has no leaders.
+    Validators have no standing and are ranked by lower bound. A chain without an analysis has no leaders.
     """
     chains = tuple(query.chains or ())
     service_of(request).require_indexed(chains)
@@ -105,7 +105,7 @@ def read_leaders(request: Request, query: Annotated[LeadersQuery, Query()]) -> R
 
 
 class Keywords(BaseModel):
-    """A keyword search as sent by published SDKs."""
+    """A keyword search, as sent by published SDKs."""
 
     query: str = Field(max_length=1_000)
     minScore: float = Field(default=0.5, ge=0, le=1)  # noqa: N815  # the name of the SDKs
@@ -121,14 +121,14 @@ class KeywordResult(BaseModel):
 
 
 class KeywordResults(BaseModel):
-    """The agents found by a keyword search, best first."""
+    """The agents found by a keyword search, best matches first."""
 
     results: list[KeywordResult]
 
 
 @router.post("/api/v1/search", responses=one_of(KeywordResults))
 def search_keywords(request: Request, keywords: Keywords) -> Response:
-    """Find agents by text, for the `keyword` of published SDKs. At most 1,000 agents are returned."""
+    """Find agents by text, for the published SDKs' `keyword`. At most 1,000 agents are returned."""
     keyword_results: list[KeywordResult] = []
     if words := query_words(keywords.query):
         search = AgentSearch(text=keywords.query)

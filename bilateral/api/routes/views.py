@@ -1,4 +1,4 @@
-"""Routes of the web pages of searches, single records, comparisons, networks and trust analysis."""
+"""Routes for the web pages of searches, individual records, comparisons, networks and trust analysis."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -117,7 +117,7 @@ def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
 
 @page(router, "/{network}/ratings/{block:number}-{log_index:number}", "rating")
 def rating(request: Request, network: str, block: _Block, log_index: _Event) -> RatingPage:
-    """Show one rating with all its evidence."""
+    """Show a rating with all its evidence."""
     service = service_of(request)
     content = service.read(rating_page, service.registries(), indexed_chain(service, network), block, log_index)
     return existing(content, "rating", f"{network} {block}-{log_index}")
@@ -147,7 +147,7 @@ def _analysed(service: Service, network: str) -> tuple[int, str]:
 
 @page(router, "/{network}/clusters/{number:number}", "cluster")
 def cluster(request: Request, network: str, number: _Block) -> analysis.ClusterPage:
-    """Show the accounts of one cluster."""
+    """Show the accounts in one cluster."""
     service = service_of(request)
     content = service.read(analysis.cluster_page, service.registries(), *_analysed(service, network), number)
     return existing(content, "cluster", str(number))

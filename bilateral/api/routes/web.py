@@ -1,6 +1,6 @@
-"""Routes of the web pages of agents and accounts, of the home page, and of the files that pages load.
+"""Routes for the web pages of agents and accounts, the home page, and the files that pages load.
 
-The module's name sorts its routes after all others, because the path of an agent begins with the name of any chain.
+The module's name sorts its routes after all others, because an agent's path begins with an arbitrary chain name.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -40,7 +40,7 @@ def home(request: Request, side: _Rated = None) -> Response:
 
 @router.get("/latest")
 def latest(request: Request, side: _Rated = None) -> Response:
-    """Return the table of the latest ratings, with which a page refreshes its own."""
+    """Return the table of the latest ratings, which a page uses to refresh its own."""
     service = service_of(request)
     rows = service.read(lambda connection: latest_of_all(connection, chains(connection), side))
     ids = {agent_id for row in rows for agent_id in (row.agent, row.by_agent)}
@@ -56,7 +56,7 @@ def method(request: Request) -> MethodPage:
 
 @page(router, "/private-tiers", "private_tiers")
 def private_tiers(request: Request) -> PrivateTiersPage:
-    """Show who learns what from a private proof, and the size of the groups."""
+    """Show who learns what from a private proof, and how large the groups are."""
     return service_of(request).read(private_tiers_page)
 
 
@@ -90,7 +90,7 @@ def account(request: Request, address: str) -> AccountPage:
 
 @router.get("/{network}/{agent_id:number}.png")
 def agent_preview(request: Request, network: str, agent_id: int) -> Response:
-    """Return the image of an agent for link previews."""
+    """Return an agent's image for link previews."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     return tagged(request, agent_picture(*existing(service.read(agent_standings, key), "agent", key.id)), _PNG)
@@ -121,12 +121,12 @@ _SHARED: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""The headers of responses for other sites. Standings are refreshed every few minutes."""
+"""The headers for responses to other sites. Standings are refreshed every few minutes."""
 
 
 @router.get("/embed/{network}/{agent_id:number}.svg")
 def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
-    """Return the badge of an agent: its standing, and the number of its raters."""
+    """Return an agent's badge: its standing, and the number of its raters."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     standings = service.read(standings_of, key)
@@ -137,7 +137,7 @@ def agent_badge(request: Request, network: str, agent_id: int, side: _EmbeddedSi
 
 @router.get("/embed/{network}/{agent_id:number}")
 def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSide = "server") -> Response:
-    """Return a page with only the badge, for frames on other sites."""
+    """Return a page that contains only the badge, for frames on other sites."""
     service = service_of(request)
     key = agent_of(service, network, agent_id)
     existing(service.read(read_agent, key), "agent", key.id)
@@ -146,13 +146,13 @@ def agent_frame(request: Request, network: str, agent_id: int, side: _EmbeddedSi
 
 @router.get("/favicon.ico")
 def icon() -> Response:
-    """Return the icon of the site for browsers without SVG support."""
+    """Return the site's icon for browsers without SVG support."""
     return Response(favicon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/vnd.microsoft.icon")
 
 
 @router.get("/apple-touch-icon.png")
 def icon_of_phones() -> Response:
-    """Return the icon of the site for the home screens of phones."""
+    """Return the site's icon for phones' home screens."""
     return Response(touch_icon(), 200, {"Cache-Control": "public, max-age=86400"}, "image/png")
 
 

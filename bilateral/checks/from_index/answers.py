@@ -38,7 +38,7 @@ MOST_APPROVALS: Final = 20_000
 _NOBODY: Final = "0x" + "00" * 20
 
 _MOST_FEEDBACKS: Final = 1_000
-"""The newest ratings that are read: a client may have given millions."""
+"""The maximum number of newest ratings to read: a client may have given millions."""
 
 _MOST_LISTED: Final = 20  # ratings; an answer with more is read by nobody
 _EXAMPLES: Final = 3  # enough to follow a reason
@@ -63,17 +63,18 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
     Args:
         connection: A connection of `snapshot`.
-        agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is one chain.
+        agent_id: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if there is only one
+            chain.
         payment: The payment that it requests; None to skip the related rules.
         amount: The amount that it requests, in units of the payment token. The evidence is weighed against it.
-        policy: The policy; the default one if left out.
-        for_client: The asking client, an account or an agent, for a policy with `own_experience`.
+        policy: The policy; the default one if omitted.
+        for_client: The requesting client, an account or an agent, for a policy with `own_experience`.
         at_block: The block; the last indexed one by default.
-        history: The `history` of an earlier answer, to reject another fork.
-        files: The `files` of an earlier answer, to repeat it exactly.
-        analysis: The `analysis` of an earlier answer, for the same purpose.
-        measurements: The `measurements` of an earlier answer, for the same purpose.
-        findings: A source of findings of trust analysis.
+        history: The `history` from an earlier answer, to reject a different fork.
+        files: The `files` from an earlier answer, to reproduce it exactly.
+        analysis: The `analysis` from an earlier answer, to reproduce it exactly.
+        measurements: The `measurements` from an earlier answer, to reproduce it exactly.
+        findings: A source of trust analysis findings.
 
     Raises:
         InvalidArgumentError: The amount is negative or not a number.
@@ -81,9 +82,9 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         UnknownChainError: The index does not follow its chain.
         UnknownRegistryError: The index does not follow its identity registry.
         BlockNotHeldError: The block is not indexed.
-        OtherHistoryError: A reorganisation replaced the history of the earlier answer.
-        FileNotHeldError: A file of that time was replaced.
-        FindingsNotHeldError: The trust analysis of that time was replaced.
+        OtherHistoryError: A reorganisation replaced the earlier answer's history.
+        FileNotHeldError: A file from that time was replaced.
+        FindingsNotHeldError: The trust analysis from that time was replaced.
         HistoryTooLongError: More events would have to be read individually than allowed.
         MalformedIdentifierError: The agent or an account is malformed.
     """
@@ -134,7 +135,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
 
 
 def _texts(subject: Subject) -> dict[str, list[Any]]:
-    """Return the newest event of each kind that sets a text of an agent, and all its approvals of accounts."""
+    """Return the newest event of each kind that sets one of an agent's texts, and all its account approvals."""
     texts: dict[str, list[Any]] = defaultdict(list)
     values = {**subject.parameters, "limit": MOST_APPROVALS + 1}
     for row in _texts_statement(len(subject.kinds)).records(subject.as_of.connection, values):
@@ -144,7 +145,7 @@ def _texts(subject: Subject) -> dict[str, list[Any]]:
 
 @lru_cache
 def _texts_statement(registries: int) -> Prepared:
-    """Return the statement of `_texts`. Approvals include whether the account gave feedback in some registries."""
+    """Return the statement for `_texts`. Approvals include whether the account gave feedback in given registries."""
     parts = []
     for event, column in (
         (events.Registered, "agent_uri"),
@@ -188,7 +189,7 @@ def _texts_statement(registries: int) -> Prepared:
 
 
 def _newest(texts: Mapping[str, Sequence[Any]], *kinds: type[events.Event]) -> tuple[str, EventEvidence | None]:
-    """Return the newest text of some events, and its event; an empty text without one."""
+    """Return the newest text from the given events, and its event; an empty text without one."""
     rows = [(row, event.abi_name) for event in kinds for row in texts.get(event.__name__, ())]
     row, name = max(rows, key=lambda named: (named[0].block_number, named[0].log_index), default=(None, ""))
     return ("", None) if row is None else (row.text, chains.evidence_of(name, row))
@@ -240,16 +241,16 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         connection: A connection of `snapshot`.
         client: The client: an account, `0x…`, or an agent in any published form.
         for_server: The requesting server, an agent or its account. Its own rating of the client counts most.
-        policy: The policy; the default one if left out.
-        chain_id: The chain of an account; the only one of the index if left out.
+        policy: The policy; the default one if omitted.
+        chain_id: The chain of an account; if omitted, the only one in the index.
         at_block: The block; the last indexed one by default.
-        history: The `history` of an earlier answer, to reject another fork.
-        payments: The `payments` of an earlier answer, to repeat it exactly.
-        analysis: The `analysis` of an earlier answer, for the same purpose.
-        findings: A source of findings of trust analysis.
+        history: The `history` from an earlier answer, to reject a different fork.
+        payments: The `payments` from an earlier answer, to reproduce it exactly.
+        analysis: The `analysis` from an earlier answer, to reproduce it exactly.
+        findings: A source of trust analysis findings.
         buyers: A source of buyers' records.
-        tier_proof: A tier that the client proved privately, verified by the caller. The age of its possibly new account
-            is then ignored.
+        tier_proof: A tier that the client proved privately, verified by the caller. The age of its account, which may
+            be new, is then ignored.
         failures: The client's failed settlements with the requesting server, which no index has.
 
     Raises:
@@ -339,7 +340,7 @@ def _newest_ratings(subject: Subject, raters: list[int], limit: int) -> tuple[fa
 def _shared_account(
     asker: Asker, accounts: frozenset[str], subject: Subject | None
 ) -> tuple[str | None, tuple[EventEvidence, ...]]:
-    """Return an account shared by the client and the requesting server, now or earlier, and the related events."""
+    """Return an account that the client and the requesting server share or shared, and the related events."""
     agents = [side.history for side in (asker, subject) if side is not None and side.history is not None]
     of_server = asker.accounts if asker.history is None else asker.accounts | asker.history.accounts
     of_client = accounts if subject is None else accounts | subject.history.accounts
@@ -369,7 +370,7 @@ def _summary(rows: Sequence[Any]) -> facts.FeedbackSummary:
 
 
 def _identity_of(as_of: chains.AsOfBlock, server: str | int | None) -> str | None:
-    """Return the identity registry of the server that asks about an account, or else the chain's first one."""
+    """Return the identity registry of the server requesting a check of an account, or else the chain's first one."""
     if server is not None and not is_account(server):
         return find_agent(server, lambda _: as_of).identity
     return next(iter(chains.identity_registries(as_of)), None)

@@ -41,12 +41,12 @@ class AsOfBlock:
 
     Attributes:
         connection: A connection of `snapshot`, which reads the chain.
-        is_head: True if it is the last indexed block, so that the derived tables hold its state.
-        history: The hash of the block of the last event by then; None before the first.
+        is_head: True if it is the last indexed block, so that the derived tables contain its state.
+        history: The block hash of the last event by then; None before the first.
         time: The time of that event, in Unix seconds; None before the first.
-        files: The newest observation of a file that counts; None for all up to the block.
-        payments: The last block whose payments count; None for all stored at the block.
-        analysis: The newest trust analysis that counts; None for the one of the block.
+        files: The newest file observation that counts; None for all up to the block.
+        payments: The last block whose payments count; None for all those stored as of the block.
+        analysis: The newest trust analysis that counts; None for the one as of the block.
         measurements: The newest measurement that counts; None for all up to the block.
         registries: The chain's registries, oldest first: address, kind, and address of the identity registry.
     """
@@ -65,12 +65,12 @@ class AsOfBlock:
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """The parameters of `covering`."""
+        """The parameters for `covering`."""
         return {"chain_id": self.chain_id, "block": self.block}
 
     @property
     def newest_file(self) -> int:
-        """The newest observation of a file that counts: `files`, or the largest number."""
+        """The newest file observation that counts: `files`, or the largest number."""
         return _ANY if self.files is None else self.files
 
     @property
@@ -79,34 +79,34 @@ class AsOfBlock:
         return _ANY if self.measurements is None else self.measurements
 
     def seconds_since(self, time: int) -> int:
-        """Return the seconds from a time to the block's time."""
+        """Return the number of seconds from a time to the block's time."""
         return (self.time or time) - time
 
     def days_since(self, time: int) -> int:
-        """Return the full days from a time to the block's time."""
+        """Return the number of full days from a time to the block's time."""
         return max(0, self.seconds_since(time)) // DAY
 
     def stamp(self, **newest: int) -> AsOf:
-        """Return the `AsOf` of an answer, with the newest input of each kind that it used."""
+        """Return an answer's `AsOf`, with the newest input of each kind that it used."""
         history = None if self.history is None else "0x" + self.history.hex()
         return AsOf(self.chain_id, self.block, history, self.time, **newest)
 
 
 class Findings(Protocol):
-    """A source of findings of trust analysis.
+    """A source of trust analysis findings.
 
-    It may only return facts as of the block, so that answers can be repeated.
+    It may only return facts as of the block, so that answers can be reproduced.
     """
 
     def __call__(self, connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
-        """Return the findings about some accounts as of a block."""
+        """Return the findings about the given accounts as of a block."""
 
 
 class BuyerRecords(Protocol):
     """A source of buyers' records."""
 
     def __call__(self, connection: Connection, as_of: AsOfBlock, account: str) -> BuyerRecord | None:
-        """Return the record of a buyer as of a block; None if there is none."""
+        """Return a buyer's record as of a block; None if there is none."""
 
 
 def as_of_block(  # noqa: PLR0913  # one a source of an answer
@@ -120,7 +120,7 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
     analysis: int | None = None,
     measurements: int | None = None,
 ) -> AsOfBlock:
-    """Return the block context of a check."""
+    """Return a check's block context."""
     records = [] if chain_id is None else _CHAIN.records(connection, {"chain_id": chain_id})
     records = records or _CHAINS.records(connection, {})
     rows = {row.chain_id: row for row in records}
@@ -157,13 +157,13 @@ def as_of_block(  # noqa: PLR0913  # one a source of an answer
 
 
 def covering(table: Table) -> ColumnElement[bool]:
-    """Return the condition that a row of a table of events is as of a block, with the parameters of `bounds`."""
+    """Return the condition that an event table's row is as of a block, with the parameters of `bounds`."""
     # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
     return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
 
 
 def place_of(table: Table) -> tuple[ColumnElement[Any], ...]:
-    """Return the columns for `evidence_of`, and the time of the event."""
+    """Return the columns for `evidence_of`, and the event's time."""
     names = ("registry", "block_number", "log_index", "transaction_hash", "block_time")
     return tuple(table.c[name] for name in names)
 
@@ -174,7 +174,7 @@ def event_label(event: type[Event]) -> ColumnElement[str]:
 
 
 def registries(as_of: AsOfBlock, identity: str) -> dict[str, str]:
-    """Return the kind of each registry that belongs to an identity registry, by address."""
+    """Return the kinds of the registries that belong to an identity registry, by address."""
     return {address: kind for address, kind, of in as_of.registries if of == identity}
 
 
@@ -213,7 +213,7 @@ _IN_CHAINS: Final = (
 )
 _CHAINS: Final = Prepared(_IN_CHAINS)
 _CHAIN: Final = Prepared(_IN_CHAINS.where(schema.chain.c.chain_id == bindparam("chain_id")))
-"""A check of one chain does not query the database server of another."""
+"""A check on one chain does not query another chain's database server."""
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
@@ -224,15 +224,15 @@ def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
 def stored_findings(connection: Connection, as_of: AsOfBlock, accounts: Sequence[str]) -> FoundFindings:
     """Return the strongest stored findings about accounts that acted or gained, and their suspicion.
 
-    Accounts that a finding is merely about get no reason, because they may be unaware of it. An analysis counts from
-    the block at which it was stored.
+    Accounts that are only the subject of a finding get no reason, because they may be unaware of it. An analysis counts
+    from the block at which it was stored.
 
     Args:
         connection: A connection of `snapshot`.
         as_of: The block.
 
     Raises:
-        FindingsNotHeldError: A later analysis replaced the one as of the block.
+        FindingsNotHeldError: A later analysis replaced the one from that block.
     """
     used = _analyses(as_of)
     member, finding = tables.finding_member, tables.finding

@@ -1,4 +1,4 @@
-"""Ratings as of a block, from events: the newest, all of an agent, and those given in a way that counts."""
+"""Ratings as of a block, from events: the newest, all of an agent's, and those given in a way that counts."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _ONE_BY_ONE: Final = 8
 """The maximum number of accounts that are queried individually."""
 
 Rater: TypeAlias = tuple[str, str]
-"""A registry, and an account or `agent N` that rates in it. A rater in two registries counts in each."""
+"""A registry, and an account or `agent N` that rates there. A rater in two registries counts in each."""
 
 _FEEDBACK, _AUTHORIZED, _REVOKED, _CLIENT = (
     EVENT_TABLES[event]
@@ -51,8 +51,8 @@ class Entry:
         tag: The tag, in the form of the tables' keys.
         rater: The account that gave it, or `agent N`.
         value: The value, an integer.
-        decimals: The number of its decimals.
-        row: The row of the event.
+        decimals: The number of decimals in the value.
+        row: The event's row.
     """
 
     side: str
@@ -74,13 +74,13 @@ class Entry:
 
     @property
     def share(self) -> int:
-        """The share of the tag's scale in millionths; 0 for a tag without a scale."""
+        """The value's share of the tag's scale, in millionths; 0 for a tag without a scale."""
         scale = scale_of_tag(self.tag)
         return 0 if scale is None else share_of_scale(self.value, self.decimals, scale)
 
 
 def entries(as_of: AsOfBlock, kinds: Mapping[str, str], agent_id: int) -> list[Entry]:
-    """Return the individual ratings of an agent in force as of a block, in chain order."""
+    """Return an agent's individual ratings in force as of a block, in chain order."""
     ratings: list[Entry] = []
     for address, kind in kinds.items():
         if kind in OPEN_REGISTRIES:
@@ -108,7 +108,7 @@ def without_repeats(entries: Iterable[Entry], limit: int, period: int) -> list[E
 
 
 def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
-    """Return the entries of each rater among some ratings, for one side and tag."""
+    """Return each rater's entries among the given ratings, for one side and tag."""
     tallies: dict[Rater, tuple[int, int]] = {}
     for entry in entries:
         if entry.side == side and entry.tag == tag:
@@ -119,7 +119,7 @@ def entry_tallies(entries: Iterable[Entry], side: str, tag: str) -> dict[Rater, 
 
 
 def _open_feedback(as_of: AsOfBlock, registry: str, agent_id: int) -> list[Entry]:
-    """Return the feedback of an open registry that is not revoked as of the block."""
+    """Return an open registry's feedback that is not revoked as of the block."""
     history = [
         (row.block_number, row.log_index, event is events.FeedbackRevoked, row)
         for event in (events.NewFeedback, events.FeedbackRevoked)
@@ -198,7 +198,7 @@ def _at_places(as_of: AsOfBlock, table: Table, places: Sequence[tuple[int, int]]
 
 
 def _account(text: str | None) -> str:
-    """Return the address of an account, which files write with or without its chain."""
+    """Return an account's address, which files write with or without its chain."""
     return (text or "").rpartition(":")[2].lower()
 
 
@@ -213,7 +213,7 @@ def only_sealed(as_of: AsOfBlock, entries: Sequence[Entry], side: str) -> list[E
 
 
 def feedback_by(as_of: AsOfBlock, registries: Collection[str], accounts: Collection[str], limit: int) -> list[Any]:
-    """Return the newest open feedback that some accounts gave, with `is_revoked`."""
+    """Return the newest open feedback from the given accounts, with `is_revoked`."""
     addresses = list(registries)
     parameters = {**as_of.bounds, **spread("registry", addresses, len(addresses))}
     ordered = sorted(accounts)
@@ -245,7 +245,7 @@ def _feedback_by(registries: int, accounts: int, limit: int) -> Prepared:
 
 @lru_cache
 def newest_about(side: str, registries: int, raters: int, limit: int, *, only_sealed: bool = False) -> Prepared:
-    """Return the statement that reads the newest ratings of an agent by some raters; 0 for all.
+    """Return the statement that reads an agent's newest ratings by the given raters; 0 for all.
 
     Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
     """

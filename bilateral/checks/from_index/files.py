@@ -1,4 +1,4 @@
-"""The registration file of an agent as of a block, and the domains that vouch for it."""
+"""An agent's registration file as of a block, and the domains that vouch for it."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from bilateral.index.log.dialects import in_parts, newest_first, unindexed
 from bilateral.index.reading.prepared import Prepared, at_most
 
 _MOST_CLAIMS: Final = 500
-"""The maximum number of files that are read: anyone may claim an agent in any number of files."""
+"""The maximum number of files to read: anyone may claim an agent in any number of files."""
 
 _FETCH: Final = schema.file_sight.c
 _OBSERVED: Final = (
@@ -30,7 +30,7 @@ _OBSERVED: Final = (
 
 
 def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tuple[Domain, ...], int]:
-    """Return an agent's registration file as of a block, the domains of its services, and the newest proof's number.
+    """Return an agent's registration file as of a block, its services' domains, and the newest proof's number.
 
     The file is `waiting` until the index has fetched it.
     """
@@ -71,7 +71,7 @@ def registration_of(subject: Subject, uri: str) -> tuple[RegistrationFacts, tupl
 
 
 def registered_domain(subject: Subject, domain: str) -> Domain | None:
-    """Return the domain that an agent is registered under (August 2025), and what it says about the agent."""
+    """Return the domain under which an agent is registered (August 2025), and what it says about the agent."""
     host = secure_host(uri) if (uri := domain_uri(domain)) else None
     if uri is None or host is None:
         return None
@@ -129,7 +129,7 @@ _CONTENT: Final = Prepared(_content())
 
 
 def _domains(subject: Subject, confirmed_uri: str, rows: Sequence[Any]) -> tuple[Domain, ...]:
-    """Return the domains of services. A domain that hosts the agent's own file needs no other file (ERC-8004)."""
+    """Return the services' domains. A domain that hosts the agent's own file needs no other file (ERC-8004)."""
     files = observations(subject.as_of, {bytes(row.file_id) for row in rows})
     home = secure_host(confirmed_uri)
     domains = []
@@ -161,7 +161,7 @@ def _foreign_agents(claims: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _proven(subject: Subject) -> dict[str, int]:
-    """Return agents on foreign chains whose last stored outcome proves them, with its observation number."""
+    """Return agents on foreign chains that are proven by their last stored outcome, with its observation number."""
     proof, fetch, as_of = schema.foreign_proof, schema.file_sight, subject.as_of
     query = (
         select(schema.FOREIGN_AGENT.label("agent"), proof.c.names_back, proof.c.sight_id)
@@ -176,7 +176,7 @@ def _proven(subject: Subject) -> dict[str, int]:
 
 
 def _names(claims: Sequence[Any], subject: Subject) -> tuple[bool, bool]:
-    """Return whether the claims of a file include an agent, and whether they include any agents."""
+    """Return whether a file's claims include an agent, and whether they include any agents."""
     registry, agent_id = f"eip155:{subject.as_of.chain_id}:{subject.identity}", subject.history.agent_id
     names_it = any(row.text == registry and row.agent_id == agent_id for row in claims)
     return names_it, any(row.agent_id is not None for row in claims)
@@ -206,7 +206,7 @@ def observations(as_of: AsOfBlock, file_ids: Collection[bytes]) -> dict[bytes, O
 
 
 def observation_of(row: Any) -> Observation:
-    """Return the observation of a row; its columns are NULL if there is none."""
+    """Return a row's observation; its columns are NULL if there is none."""
     if row.sight_id is None:
         return Observation(0, row.uri, FileState.WAITING)
     content_hash = None if row.content_hash is None else bytes(row.content_hash)

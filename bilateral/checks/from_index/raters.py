@@ -30,16 +30,16 @@ from bilateral.index.ratings.tables import DECIMALS
 from bilateral.index.reading.prepared import size_for, spread
 
 MOST_RATERS: Final = 5_000
-"""Raters whose own lower bounds are looked up at the head. Above that, the agents with the best bounds are."""
+"""The number of raters whose own lower bounds are looked up at the head. Beyond it, the best agents' bounds are."""
 
 MOST_PAST_RATERS: Final = 200
-"""Raters whose own lower bounds are computed for an earlier block."""
+"""The maximum number of raters whose own lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
-"""The newest ratings by an asker that determine the raters it trusts."""
+"""The maximum number of a requester's newest ratings that determine which raters it trusts."""
 
 _MOST_NEWEST: Final = 200
-"""The newest ratings that are read: an agent may have millions."""
+"""The maximum number of newest ratings to read: an agent may have millions."""
 
 _EXAMPLES: Final = 3  # examples are enough to follow a reason
 _CLIENT: Final = schema.EVENT_TABLES[ClientRated]
@@ -52,19 +52,19 @@ _OF_ACCOUNTS: Final = {
     ).columns(agent_tables.agent.c.agent_id, agent_tables.agent.c.owner, agent_tables.agent.c.wallet)
     for name in ("owner", "wallet")
 }
-"""The agents of accounts, for SQLite."""
+"""The accounts' agents, for SQLite."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query about the ratings of one agent.
+    """A query about one agent's ratings.
 
     Attributes:
         subject: The agent.
         side: The agent's role.
         tag: The tag that counts.
         own: The agent's own accounts, whose ratings do not count.
-        asker: The asking side; None if unknown.
+        asker: The requesting side; None if unknown.
     """
 
     subject: Subject
@@ -76,17 +76,17 @@ class Question:
 
     @cached_property
     def ratings(self) -> Ratings:
-        """All ratings of the agent."""
+        """All of the agent's ratings."""
         return Ratings(self.subject)
 
     @property
     def summary(self) -> tuple[str, str]:
-        """The side and the tag of the summary that counts."""
+        """The side and tag of the summary that counts."""
         return SEALED_SIDES[self.side] if self.policy.only_sealed else self.side, self.tag
 
 
 def counted_ratings(question: Question) -> RatingFacts:
-    """Return the ratings of an agent that count under a policy."""
+    """Return an agent's ratings that count under a policy."""
     as_of, policy, side, ratings = question.subject.as_of, question.policy, question.side, question.ratings
     own = _own_raters(question)
     listed = _listed(question) if policy.trust.is_set else None
@@ -146,7 +146,7 @@ def _listed(question: Question) -> frozenset[str]:
 
 
 def _trusted_agents(question: Question) -> set[int]:
-    """Return the ids of the policy's agents that belong to the registry of the query."""
+    """Return the ids of the policy's agents that belong to the query's registry."""
     as_of, identity = question.subject.as_of, question.subject.identity
     default = next(iter(identity_registries(as_of)), None)
     return {
@@ -157,7 +157,7 @@ def _trusted_agents(question: Question) -> set[int]:
 
 
 def _liked(question: Question, asker: Asker) -> set[int]:
-    """Return the agents that the asker rated at least as high as required. Its last rating of each counts."""
+    """Return the agents that the requester rated at least as high as required. Its last rating of each agent counts."""
     as_of, registries = question.subject.as_of, list(question.subject.kinds)
     minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
     if asker.agent_id is not None:
@@ -178,7 +178,7 @@ def _liked(question: Question, asker: Asker) -> set[int]:
 
 
 def newest_ratings(question: Question, raters: frozenset[str] | None, but: frozenset[str]) -> tuple[EventEvidence, ...]:
-    """Return a few of the newest ratings by some raters, or by all except some."""
+    """Return a few of the newest ratings by the given raters, or by all others."""
     subject, is_server = question.subject, question.side == Side.SERVER
     kinds = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     few: list[Any] | None = None if raters is None or len(raters) > AT_ONCE else sorted(raters)
@@ -247,7 +247,7 @@ def _least_bound(question: Question) -> float:
 
 
 def _agents_above_bound(question: Question, agent_ids: Collection[int] | None) -> set[int]:
-    """Return the agents above the policy's lower bound as servers, at the head: among some, or the best."""
+    """Return the agents above the policy's lower bound as servers at the head: among given ones, or the best."""
     table, subject = rating_tables.summary, question.subject
     query = (
         select(table.c.agent_id)

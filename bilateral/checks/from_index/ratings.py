@@ -1,7 +1,7 @@
-"""What ratings, validations, trust analysis and watchtowers say about an agent, as of a block.
+"""What ratings, validations, trust analysis and watchtowers say about an agent as of a block.
 
-At the head, the derived tables are used, in time independent of the number of ratings. For an earlier block, an age
-limit, or proofs of payment, events are read individually, up to a limit. Both ways yield the same integers.
+At the head, the derived tables are used, and the time does not depend on the number of ratings. For an earlier block,
+an age limit, or proofs of payment, events are read individually, up to a limit. Both methods yield the same integers.
 """
 
 import json
@@ -43,7 +43,7 @@ MOST_LINES: Final = 20
 """The maximum number of tags per side that an answer lists."""
 
 _MOST_ANSWERS: Final = 1_000
-"""The newest responses that are read: anyone may request any number from a validator."""
+"""The maximum number of newest responses to read: anyone may request any number from a validator."""
 
 _EXAMPLES: Final = 3  # examples are enough to follow a reason
 _ANSWERS: Final = EVENT_TABLES[ValidationResponse]
@@ -55,7 +55,7 @@ Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
 
 @dataclass(frozen=True)
 class Ratings:
-    """The ratings of an agent, read once on first use."""
+    """An agent's ratings, read once on first use."""
 
     subject: Subject
 
@@ -66,7 +66,7 @@ class Ratings:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The individual ratings. Too many raise HistoryTooLongError."""
+        """The individual ratings. Raises HistoryTooLongError if there are too many."""
         return entries(self.subject.as_of, self.subject.kinds, self.subject.history.agent_id)
 
     def total(self, side: str, tag: str) -> Counted:
@@ -76,7 +76,7 @@ class Ratings:
         return Counted(*map(sum, sums))
 
     def tallies(self, side: str, tag: str, raters: Collection[str]) -> dict[Rater, tuple[int, int]]:
-        """Return the entries of some raters at the head."""
+        """Return the given raters' entries at the head."""
         tallies = {}
         for part in in_parts(sorted(raters)):
             size = size_for(part)
@@ -84,7 +84,7 @@ class Ratings:
         return tallies
 
     def all_tallies(self, side: str, tag: str, limit: int) -> dict[Rater, tuple[int, int]] | None:
-        """Return the entries of all raters at the head; None if there are more raters than the limit."""
+        """Return all raters' entries at the head; None if there are more raters than the limit."""
         tallies = self._tallies(side, tag, 0, {"limit": limit + 1})
         return None if len(tallies) > limit else tallies
 
@@ -111,7 +111,7 @@ def _summaries(registries: int) -> Prepared:
 
 @lru_cache
 def _tallies(registries: int, accounts: int) -> Prepared:
-    """Return the statement that reads the entries of some accounts about an agent; 0 for all, up to a limit."""
+    """Return the statement that reads the given accounts' entries about an agent; 0 for all, up to a limit."""
     table = rating_tables.counterpart
     query = select(table.c.registry, table.c.account, table.c.count.label("number"), table.c.share_sum).where(
         table.c.chain_id == bindparam("chain_id"),
@@ -124,7 +124,7 @@ def _tallies(registries: int, accounts: int) -> Prepared:
 
 
 def lines(ratings: Ratings) -> tuple[Line, ...]:
-    """Return the ratings of an agent by registry, side and tag, those with the most raters first."""
+    """Return an agent's ratings by registry, side and tag, those with the most raters first."""
     if ratings.subject.as_of.is_head:
         lines = [
             _line(row.registry, row.side, row.tag, row.number, row.counterparts, row.value_sum, row.share_sum)
@@ -198,7 +198,7 @@ def _line(  # noqa: PLR0913, PLR0917  # the sums of a summary
 
 
 def validations(subject: Subject, validators: Collection[str]) -> ValidationFacts:
-    """Return the validations of an agent by some validators, or by all if none is specified."""
+    """Return an agent's validations by the given validators, or by all if none is specified."""
     addresses = [address for address, kind in subject.kinds.items() if kind == VALIDATION]
     ordered = sorted(validators)
     parameters = subject.parameters | spread("registry", addresses, len(addresses))
@@ -232,12 +232,12 @@ def _newest_answers(registries: int, validators: int) -> Prepared:
 
 
 _MOST_CHANGES: Final = 1_000
-"""The newest changes of an agent's endpoints that are read: five flapping endpoints have fewer in a year."""
+"""The number of newest endpoint changes to read per agent: five flapping endpoints have fewer per year."""
 
 _MOST_SIGNALS: Final = 200
 
 _SIGNAL_SECONDS: Final = 98 * DAY
-"""The age up to which a signal counts. A watchtower that only publishes changes repeats each after 13 weeks."""
+"""The age up to which a signal counts. A watchtower that publishes only changes repeats each signal after 13 weeks."""
 
 _CHANGE: Final = endpoint_change.c
 _ENDPOINT: Final = registration_endpoint.c
@@ -270,7 +270,7 @@ _FEEDBACK, _REVOKED = EVENT_TABLES[NewFeedback], EVENT_TABLES[FeedbackRevoked]
 def measurements_of(
     subject: Subject, registration: RegistrationFacts | None, watchtowers: Collection[str]
 ) -> MeasurementFacts | None:
-    """Return the measurements of an agent's endpoints; None if the index has no watchtower data."""
+    """Return the measurements for an agent's endpoints; None if the index has no watchtower data."""
     as_of = subject.as_of
     bounds = {**as_of.bounds, "measurements": as_of.newest_measurement}
     mark = _MARK.first(as_of.connection, {**bounds, "endpoint_id": NO_ENDPOINT})
@@ -314,7 +314,7 @@ def _endpoint(as_of: AsOfBlock, rows: Sequence[Any]) -> EndpointFacts:
 
 
 def _signals(subject: Subject, watchtowers: Sequence[str]) -> tuple[Signal, ...]:
-    """Return the newest `reachable` of each endpoint by each watchtower."""
+    """Return each watchtower's newest `reachable` for each endpoint."""
     addresses = [address for address, kind in subject.kinds.items() if kind in OPEN_REGISTRIES]
     size = size_for(watchtowers)
     values = {**subject.parameters, **spread("registry", addresses, len(addresses))}

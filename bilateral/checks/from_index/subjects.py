@@ -32,7 +32,7 @@ from bilateral.index.log.tables import EVENT_TABLES
 from bilateral.index.reading.prepared import Prepared, at_most, one_of, size_for, spread
 
 MOST_CHANGES: Final = 20_000
-"""Changes of owners and wallets that one check replays."""
+"""The maximum number of owner and wallet changes that a check replays."""
 
 _ADDRESS_BYTES: Final = 20  # of an account of Ethereum: the last 20 bytes of its key's hash
 
@@ -45,16 +45,16 @@ _IS_WALLET: Final = _METADATA.c.metadata_key == literal_column("'agentWallet'")
 
 @dataclass
 class AgentHistory:
-    """The history of an agent up to a block.
+    """An agent's history up to a block.
 
     Attributes:
         owner: Its owner; None if it does not exist, or no longer does.
         wallet: Its wallet; None without one.
-        registered: The first event of the agent.
+        registered: The agent's first event.
         registered_at: Its time.
         owner_change: The last event that changed its owner, and its time; None if it still has its first one.
         wallet_change: The last event after registration that changed its wallet; None if it still has its first one.
-        account_events: All accounts that ever were its owner or wallet, with the first event that made them so.
+        account_events: All accounts that were ever its owner or wallet, with the first event that made them so.
     """
 
     agent_id: int
@@ -68,7 +68,7 @@ class AgentHistory:
 
     @property
     def accounts(self) -> frozenset[str]:
-        """All accounts that ever were its owner or wallet."""
+        """All accounts that were ever its owner or wallet."""
         return frozenset(self.account_events)
 
     @property
@@ -111,7 +111,7 @@ def agents_at(as_of: AsOfBlock, identity: str, agent_ids: Collection[int]) -> di
 
 
 def agents_of_accounts(as_of: AsOfBlock, identity: str, accounts: Collection[str]) -> dict[int, AgentHistory]:
-    """Return the agents whose owner or wallet is one of some accounts as of a block."""
+    """Return the agents whose owner or wallet is one of the given accounts as of a block."""
     candidates: set[int] = set()
     for part in in_parts(sorted(accounts)):
         size = size_for(part)
@@ -164,7 +164,7 @@ def _changes(size: int) -> Prepared:
 
 
 def _replayed(agent_id: int, rows: Iterable[sa.Row[Any]]) -> AgentHistory:
-    """Return an agent after its changes. Events in the registration's transaction set its first holders."""
+    """Return an agent after its changes. Events in the registration transaction set its first holders."""
     states, agent = AgentStates(), AgentHistory(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
@@ -200,12 +200,12 @@ class Subject:
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """The kind of each registry of the agent's identity registry, by address."""
+        """The kinds of the registries that belong to the agent's identity registry, by address."""
         return registries(self.as_of, self.identity)
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of statements about the agent, with all registries that belong to its identity registry."""
+        """The parameters for statements about the agent, with all registries that belong to its identity registry."""
         agent = {"identity": self.identity, "agent_id": self.history.agent_id, "owner": self.history.owner}
         return {**self.as_of.bounds, **agent, **spread("registry", list(self.kinds), len(self.kinds))}
 
@@ -217,7 +217,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Asker:
-    """The asking side.
+    """The requesting side.
 
     Attributes:
         agent_id: Its agent; None without one.
@@ -251,7 +251,7 @@ def find_account(as_of: AsOfBlock, account: str) -> Subject | None:
 
 
 def asker_of(as_of: AsOfBlock, identity: str, asker: str | int) -> Asker:
-    """Return the asking side: an account, or an agent of the registry."""
+    """Return the requesting side: an account, or an agent in the registry."""
     if is_account(asker):
         account = checksummed(str(asker))
         agents = agents_of_accounts(as_of, identity, [account])

@@ -1,4 +1,4 @@
-"""The texts of explanatory pages and forms, one TOML file per module that shows them."""
+"""The texts for explanatory pages and forms, one TOML file per module that shows them."""
 
 import tomllib
 from importlib.resources import files
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def words_of(page: str) -> dict[str, Any]:
-    """Return the texts of a page, such as those in `method.toml`."""
+    """Return a page's texts, such as those in `method.toml`."""
     return tomllib.loads((files("bilateral.explorer.words") / f"{page}.toml").read_text(encoding="utf-8"))

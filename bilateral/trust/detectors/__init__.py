@@ -1,1 +1,1 @@
-"""The detectors, one module each. All have the interface of `Detector`."""
+"""The detectors, one module each. All implement the `Detector` interface."""

@@ -1,4 +1,4 @@
-"""The interface of detectors."""
+"""The detector interface."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,25 +14,25 @@ from bilateral.trust.tables.arrays import Ints
 
 _USUAL: Final = 1.0
 _DIGITS: Final = 2.0
-"""The digits of improbability up to which the distance between a group's opinions and those of others is usual, and the
-additional ones at which the group counts in full."""
+"""The improbability (negative base-10 logarithm) up to which the distance between a group's opinions and others' is
+usual, and the additional improbability at which the group counts in full."""
 
 
 class Detector(ABC):
     """Base class of detectors, each for one kind of manipulation.
 
-    Parameters are arguments of the constructor. `fit` sets results, whose names end with an underscore.
+    Parameters are constructor arguments. `fit` sets results, whose names end with an underscore.
 
     Attributes:
         name: The detector's name, as recorded in findings.
-        findings_: The findings of the last `fit`, strongest first.
+        findings_: The findings from the last `fit`, strongest first.
     """
 
     name: ClassVar[str]
     findings_: list[Finding]
 
     def fit(self, context: Context) -> Self:
-        """Look through a ledger."""
+        """Examine a ledger."""
         self.findings_ = sorted(self._find(context), key=lambda finding: -finding.strength)
         return self
 
@@ -42,7 +42,7 @@ class Detector(ABC):
 
 
 def puppetry(context: Context, accounts: Ints, rows: Ints) -> float:
-    """Return how likely it is that tied accounts only exist for their opinions about some subjects, from 0 to 1."""
+    """Return how likely it is that tied accounts exist only for their opinions about some subjects, from 0 to 1."""
     # Users of a platform, staff and members of a club buy from others as well, and say what others say.
     lost = float(context.ties.independence[accounts].mean()) if len(accounts) else 0.0
     odds = inflation_odds(context, rows)
@@ -55,7 +55,7 @@ class Trial:
 
     Attributes:
         level: The false discovery rate below which there is a finding.
-        finding: Makes the finding, given the corrected p-value.
+        finding: Creates the finding, given the corrected p-value.
     """
 
     p_value: float
@@ -64,6 +64,6 @@ class Trial:
 
 
 def discoveries(tests: Sequence[Trial], number: int) -> list[Finding]:
-    """Correct the p-values of all of a detector's families of tests together, and return the findings."""
+    """Correct the p-values of all of a detector's test families together, and return the findings."""
     q_values = adjusted(np.array([test.p_value for test in tests], np.float64), number)
     return [test.finding(float(q)) for test, q in zip(tests, q_values, strict=True) if q < test.level]

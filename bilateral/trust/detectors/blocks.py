@@ -3,7 +3,7 @@
 A circle of friends who trade with each other looks the same in the graph. So a block only counts to the extent that
 something else about it is odd: its opinions are unpaid or far from what others say, or its accounts are young.
 
-Anybody can copy the opinions of an honest account, or praise it in return. So an account counts as a member only if it
+Anyone can copy an honest account's opinions, or praise it in return. So an account only counts as a member if it
 followed: it judged a subject after another member did, or after a member judged its own agent.
 """
 
@@ -23,7 +23,7 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Kind
 
 _RAREST: Final = 8
-"""The raters up to which a subject is one of the rarest, which two raters hardly share by chance."""
+"""The number of raters up to which a subject is one of the rarest, which two raters hardly share by chance."""
 
 _FAMILIES: Final = 4
 _COMMON: Final = 2
@@ -32,7 +32,7 @@ each to mutual praise and to cycles."""
 
 
 class Blocks(Detector):
-    """Detector of blocks, mutual praise and cycles."""
+    """Detects blocks, mutual praise and cycles."""
 
     name = "blocks"
 
@@ -107,7 +107,7 @@ class Blocks(Detector):
         return left, right, q_value[circle[left]]
 
     def _together(self, shared: Sharing) -> tuple[tuple[Ints, Ints, Floats], int]:
-        """Return the pairs of raters that share several rare subjects, with p-values, and the number of tests."""
+        """Return the rater pairs that share several rare subjects, with p-values, and the number of tests."""
         p_values = excess(shared.count, self.clustering * shared.expected)
         # Between one test a rater and one a pair: only pairs that share a rare subject are looked at, far from all.
         return (shared.left, shared.right, p_values), int(shared.raters**1.5)
@@ -184,7 +184,7 @@ def _followers(ledger: Ledger, rows: Ints, inside: Flags) -> Ints:
 
 
 def _youth_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that so many opinions are by such young raters by chance; each rater counts once."""
+    """Return the probability that by chance, so many opinions come from such young raters; each rater counts once."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     if not len(raters):
         return 1.0
@@ -201,7 +201,7 @@ def _joined(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
 
 
 def _components(left: Ints, right: Ints, q_value: Floats, size: int, level: float = 0.05) -> list[tuple[Ints, float]]:
-    """Return the connected groups of significant pairs, with each group's smallest value."""
+    """Return the connected groups of significant pairs, with each group's smallest p-value."""
     chosen: Flags = q_value < level
     if not chosen.any():
         return []

@@ -1,7 +1,7 @@
-"""Learning from many reviewed cases: accounts that move money like guilty ones, and among them.
+"""Learning from many reviewed cases: accounts that move money in the same way as guilty ones, and with them.
 
 With a few cases, only accounts related to the reviewed ones are suspected. A few hundred show what reviewers consider
-guilty, and a model learns it from the transfers. Anybody can send money to anybody, so it ranks accounts and flags
+guilty, and a model learns it from the transfers. Anyone can send money to anyone, so the model ranks accounts and flags
 none.
 """
 
@@ -15,14 +15,14 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints
 from bilateral.trust.tables.propagation import LabelSpreading
 
 _LARGE: Final = 300
-"""Counterparties above which an account is a contract or an exchange."""
+"""The number of counterparties above which an account is a contract or an exchange."""
 
 _PARTS: Final = 4
-"""The number of folds of the cases. Each is judged by the others, so that no case is its own neighbour."""
+"""The number of folds for the cases. Each is judged by the others, so that no case is its own neighbour."""
 
 
 class CaseModel:
-    """A model of transfers that learns from reviewed cases.
+    """A transfer model that learns from reviewed cases.
 
     Attributes:
         probability_: The probability that reviewers would find each account guilty.
@@ -125,7 +125,7 @@ _AROUND: Final = 5
 
 
 def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: int) -> Floats:
-    """Return how guilty the counterparts of each account are, from known cases."""
+    """Return how guilty each account's counterparts are, from known cases."""
     degree = np.bincount(source, minlength=size) + np.bincount(target, minlength=size)
     weight = 1 / np.log2(2 + np.maximum(degree[source], degree[target])) ** 3
     labels = np.full(size, -1, np.int64)
@@ -147,7 +147,7 @@ def surroundings(source: Ints, target: Ints, reviewed: Ints, label: Ints, size: 
 
 
 def _two_steps(graph: Any, labels: Ints, usual: float) -> Floats:
-    """Return the share of guilty accounts among known addresses two steps away, excluding the address itself."""
+    """Return the share of guilty ones among known accounts two steps away, excluding the account itself."""
     degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-9)
     near = sparse.diags(1 / degree) @ graph
     own = np.asarray(near.multiply(graph.T).sum(axis=1)).ravel()

@@ -1,11 +1,12 @@
-"""Co-targeting: accounts with a common source of funds or time of birth judge one subject more than chance allows.
+"""Co-targeting: accounts with a common source of funds or creation time judge one subject more than chance allows.
 
-The test adjusts for popularity on both sides. If a group writes one in a hundred opinions, it is expected to write one
-in a hundred about each subject. So a popular agent, an exchange's many customers and an airdrop are all expected.
+The test adjusts for popularity on both sides. If a group writes one in a hundred of all opinions, it is expected to
+write one in a hundred of the opinions about each subject. So a popular agent, an exchange's many customers and an
+airdrop are all expected.
 
-Anybody can flood one subject with opinions, which lowers the share of every group in all opinions. Honest customers
-of one source would seem to meet too often. So the share is also taken with a limit on each subject's opinions, and the
-larger one counts. Being customers of the same exchange proves nothing.
+Anyone can flood one subject with opinions, which lowers every group's share of all opinions. Honest customers of one
+source would seem to meet too often. So the share is also computed with a limit on each subject's opinions, and the
+larger share counts. Being customers of the same exchange proves nothing.
 """
 
 from dataclasses import dataclass
@@ -25,32 +26,33 @@ from bilateral.trust.tables.opinions import KINDS, Kind
 _USUAL: Final = 0.3
 _DIGITS: Final = 2.0
 _LEAST: Final = 0.15
-"""The digits of improbability up to which a group's opinions are usual, the additional ones at which the group counts
-in full, and the weight of a usual group. With this weight, a group is never flagged for this alone."""
+"""The improbability (negative base-10 logarithm) up to which a group's opinions are usual, the additional improbability
+at which the group counts in full, and a usual group's weight. With this weight, a group is never flagged for this
+alone."""
 
 _PAID: Final = 0.4
 """The share of paid feedback from which payments are informative enough. Below it, usual groups count more."""
 
 _PAIR: Final = 2
-"""Two accounts that meet once prove little."""
+"""Two accounts that meet only once prove little."""
 
 _CROWD: Final = 100
-"""The raters of one subject, and the subjects of one rater, that count in full for a group's share.
+"""The number of raters per subject, and of subjects per rater, that count in full for a group's share.
 
-Of more, each counts less.
+If there are more, each counts less.
 """
 
 _PEERS: Final = 30
-"""The other raters from which a subject shows where a group's neighbours go, and those that are looked at."""
+"""The number of other raters from which a subject shows whom a group's neighbours judge, and how many are examined."""
 
 
 _Limits: TypeAlias = tuple[Floats, Floats]
-"""The opinions of each account and kind, in which crowds count less, as one array; and all of each kind."""
+"""The opinions of each account and kind, with crowds counting less, as one array; and the total of each kind."""
 
 
 @dataclass(frozen=True)
 class _Edges:
-    """The distinct pairs of rater and subject, sorted by subject, and the kind of each subject."""
+    """The distinct rater-subject pairs, sorted by subject, and each subject's kind."""
 
     subject: Ints
     rater: Ints
@@ -58,7 +60,7 @@ class _Edges:
 
     @classmethod
     def of(cls, ledger: Ledger, first: Ints) -> Self:
-        """Return the pairs, by the positions of the first opinion of each."""
+        """Return the pairs, by the position of each pair's first opinion."""
         subject = ledger.opinions.subject[first]
         kind = ledger.subject_kind[subject].astype(np.int8) if len(subject) else np.zeros(0, np.int8)
         return cls(subject, ledger.opinions.rater[first], kind)
@@ -66,7 +68,7 @@ class _Edges:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The pairs of group and subject with at least two raters."""
+    """The group-subject pairs with at least two raters."""
 
     grouping: Grouping
     group: Ints
@@ -122,7 +124,7 @@ class CoTargeting(Detector):
         return _without_repetitions(findings, self.limit)
 
     def _cells(self, context: Context, grouping: Grouping, edges: _Edges, limits: _Limits | None) -> tuple[_Cells, int]:
-        """Count the raters of each group and subject, and test the counts."""
+        """Count the raters for each group and subject, and test the counts."""
         group = _without_exchanges(context, grouping)
         subject, own, count, tests, written = _counts(edges, group, grouping.size)
         kind = context.ledger.subject_kind[subject] if len(count) else np.zeros(0, np.int64)
@@ -183,7 +185,7 @@ class CoTargeting(Detector):
 
 
 def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, int, Ints]:
-    """Count the raters of each pair of subject and group, in segments of subjects, which bounds the memory."""
+    """Count the raters of each subject-group pair, in segments of subjects, to limit memory use."""
     parts: list[Ints] = [np.zeros(0, np.int64)]
     counts: list[Ints] = [np.zeros(0, np.int64)]
     tests, written = 0, np.zeros(size * KINDS, np.int64)
@@ -200,7 +202,7 @@ def _counts(edges: _Edges, group: Ints, size: int) -> tuple[Ints, Ints, Ints, in
 
 
 def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Floats:
-    """Return how many members of some groups would judge a subject if they chose as their neighbours do."""
+    """Return how many members of the given groups would judge a subject if they chose as their neighbours do."""
     # Not everybody can meet everybody: people of one city, trade or platform judge its agents. Neighbours are the other
     # raters of what the members judge beside the subject, if so many judge it that no attacker has made them all.
     group = cells.grouping.group
@@ -231,7 +233,7 @@ def _near(context: Context, cells: _Cells, edges: _Edges, chosen: Ints) -> Float
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1."""
+    """Return to what extent a group's opinions are unpaid or far from what others say, from `_LEAST` to 1."""
     # A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
     # payments are recorded, the less tells them from an attack, so the more the group counts.
     if not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
@@ -242,14 +244,14 @@ def _oddness(context: Context, rows: Ints) -> float:
 
 
 def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
-    """Return the group of each account; -1 for customers of an exchange who share nothing else."""
+    """Return each account's group; -1 for customers of an exchange who share nothing else."""
     if grouping.name != FUNDER:
         return grouping.group
     return np.where(context.ties.is_hub[np.maximum(context.ties.funder, 0)], -1, grouping.group)
 
 
 def _limits(context: Context, edges: _Edges) -> _Limits:
-    """Return how far the distinct pairs of each rater count, with a limit on those of a subject and of a rater."""
+    """Return how much each rater's distinct pairs count, with a limit per subject and per rater."""
     of_subject, of_rater = (
         np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
     )
@@ -262,7 +264,7 @@ def _limits(context: Context, edges: _Edges) -> _Limits:
 
 
 def _limited(limits: _Limits, group: Ints, size: int) -> Floats:
-    """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject."""
+    """Return each group's share of the opinions of each kind, with a limit on the opinions about each subject."""
     (limited, total), inside = limits, np.flatnonzero(group >= 0)
     keys = group[inside][:, None] * KINDS + np.arange(KINDS)
     written = group_sums(limited.reshape(-1, KINDS)[inside].ravel(), keys.ravel(), size * KINDS)

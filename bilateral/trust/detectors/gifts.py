@@ -18,10 +18,10 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _NET: Final = 1.05
-"""The multiple of its own payments that a rater must get back to gain. The rest allows for fees and rounding."""
+"""The multiple of its own payments that a rater must get back to gain. The excess allows for fees and rounding."""
 
 _DUST: Final = 4.0
-"""The spreads below the middle logarithm of amounts from which money is dust, which bribes nobody."""
+"""The number of spreads below the median logarithm of amounts at which money counts as dust, which bribes nobody."""
 
 
 FAVOURABLE: Final = 50.0
@@ -29,16 +29,17 @@ FAVOURABLE: Final = 50.0
 
 _ENOUGH: Final = 5
 _NEAR: Final = 12.0
-"""The number of others whose praise shows that gifts are refunds, and how much more the praise with gifts may be."""
+"""The number of others whose praise shows that gifts are refunds, and how much higher the praise with gifts may be."""
 
 _YOUNG: Final = 0.2
-"""The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
+"""The share of the youngest raters, whose praise shows nothing: an attacker creates them in a minute."""
 
 
 def gifts_of(ledger: Ledger) -> Ints:
     """Return the transfers, except first funds and dust, from which a receiver gains, by sender and receiver.
 
-    It gains if it gets more than it gave the sender, by payments and transfers. So refunds and cashback are not gifts.
+    It gains if it receives more than it gave the sender, counting payments and transfers. So refunds and cashback are
+    not gifts.
     """
     inside = ledger.comparable & (ledger.src != ledger.dst)
     gift = inside & (ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src)
@@ -61,10 +62,10 @@ def gifts_of(ledger: Ledger) -> Ints:
 
 
 def moving(context: Context, rows: Ints) -> Flags:
-    """Mark opinions of raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
+    """Mark opinions by raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
 
-    The highest opinion of each rater counts, and the median of raters, so that a few low ones hide nothing. Others
-    count only if they paid or judge several subjects, and are not among the youngest raters.
+    Each rater's highest opinion and the median over raters count, so a few low opinions hide nothing. Others only count
+    if they paid or judge several subjects, and are not among the youngest raters.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     if not len(rows):
@@ -95,7 +96,7 @@ def _medians(values: Floats, group: Ints, size: int) -> Floats:
 
 
 def _usual(amounts: Floats) -> Flags:
-    """Mark the amounts that are not dust. Anybody can send dust to anybody, to make both look related."""
+    """Mark the amounts that are not dust. Anyone can send dust to anyone, to make both look related."""
     positive = amounts > 0
     if not positive.any():
         return positive

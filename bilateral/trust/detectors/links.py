@@ -1,4 +1,4 @@
-"""Links between rater and rated: the owner, the wallet, one funder, or money from the rated to the rater.
+"""Links between rater and rated: the owner, the wallet, a common funder, or money from the rated to the rater.
 
 The rated account is only reported as gaining if it made the link itself: it owns the rater, funded or paid it, made it
 its operator, or sent money back to their common funder. Money from the rater or a stranger to the rated account proves
@@ -30,7 +30,7 @@ _GIFT: Final = "judge an account that sent them money"
 _SOURCE: Final = "judge an account of their own source of funds"
 
 _FEW: Final = 3
-"""The linked opinions of one group that count for what is usual. More would let an attacker decide it."""
+"""The number of a group's linked opinions that count for what is usual. More would let an attacker decide this."""
 
 _LONE: Final = 0.4
 """The weight of one opinion about an account with the same funds: friends who fund each other buy from each other."""
@@ -60,7 +60,7 @@ class _Link:
     funds: frozenset[str] = frozenset()
 
     def at(self, is_usable: Flags, start: int) -> _LinkedRows:
-        """Return the opinions that have the link, are kept, and whose first has a place."""
+        """Return the opinions that have the link, are retained, and whose first opinion has a place."""
         rows = np.flatnonzero(self.linked & is_usable)
         group = self.group[rows].astype(np.int64)
         return _LinkedRows(self.sentence, rows + start, group, self.own[rows], self.certain, self.by_rated, self.funds)
@@ -79,12 +79,12 @@ class _LinkedRows:
     funds: frozenset[str]
 
     def only(self, is_usable: Flags) -> _LinkedRows:
-        """Return the kept ones."""
+        """Return the retained ones."""
         return replace(self, rows=self.rows[is_usable], group=self.group[is_usable], own=self.own[is_usable])
 
     @classmethod
     def joined(cls, parts: Sequence[_LinkedRows]) -> _LinkedRows:
-        """Join what several segments of opinions hold."""
+        """Join what several segments of opinions contain."""
         rows, group, own = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "group", "own")
         )
@@ -93,7 +93,7 @@ class _LinkedRows:
 
 
 class Links(Detector):
-    """Detector of opinions by accounts that the rated account controls or pays."""
+    """Detects opinions by accounts that the rated account controls or pays."""
 
     name = "links"
 
@@ -205,7 +205,7 @@ class Links(Detector):
 
 
 def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
-    """Return the transfers that some linked opinions rest on."""
+    """Return the transfers on which the given linked opinions are based."""
     ledger = context.ledger
     rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
     if link.sentence == _GIFT:
@@ -220,7 +220,7 @@ def _transfers(context: Context, link: _LinkedRows, rows: Ints, account: Ints, g
 
 
 def _answering(ledger: Ledger, segment: slice) -> Ints:
-    """Return the account that answers for the subject of each opinion."""
+    """Return the account responsible for each opinion's subject."""
     # A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
     opinions = ledger.opinions
     subject, rater, ts = opinions.subject[segment], opinions.rater[segment].astype(np.int64), opinions.ts[segment]
@@ -230,7 +230,7 @@ def _answering(ledger: Ledger, segment: slice) -> Ints:
 
 
 def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Ints], list[str], Floats]:
-    """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values."""
+    """Test each group's number of linked opinions; return groups (positions in the link), statistics and p-values."""
     # The accounts with the funds of a link are expected to judge each other as often as others judge them, also those
     # that never did: of a small exchange's customers, some do. With the raters' own opinions in what is usual, a ring
     # would be usual in a small market, and the more so the larger it is.
@@ -261,7 +261,7 @@ def _tests(context: Context, link: _LinkedRows, account: Ints) -> tuple[list[Int
 
 
 def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool = False) -> Ints:
-    """Return the sum of counts over the accounts with the first funds of each group; 0 if the link rests on no such."""
+    """Return the sum of counts over accounts with each group's first funds; 0 if the link is not based on these."""
     if not link.funds >= (_RATER | _RATED if rated else _RATER):
         return np.zeros_like(counts)
     source = context.ties.root if link.sentence == _SOURCE else context.ties.funder
@@ -270,7 +270,7 @@ def _by_funds(context: Context, link: _LinkedRows, counts: Ints, *, rated: bool 
 
 
 def _corrected(tested: Sequence[tuple[_LinkedRows, Floats]], number: int) -> Floats:
-    """Correct the p-values of all links together. Links that are certain are facts, and excluded."""
+    """Correct the p-values of all links together. Certain links are facts, and are excluded."""
     # A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
     # that judged each other: to judge a tied account is rare, and rarely honest.
     q_values = np.concatenate([p_values for _, p_values in tested])

@@ -1,8 +1,9 @@
-"""Lockstep: many raters of one subject are young, thin and unpaid, or they come in one burst.
+"""Lockstep: many raters of one subject are young, thin and unpaid, or arrive in one burst.
 
-Each opinion is ranked among all opinions by how little its rater risks: a young account, with few other opinions, that
-did not pay. A subject with too many of the lowest ranks yields a finding; a newcomer's single opinion is never enough.
-A rater that paid is more often than not an honest newcomer, and gets less of the blame for its company.
+Each opinion is ranked among all opinions by how little its rater risks: a young account with few other opinions that
+did not pay risks the least. A subject with too many of the lowest ranks yields a finding; a newcomer's single opinion
+is never enough. A rater that paid is more likely than not an honest newcomer, and gets less of the blame for its
+company.
 """
 
 from collections.abc import Callable
@@ -20,41 +21,42 @@ from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_sums, pe
 from bilateral.trust.tables.opinions import Kind
 
 _PRAISE: Final = 60.0
-"""The percentage from which an opinion is praise: bought opinions lie above the middle of the scale."""
+"""The percentage from which an opinion is praise: bought opinions are above the middle of the scale."""
 
 _RECORDED: Final = 0.2
-"""The share of paid feedback from which payments count as recorded here."""
+"""The share of paid feedback from which payments count as being recorded here."""
 
 _EXCESS: Final = 2.5
-"""The factor over the expected number from which a difference matters, however certain it is."""
+"""The factor above the expected number from which a difference matters, however certain it is."""
 
 _TELLING: Final = 100
 """The largest effective number of raters of one subject. Newcomers arrive at popular subjects together, so hundreds of
 them count as a hundred who came independently."""
 
 _BUSY: Final = 100
-"""The opinions of one rater that count in full where opinions are ranked. Of more, each counts less."""
+"""The number of one rater's opinions that count in full when opinions are ranked. If there are more, each counts
+less."""
 
 _MARGIN: Final = 1.001
-"""The factor on an expected number that rounding errors do not reach."""
+"""A factor on expected numbers that is too large to be caused by rounding errors."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
 
 
 _FEWEST: Final = 3
-"""The number of raters on each side from which a mean says something."""
+"""The number of raters on each side from which a mean is meaningful."""
 
 _SMALLEST: Final = 15.0
 """The gap in points from which a difference matters, however certain it is."""
 
 _UNPAID: Final = 0.08
-"""The weight of opinions that are not paid for: with it no finding has a digit, which a second kind of evidence needs.
-Customers of a free service who also gave presents to buyers of their own agents were held back by both: in
-attack-free markets of 10,000 accounts, .4 % of the good sellers."""
+"""The weight of unpaid opinions: with it, no finding reaches a strength of 1, which a second kind of evidence needs.
+Otherwise, a free service's customers who also gave presents to buyers of their own agents would be held back by both:
+0.4 % of the good sellers in attack-free markets of 10,000 accounts."""
 
 _PAID: Final = 0.3
-"""The share of the blame for a rater that paid."""
+"""The share of the blame that a rater gets if it paid."""
 
 
 class Lockstep(Detector):
@@ -126,7 +128,7 @@ class Lockstep(Detector):
         return [Trial(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
 
     def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
-        """Test the owners for feedback that is hardly ever paid for. Free services exist, so this only adds weight."""
+        """Test the owners for feedback that is hardly ever paid. Free services exist, so this only adds weight."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
         base = float(context.paid[praise].mean()) if len(praise) else 0.0
@@ -207,7 +209,7 @@ class Lockstep(Detector):
 
 
 def _ranks(context: Context, rows: Ints) -> Floats:
-    """Return the share of opinions by raters who risk at most as little, with a limit on how much one rater counts."""
+    """Return the share of opinions by raters who risk as little or less, with a limit on how much one rater counts."""
     # Otherwise a busy old account could make every honest newcomer one of the youngest.
     activity, rater = context.activity, context.ledger.opinions.rater[rows]
     if activity.max(initial=0) <= _BUSY:
@@ -216,7 +218,7 @@ def _ranks(context: Context, rows: Ints) -> Floats:
 
 
 def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
-    """Return how many raters count as young, and of how many, for a test of independent raters."""
+    """Return how many raters count as young, and out of how many, for a test that assumes independent raters."""
     trials = np.where(judged > _TELLING, _TELLING, judged)
     return counts * trials // judged, trials
 
@@ -224,7 +226,7 @@ def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
 def _densest(  # noqa: PLR0913, PLR0917
     subject: Ints, times: Floats, segment: slice, judged: Ints, length: Floats, most: float
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the least probable window of each subject: its first place, its number of opinions, and its p-value."""
+    """Return each subject's least probable window: its first position, its number of opinions, and its p-value."""
     # Windows that cannot be as improbable as is needed are left out: to compute a p-value takes long.
     own, at = subject[segment], times[segment]
     numbers, within = np.unique(own, return_inverse=True)
@@ -263,7 +265,7 @@ def _duration(seconds: float) -> str:
 
 
 def _oddness(context: Context, rows: Ints) -> float:
-    """Return how odd some opinions are apart from their time (unpaid, or far from what others say), from 0.12 to 1."""
+    """Return how odd opinions are apart from their time (unpaid, or far from what others say), from 0.12 to 1."""
     # A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
     odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
     return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))
@@ -322,7 +324,7 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
 
 
 def share_of_blame(context: Context, rows: Ints) -> Floats:
-    """Return, for each distinct rater of some opinions, its share of the blame: less if it paid for one of them."""
+    """Return each distinct rater's share of the blame for the given opinions: less if it paid for one of them."""
     raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
     paid = np.bincount(inverse, weights=context.paid[rows], minlength=len(raters)) > 0
     return np.where(paid, _PAID, 1.0)

@@ -2,9 +2,9 @@
 
 A server is right to give bad clients low ratings. So clients only count if other servers rate them well, or if nobody
 else rates them and they paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
-frame it by its answer. The server's rate is compared with that of all servers. A rating that was sealed before the
-server could see the feedback is no answer to it, and is excluded from the rate. A finding says how many of the low
-ratings came within a day of the client's feedback.
+frame it by means of its response. The server's rate is compared with that of all servers. A rating that was sealed
+before the server could see the feedback is not a response to it, and is excluded from the rate. A finding says how many
+of the low ratings came within a day of the client's feedback.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ ANSWER_SECONDS: Final = 86_400
 """A day, as in the pages and lists of the index."""
 
 _TIME_BITS: Final = 32
-"""Bits of a time in Unix seconds, until the year 2106."""
+"""The number of bits for a time in Unix seconds, until the year 2106."""
 
 
 class Retaliation(Detector):
@@ -88,7 +88,7 @@ class Retaliation(Detector):
         return findings
 
     def _after_criticism(self, ledger: Ledger, ratings: Ints, client: Ints) -> Flags:
-        """Mark the ratings of clients who gave the server a low feedback before."""
+        """Mark the ratings of clients who gave the server negative feedback before."""
         opinions = ledger.opinions
         critics = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & (opinions.percent < _LOW))
         owner = ledger.subject_account[opinions.subject[critics]]
@@ -106,12 +106,12 @@ class Retaliation(Detector):
 
 
 def _any(marked: Flags, pair: Ints) -> Flags:
-    """Mark the pairs of server and client of which a rating is marked."""
+    """Mark the server-client pairs that have a marked rating."""
     return np.asarray(np.bincount(pair, weights=marked) > 0, np.bool_)
 
 
 def _mean_by_rest(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
-    """Return the mean of the client's ratings by other servers, for each pair of server and client; nan without one."""
+    """For each server-client pair, return the mean of other servers' ratings of the client; nan without one."""
     # Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look
     # bad.
     count = np.bincount(pair)
@@ -141,5 +141,5 @@ def answers(ledger: Ledger, ratings: Ints) -> Flags:
 
 
 def _keys_by_time(places: Ints, times: Floats) -> Ints:
-    """Return numbers that are sorted by place, and then by time."""
+    """Return numbers that sort by place, then by time."""
     return (places.astype(np.int64) << _TIME_BITS) + times.astype(np.int64)

@@ -1,10 +1,10 @@
-"""Propagation from reviewed cases: accounts that share funds with accounts that people found guilty.
+"""Propagation from reviewed cases: accounts that share funds with accounts that reviewers found guilty.
 
-The probability is that of the group's next member, after what was reviewed of the group (Laplace's rule). One case says
-little about a large group; twenty say a lot. An innocent case in the group counts as much in the other direction.
+The probability is that for the group's next member, given the group's reviewed members (Laplace's rule). One case says
+little about a large group; twenty say a lot. An innocent case in the group counts equally in the other direction.
 Anyone can send a fresh account its first funds, so an account that never sent money to its group is ranked but not
-flagged. From two hundred cases on, a model of the transfers learns from them, too (`CaseModel`). It ranks accounts and
-flags none.
+flagged. From two hundred cases on, a transfer model also learns from them (`CaseModel`). It ranks accounts and flags
+none.
 """
 
 from itertools import pairwise
@@ -22,14 +22,14 @@ from bilateral.trust.tables.ledger import Ledger
 
 _CASES: Final = 200
 _EACH: Final = 20
-"""The number of cases, and of each verdict, from which a model learns from them."""
+"""The number of cases, and of cases with each verdict, from which a model learns from them."""
 
 _SURE: Final = (0.5, 0.9, 0.99)
-"""The probabilities at which such accounts are divided into findings."""
+"""The probability thresholds that divide such accounts into findings."""
 
 
 class ReviewedGroups(Detector):
-    """Extends reviewed cases to groups under common control."""
+    """Extends the verdicts of reviewed cases to groups under common control."""
 
     name = "reviewed kin"
 

@@ -1,12 +1,12 @@
 """Wash payments: money that returns to the payer, so that a proof of payment costs nothing.
 
 A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, directly or through one
-intermediate account, after the payment. A return to a payer who complained is a refund and no evidence against anybody.
-Payments in both directions are a return only if the amounts are equal: people who trade with each other pay each other,
-but not the same sum.
+intermediate account, after the payment. A return to a payer who complained is a refund, which is not evidence against
+anyone. Payments in both directions only count as a return if the amounts are equal: people who trade with each other
+pay each other, but not the same sum.
 
 Honest agents refund and give cashback. So a client only counts if most of what it paid came back, and an agent's share
-of such clients is compared with that of other agents in the market.
+of such clients is compared with other agents' shares in the market.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from bilateral.trust.tables.searches import Keyed, first_reaching
 
 _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
-"""The share of an amount that fees and rounding take."""
+"""The share of an amount that fees and rounding consume."""
 
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
@@ -45,8 +45,9 @@ _EVERY: Final = slice(None)
 
 _LEAST: Final = 0.1
 _MOST: Final = 1.5
-"""The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
-what it buys from them sends other sums. Otherwise a supplier could frame it by a few small payments of its accounts."""
+"""The minimum part of a payment that counts as its return, and the maximum part of all payments. An agent that pays
+others for what it buys from them sends different sums. Otherwise a supplier could frame it with a few small payments
+from its accounts."""
 
 
 _CLIENTS: Final = 2
@@ -62,7 +63,7 @@ pairs are left out: otherwise two million transfers through some thousands of ac
 
 @dataclass(frozen=True)
 class _Moves:
-    """Moves of money: the pair of ends as a key, the amount and the time of each, and its transfers in columns."""
+    """Moves of money: each one's pair of ends as a key, its amount and time, and its transfers in columns."""
 
     keys: Ints
     sent: Floats
@@ -71,7 +72,7 @@ class _Moves:
 
 
 class WashPayments(Detector):
-    """Detector of payments whose money returns.
+    """Detects payments whose money returns.
 
     Attributes:
         returned_: Marks each payment whose money returns.
@@ -140,7 +141,7 @@ class WashPayments(Detector):
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
-        """Return the payments followed by a move between the ends within the time, and the share that each returns."""
+        """Return the payments followed in time by a move between the ends, and the share of each that is returned."""
         # A move returns at least a tenth of the payment, and not much more than all that was paid between the two. The
         # share is that of all money between the two, so that cashback and single refunds stay small.
         rows = np.flatnonzero(usable)
@@ -212,7 +213,7 @@ def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
 
 
 def _refunded(ledger: Ledger, returned: Flags) -> Flags:
-    """Mark the returned payments that are refunds: for each payer, those of as many days as it made complaints."""
+    """Mark the returned payments that are refunds: for each payer, those on as many days as it made complaints."""
     # A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
     opinions, size = ledger.opinions, ledger.accounts
     pays = np.zeros(size, bool)
@@ -267,7 +268,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
 
 
 def _affordable(steps: Floats | Ints) -> Flags:
-    """Mark the accounts whose pairs of a transfer in and one out are looked at: those with few pairs first."""
+    """Mark the accounts whose pairs of incoming and outgoing transfers are examined: those with few pairs first."""
     order = np.argsort(steps, kind="stable")
     out = np.zeros(len(steps), bool)
     out[order] = np.cumsum(steps[order]) <= _STEPS
@@ -275,7 +276,7 @@ def _affordable(steps: Floats | Ints) -> Flags:
 
 
 def _equal_sums(ledger: Ledger) -> tuple[Ints, Ints, Ints]:
-    """Return a day's equal sum in the other direction for each payment, or -1; the payments by sum; its bounds."""
+    """Return, for each payment, an equal daily sum in the other direction, or -1; the payments by sum; its bounds."""
     out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))

@@ -1,4 +1,4 @@
-"""The context of each opinion: payment, age and activity of its rater, and distance to what others say."""
+"""The context of each opinion: its rater's payment, age and activity, and the distance to what others say."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import KINDS, Kind
 
 _TIMES: Final = 20
-"""Segments of time within which ages are compared. Early on, everybody is young."""
+"""The number of time segments within which ages are compared. Early on, every account is young."""
 
 MOSTLY: Final = 0.5
-"""The share of a client's money that comes back from which its payments prove nothing. Cashback is less, and so is a
-refund to a client that returns."""
+"""If this share of a client's money comes back, its payments prove nothing. Cashback is less, as is a refund to a
+client that returns."""
 
 RECORDED: Final = 0.05
 """The share of paid feedback below which payments are not recorded."""
 
 RARE: Final = 60
-"""The raters up to which a subject is rare. Beyond, that two raters share it says nothing, and pairs are too many."""
+"""The number of raters up to which a subject is rare. Beyond it, sharing says nothing, and pairs are too many."""
 
 _ALIKE: Final = 0.5
-"""The least spread of the logarithms of amounts: where most pay one price, twice or once a day is as usual."""
+"""The minimum spread of log amounts: where most pay one price, paying it twice a day is as usual as once."""
 
 _ROUNDING: Final = 1e-6
-"""The part of a usual amount that a sum of floats may be short of."""
+"""The part of a usual amount by which a sum of floats may fall short."""
 
 _SUBJECTS: Final = 10
 """The subjects that count where their opinions are compared with those of others: the agents of a platform may all be
@@ -64,20 +64,20 @@ class Context:
         ledger: The coded tables.
         kin: The groupings of accounts.
         pair: The positions of the first opinion of each pair of rater and subject, ascending by subject and rater.
-        pair_of: The pair of each opinion, as its place there.
+        pair_of: The pair of each opinion, as its position in `pair`.
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
         money: The money between accounts.
-        spending: What accounts paid to sellers whom early buyers trust.
-        gave, got: The money from the client to the server of each pair, and what came back for no service in return.
-        paid: Marks the opinions whose rater paid the agent a usual amount before, and did not get most of it back.
-        freshness: The share of opinions of the same time by raters of at most that age.
+        spending: What accounts paid to sellers that early buyers trust.
+        gave, got: The money from each pair's client to its server, and what came back without a service in return.
+        paid: Marks the opinions whose rater had paid the agent a usual amount, and did not get most of it back.
+        freshness: The share of opinions from the same time by raters of at most that age.
         paid_share: The share of feedback whose rater paid.
-        payer_share: Its mean over raters: writing is cheap, so a flood by a few accounts must not pass for a market
+        payer_share: Its mean over raters: writing is cheap, so a flood from a few accounts must not pass for a market
             whose payments are not recorded.
         mean: The mean percentage of each kind of opinion.
         grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
-        grounded_count, grounded_sum: The number and the sum of the percentages of these, by subject.
+        grounded_count, grounded_sum: The number of these opinions and the sum of their percentages, by subject.
         risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
             did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
         youth: The same, but only by age and number of opinions.
@@ -107,14 +107,14 @@ class Context:
 
     @cached_property
     def sharing(self) -> Sharing:
-        """The raters that share several rare subjects, which are those of at most `RARE` raters."""
+        """The raters that share several rare subjects: those with at most `RARE` raters."""
         ledger, opinions = self.ledger, self.ledger.opinions
         rows = self.pair[opinions.kind[self.pair] != Kind.CONSTANT_TAG]
         return sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), RARE)
 
     @classmethod
     def of(cls, ledger: Ledger) -> Context:
-        """Compute the context of a ledger's opinions."""
+        """Compute the context for a ledger's opinions."""
         opinions = ledger.opinions
         ties = ties_of(ledger)
         first, pair_of = _pairs(ledger)
@@ -170,7 +170,7 @@ def _means(ledger: Ledger) -> Floats:
 
 
 def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
-    """Return the positions of the first opinion of each pair of rater and subject, and the pair of each opinion."""
+    """Return the position of each rater-subject pair's first opinion, and each opinion's pair."""
     opinions = ledger.opinions
     parts, pair_of, count = [np.zeros(0, np.int32)], np.empty(len(opinions), np.int32), 0
     for segment in segments(opinions.subject):
@@ -184,7 +184,7 @@ def _pairs(ledger: Ledger) -> tuple[Ints, Ints]:
 
 
 def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Ints) -> Floats:
-    """Return the time from which the rater paid the agent a usual amount, for each pair; infinity without one."""
+    """For each pair, return the time from which the rater had paid the agent a usual amount; infinity without one."""
     subject, out = ledger.opinions.subject[first], np.full(len(first), np.inf)
     usable = np.flatnonzero(purchases.amount > 0)
     if not len(usable) or not len(first):
@@ -214,7 +214,7 @@ def _bought_at(ledger: Ledger, purchases: Purchases, is_early: Flags, first: Int
 
 
 def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Floats]:
-    """Return the money from the client to the server of each pair, and what came back for no service in return."""
+    """Return the money from each pair's client to its server, and what came back without a service in return."""
     rater, subject = ledger.opinions.rater[first], ledger.opinions.subject[first]
     rated, answers = ledger.subject_account[subject], ledger.subject_kind[subject] == Kind.CLIENT_RATING
     client, server = np.where(answers, rated, rater), np.where(answers, rater, rated)
@@ -222,7 +222,7 @@ def _exchanged(ledger: Ledger, money: Money, first: Ints) -> tuple[Floats, Float
 
 
 def _freshness(ledger: Ledger, ties: Ties) -> Floats:
-    """Return the share of opinions of the same time by raters of at most the same age."""
+    """Return the share of opinions from the same time by raters of at most the same age."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times), np.float32)
     for part in np.array_split(lexical_order(times), max(1, min(_TIMES, len(times) // 200))):
@@ -260,7 +260,7 @@ def _mean_of_raters(rater: Ints, paid: Flags, size: int) -> float:
 
 
 def unpaid_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that so few of some opinions are paid, if they were ordinary."""
+    """Return the probability that so few of the given opinions would be paid if they were ordinary."""
     base = context.paid_share
     chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
     if not len(chosen) or base < RECORDED:
@@ -269,7 +269,7 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 
 
 def inflation_odds(context: Context, rows: Ints) -> float:
-    """Return the probability that some opinions lie so far from those of others by chance.
+    """Return the probability that the given opinions are so far from others' by chance.
 
     The mean of each subject is compared with what grounded others say about it, shrunk towards the mean of its kind.
     Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Two tests

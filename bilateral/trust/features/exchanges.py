@@ -1,7 +1,7 @@
-"""Exchanges: accounts that fund many independent ones. Sharing such a source of funds is no tie.
+"""Exchanges: accounts that fund many independent ones. Sharing such a source of funds is not a tie.
 
-Anybody can send dust to many accounts, or let a few buy from each other. So an exchange is known by what its customers
-lose: money that stayed with sellers whom early buyers with other sources of funds paid as well.
+Anyone can send dust to many accounts, or let a few buy from each other. So an exchange is recognised by what its
+customers lose: money that stayed with sellers that early buyers with other sources of funds also paid.
 """
 
 from dataclasses import dataclass
@@ -31,35 +31,35 @@ _CUSTOMERS: Final = 15
 
 _LOST: Final = 100.0
 _PART: Final = 0.02
-"""What the customers of an exchange lose to others, in units of the payment token; in a market with few purchases, this
-part of all of them. A shared exchange is no tie, so this is the price of hiding a common source of funds."""
+"""What an exchange's customers lose to others, in units of the payment token; in a market with few purchases, this part
+of all of them. A shared exchange is not a tie, so this is the price of hiding a common source of funds."""
 
 _ENOUGH: Final = 500.0
-"""The usual purchases of a market from which they tell an exchange: with fewer, too few sellers have early buyers. A
-market of 1,800 accounts has them after a week."""
+"""The number of usual purchases in a market from which they identify an exchange: with fewer, too few sellers have
+early buyers. A market of 1,800 accounts reaches it after a week."""
 
 _OF_SELLER: Final = 0.1
-"""The maximum part of that money that may go to one seller. Otherwise one seller of the attacker would do."""
+"""The maximum part of that money that may go to one seller. Otherwise, one of the attacker's sellers would suffice."""
 
 _EARLY: Final = 0.2
 _FIRST: Final = 100
 _SEVERAL: Final = 2
-"""The share and the least number of the payers, by their first payments, that are early; and the sellers that such a
-payer pays, and the early payers that a seller needs. An attacker rarely comes before its market."""
+"""The share and the minimum number of payers, by their first payments, that are early; and the number of sellers that
+such a payer pays, and of early payers that a seller needs. An attacker rarely precedes its market."""
 
 _RECORDED: Final = 0.05
-"""The payments for each opinion below which payments are not recorded."""
+"""The number of payments per opinion below which payments count as not recorded."""
 
 _UNUSED: Final = 150
-"""The accounts that an exchange funds while hardly anybody has bought anything, or judged anybody."""
+"""The number of accounts that an exchange funds while hardly anyone has bought anything or judged anyone."""
 
 _WEEKS: Final = 14 * 86400.0
-"""The time over which its customers begin to judge others, where payments are not recorded."""
+"""The time over which its customers begin to judge others if payments are not recorded."""
 
 
 @dataclass(frozen=True)
 class Purchases:
-    """The money of each pair of payer and owner that stayed with the owner.
+    """The money of each payer-owner pair that stayed with the owner.
 
     Attributes:
         lost: The money, at most the usual price.
@@ -91,11 +91,11 @@ class Purchases:
 
     @property
     def is_enough(self) -> bool:
-        """True if enough was bought to tell who buys for itself."""
+        """True if enough was bought to determine who buys on its own behalf."""
         return float(self.lost[self.by_early[self.owner] >= _SEVERAL].sum()) >= max(_ENOUGH * self.usual, 1e-9)
 
     def independence(self, root: Ints) -> Floats:
-        """Return what each account lost to sellers of other sources of funds, in usual prices, at most 1."""
+        """Return what each account lost to sellers with other sources of funds, in usual prices, at most 1."""
         if not self.is_enough:
             return np.zeros(len(root))
         others = (self.by_early[self.owner] >= _SEVERAL) & (root[self.owner] != root[self.payer])
@@ -135,7 +135,7 @@ def _by_purchases(purchases: Purchases, funder: Ints) -> Flags:
 
 
 def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
-    """Return payer and seller of each pair, the money that stayed, the time of the first payment and the mean one."""
+    """Return each pair's payer and seller, the money that stayed, the first payment's time and the mean payment."""
     size = ledger.accounts
     rows = np.flatnonzero((ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0))
     payer, owner = ledger.payer[rows].astype(np.int64), ledger.owner[ledger.paid_agent[rows]].astype(np.int64)
@@ -159,7 +159,7 @@ def _stayed(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Floats]:
 
 
 def _by_opinions(ledger: Ledger, funder: Ints) -> Flags:
-    """Mark the exchanges by the accounts that judge several others, where payments are not recorded."""
+    """Mark the exchanges by the accounts that judge several others, if payments are not recorded."""
     opinions, size = ledger.opinions, ledger.accounts
     feedback = opinions.kind == Kind.FEEDBACK
     rater, ts = opinions.rater[feedback].astype(np.int64), opinions.ts[feedback]

@@ -1,8 +1,8 @@
-"""Features: what is odd about an account, as numbers that each say little by themselves.
+"""Features: what is odd about an account, as numbers that individually say little.
 
 An opinion is odd if it has no trace of business, is far from what others say, is by a young account, or is about a
-subject that hardly anybody judges. Each sign is measured for every opinion, and aggregated by the account that wrote it
-and by the account that it is about. `bilateral.trust.features.signs` also considers neighbouring accounts.
+subject that hardly anybody judges. Each sign is measured for every opinion, and aggregated by the opinion's author and
+by the account that it is about. `bilateral.trust.features.signs` also considers neighbouring accounts.
 """
 
 from collections.abc import Iterator
@@ -35,22 +35,22 @@ _SPREAD: Final = 15.0
 """The deviation of an ordinary value in points, as in `bias`."""
 
 _NEVER: Final = 400 * 86400.0
-"""The pause of an opinion without a neighbour: longer than any pause that means something."""
+"""The pause for an opinion without a neighbour: longer than any meaningful pause."""
 
 _CLUSTERING: Final = 6.0
 """The factor by which honest accounts share more subjects than by chance, because their tastes are alike."""
 
 _UNREACHED: Final = -20.0
-"""The trust of an account that no trust reaches, as a logarithm: below all that `walked` returns."""
+"""The trust of an account that no trust reaches, as a logarithm: below any value that `walked` returns."""
 
 _FEW: Final = 3
-"""The opinions up to which a rater is thin."""
+"""The number of opinions up to which a rater is thin."""
 
 _GIVERS: Final = 12
-"""The accounts beyond which a receiver of money is a shop or a busy account, whose givers have nothing in common."""
+"""The number of accounts above which a receiver of money is a shop or busy; its givers have nothing in common."""
 
 _NEAREST: Final = 3
-"""The number of opinions before, and after, that are nearest in time."""
+"""The number of nearest opinions in time, before and after."""
 
 _BOTH_ENDS: Final = frozenset(
     {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
@@ -59,7 +59,7 @@ _BOTH_ENDS: Final = frozenset(
 _OF_RATERS: Final = frozenset(
     {"distance at its time", "grounded distance", "paid together", "proof", "untraced", "silence", "price"}
 )
-"""The signs that say next to nothing about the rated account: the trees used these means in one of a thousand nodes.
+"""The signs that say next to nothing about the rated account: the trees used these means in one in a thousand nodes.
 The last two are those that strangers could choose for whom they praise."""
 
 
@@ -122,7 +122,7 @@ def _hours(seconds: Floats) -> Floats:
 
 
 def _supported_distance(context: Context, judgements: Judgements) -> Floats:
-    """Return how far opinions lie above those of others who paid or judge several subjects."""
+    """Return how far opinions are above those of others who paid or judge several subjects."""
     supported, usual = context.supported[judgements.rows], context.mean[judgements.kind]
     percent = judgements.height + usual
     rest = context.supported_sum[judgements.subject]
@@ -137,7 +137,7 @@ def _supported_distance(context: Context, judgements: Judgements) -> Floats:
 
 
 def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
-    """Return how far opinions lie above the nearest in time about the same subject. An agent may have turned."""
+    """Return how far opinions are above those nearest in time about the same subject. An agent may have turned."""
     distance = np.empty(len(judgements.rows), np.float32)
     for segment in segments(judgements.subject):
         subject, usual = judgements.subject[segment], mean[judgements.kind[segment]]
@@ -152,7 +152,7 @@ def _distance_at_its_time(mean: Floats, judgements: Judgements) -> Floats:
 
 
 def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how the money between rater and rated went, what the rater spent on others, and how trust reaches it."""
+    """Yield how money moved between rater and rated, what the rater spent on others, and how much trust reaches it."""
     # Net flow tells a bribe from cashback, and wash trade from a refund.
     pair, answers = context.pair_of[judgements.rows], judgements.kind == Kind.CLIENT_RATING
     client = np.where(answers, judgements.rated, judgements.rater)
@@ -168,7 +168,7 @@ def _money(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floa
 
 
 def _paid_together(context: Context, judgements: Judgements) -> Floats:
-    """Return, for each praise, how improbable it is that so many who praise the subject got money of one giver."""
+    """For each praise, return how improbable it is that so many who praise the subject got money from one giver."""
     # A broker pays for praise, and no wallet of the subject does. Exchanges, the subject itself and the first funds of
     # an account do not count.
     money, size = context.money, context.ledger.accounts
@@ -229,7 +229,7 @@ def _prices(context: Context, judgements: Judgements) -> Floats:
 
 
 def _tails(judgements: Judgements, distance: Floats) -> Iterator[tuple[str, Floats]]:
-    """Yield how improbable it is that so many opinions of an account lie so far below those of others, or above."""
+    """Yield how improbable it is that so many of an account's opinions are so far below, or above, those of others."""
     # Fisher's sum over the ranks that its opinions have in this market: one failed job is usual, and three are not.
     rater = np.take(judgements.rater, judgements.in_turn)
     again = np.flatnonzero(~first_of(rater))
@@ -244,14 +244,14 @@ def _tails(judgements: Judgements, distance: Floats) -> Iterator[tuple[str, Floa
 
 
 def _validations(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how far validations lie above what clients and other validators say of the agent."""
+    """Yield how far validations are above what clients and other validators say about the agent."""
     chosen, size = judgements.validated, len(judgements.by_rater.count)
     for name, side in (("validator", judgements.rater), ("validated", judgements.rated)):
         yield f"mean distance as {name}", Groups.by(side[chosen], size).mean(judgements.distance[chosen])
 
 
 def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how improbable so few traces are, of opinions written and received."""
+    """Yield how improbable so few traces are, for opinions written and received."""
     usable = (judgements.kind == Kind.FEEDBACK) | (judgements.kind == Kind.CLIENT_RATING)
     odd = usable & ~judgements.traced
     base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
@@ -262,7 +262,7 @@ def _missing_traces(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
 
 
 def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how opinions about an account differ: those of odd raters from the others, and all of them."""
+    """Yield how much opinions about an account differ: those by odd raters from the others, and all of them."""
     percent, rated = judgements.height + context.mean[judgements.kind], judgements.by_rated
     for name, odd in (
         ("untraced", ~judgements.traced),
@@ -285,7 +285,7 @@ def _gaps(context: Context, judgements: Judgements) -> Iterator[tuple[str, Float
 
 
 def _surprises(judgements: Judgements) -> Iterator[tuple[str, Floats]]:
-    """Yield how far the opinions of an account lie from its usual distance to what others say."""
+    """Yield how far an account's opinions are from its usual distance to what others say."""
     surprise = judgements.distance - judgements.by_rater.except_own(judgements.distance, 0.0)
     yield "least surprise as rater", judgements.by_rater.least(surprise)
 
@@ -324,7 +324,7 @@ def _business(context: Context, judgements: Judgements) -> Iterator[tuple[str, F
 
 
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how long after its birth an account first acts, and for how long."""
+    """Yield how long after its first appearance an account first acts, and for how long it acts."""
     # The age of an account itself says when a market grew, and not who attacks it. So it is left out.
     ledger, opinions = context.ledger, context.ledger.opinions
     size, born = ledger.accounts, context.ties.born

@@ -1,4 +1,4 @@
-"""Findings: claims about accounts, each with its members, its statistic and the rows that it rests on."""
+"""Findings: claims about accounts, each with its members, its statistic and the rows on which it is based."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -14,34 +14,34 @@ from bilateral.trust.tables.ledger import Ledger
 
 
 class Part(StrEnum):
-    """The part that an account has in a finding."""
+    """An account's role in a finding."""
 
     ACTOR = "actor"
     """It wrote the rows of the finding."""
     BENEFICIARY = "beneficiary"
-    """It gains by them, and evidence ties it to an actor."""
+    """It gains from them, and evidence ties it to an actor."""
     SUBJECT = "subject"
-    """The rows are about it. It may not know of them, so a finding never counts against it."""
+    """The rows are about it. It may be unaware of them, so a finding never counts against it."""
 
 
 class Basis(StrEnum):
-    """The kind of evidence that a finding rests on. Different kinds of evidence are independent of each other."""
+    """The kind of evidence on which a finding is based. Different kinds of evidence are independent of each other."""
 
     CONTROL = "common control"
-    """One party created, funds or collects from the accounts."""
+    """One party created or funds the accounts, or collects from them."""
     MONEY = "money"
-    """Payments come back, or gifts are more than what was paid."""
+    """Payments come back, or gifts exceed what was paid."""
     OPINIONS = "opinions"
     """The opinions themselves: who else shares them, and how young, unpaid and far from others they are."""
     ANSWERS = "answers"
-    """Ratings that answer criticism."""
+    """Ratings that respond to criticism."""
     REVIEWS = "reviews"
-    """Verdicts of people about related accounts."""
+    """Reviewers' verdicts on related accounts."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim of one detector.
+    """One claim by one detector.
 
     Attributes:
         detector: The name of the detector.
@@ -50,15 +50,15 @@ class Finding:
         actors: The accounts that acted, by number.
         beneficiaries: The accounts that gain and are tied to an actor.
         subjects: The accounts that the rows are about.
-        tied: The accounts that others tied to an actor, without an act of their own. They are ranked but never flagged.
-        opinions: The positions of the opinions that the finding rests on.
-        payments: The positions of the payments that it rests on.
-        transfers: The positions of the transfers that it rests on, in the ledger.
+        tied: The accounts that others tied to an actor, without acting themselves. They are ranked but never flagged.
+        opinions: The positions of the opinions on which the finding is based.
+        payments: The positions of the payments on which it is based.
+        transfers: The positions in the ledger of the transfers on which it is based.
         sentence: The claim in one plain sentence.
-        weight: The factor on the finding's strength, from 0 to 1: how well the claim tells fraud from chance.
+        weight: The factor on the finding's strength, from 0 to 1: how well the claim distinguishes fraud from chance.
         basis: The kind of evidence.
         is_fact: True if the rows themselves show the claim, so that no other kind of evidence is needed.
-        passive: The parts whose accounts others may have drawn into it, through unsolicited money or company.
+        passive: The roles whose accounts others may have drawn into it, through unsolicited money or company.
         confidence: For each actor, the probability that it belongs to the finding.
     """
 
@@ -81,7 +81,7 @@ class Finding:
 
     @property
     def strength(self) -> float:
-        """The decimal digits by which the corrected p-value lies below 1, at most 12, times the weight."""
+        """The negative base-10 logarithm of the corrected p-value, at most 12, times the weight."""
         return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
 
     def identifier(self, addresses: list[str], rows: Mapping[str, Iterable[object]]) -> str:
@@ -107,7 +107,7 @@ def describe_money(ledger: Ledger, finding: Finding) -> str:
 
 
 def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
-    """Return the sum of some transfers by coin; None is the unit of payments."""
+    """Return the sum of the given transfers by coin; None is the unit of payments."""
     coins = ledger.coin[transfers]
     return {
         None if place < 0 else ledger.coins[place]: float(ledger.sent[transfers[coins == place]].sum())
@@ -116,7 +116,7 @@ def sums_by_coin(ledger: Ledger, transfers: Ints) -> dict[str | None, float]:
 
 
 def _sentence_of(ledger: Ledger, verb: str, unit: str, moves: list[Any]) -> str:
-    """Return one sentence about some moves of money: their amounts, times, senders and receivers."""
+    """Return one sentence about the given moves of money: their amounts, times, senders and receivers."""
     amount, times, *ends = moves
     if not len(amount):
         return ""

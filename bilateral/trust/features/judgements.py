@@ -27,23 +27,23 @@ _HIGH: Final = 60.0
 
 @dataclass(frozen=True)
 class Judgements:
-    """The first opinion of each pair of rater and subject, as parallel arrays sorted by subject and time.
+    """The first opinion of each rater-subject pair, as parallel arrays sorted by subject and time.
 
     Attributes:
         rows: Their positions among the opinions.
         rater: The account that judges.
-        rated: The account that answers for the subject.
+        rated: The account responsible for the subject.
         kind: The kind of opinion.
         height: The percentage above the mean of its kind.
         praise: Marks the favourable ones.
         praised: Their positions: selecting by position takes a fifth of the time of a mask.
-        traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
+        traced: Marks those whose two accounts are joined as client and server by other rows: payments, or responses.
         distance: The percentage above what others say about the subject; for a validation, also above what clients say.
-        validated: The places of the validations.
-        by_rater, by_rated: The judgements of each rater, and about each account that answers.
-        by_praised: The favourable ones about each account that answers.
+        validated: The positions of the validations.
+        by_rater, by_rated: The judgements by each rater, and about each responsible account.
+        by_praised: The favourable ones about each responsible account.
         in_turn: The order by rater and time.
-        by_payer, by_seller: The purchases, by who paid and by the owner of the agent.
+        by_payer, by_seller: The purchases, by payer and by the agent's owner.
     """
 
     rows: Ints
@@ -104,7 +104,7 @@ class Judgements:
 def validated_distance(
     agent: Ints, subject: Ints, validated: Ints, height: Floats, weight: Floats | None = None
 ) -> Floats:
-    """Return how far validations lie above what clients and other validators say of the agent, by weight if any."""
+    """Return how far validations are above what clients and other validators say about the agent, by any weight."""
     judged, feedback = subject[validated], agent[subject[validated]]  # feedback's subject has the number of its agent
     concerned = np.zeros(len(agent), bool)
     concerned[judged] = concerned[feedback] = True

@@ -1,6 +1,6 @@
 """Money between accounts: the part that stayed with its receiver, and trust that follows it.
 
-An opinion costs its rater what it spent and did not get back. Accounts of one party pay each other at no cost, so only
+An opinion costs its rater what it spent and did not get back. One party's accounts pay each other at no cost, so only
 money that others received counts: it has left the attacker's hands and does not come back.
 """
 
@@ -28,27 +28,27 @@ from bilateral.trust.tables.arrays import (
 from bilateral.trust.tables.ledger import Ledger
 
 _EARLY: Final = 0.2
-"""The share of payers, by their first payments, from whom trust starts. An attacker rarely comes before its market."""
+"""The share of payers, by their first payments, from whom trust starts. Attackers rarely precede their market."""
 
 _SELLERS: Final = 3
 """The number of sellers that such a payer paid."""
 
 _ROUNDS: Final = 10
-"""Rounds of the walk. Few, so that trust has not yet mixed into regions that hardly anything leads to (SybilRank)."""
+"""The number of rounds of the walk. Few, so that trust has not mixed into barely linked regions (SybilRank)."""
 
 _RESTART: Final = 0.1
-"""The share of trust that starts anew in each round, as in EigenTrust: little, so that the walk gets far."""
+"""The share of trust that restarts in each round, as in EigenTrust: small, so that the walk gets far."""
 
 
 @dataclass(frozen=True)
 class Money:
-    """Money between pairs of accounts. The money of a wallet counts as its owner's, and exchanges are left out.
+    """Money between pairs of accounts. A wallet's money counts as its owner's, and exchanges are left out.
 
     Attributes:
         keys: The pairs of receiver and sender, as `pairs` joins them, ascending. Opinions are sorted by the rated, so
             that each search for what raters paid begins near the one before.
         amount: The money of each pair.
-        gifts: The part of it that paid for no service.
+        gifts: The part that did not pay for any service.
         paid_at: The time of the first payment of each pair; infinite for none.
         size: The number of accounts.
     """
@@ -101,7 +101,7 @@ class Money:
         return out
 
     def retained_money(self) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs whose receiver kept money, and how much: what it got less what it gave back."""
+        """Return the pairs whose receiver kept money, and how much: what it received minus what it gave back."""
         receiver, sender = unpaired(self.keys, self.size)
         left = self.amount - self.between(receiver, sender)
         some = left > 0
@@ -109,7 +109,7 @@ class Money:
 
 
 def walked(ledger: Ledger, retained: tuple[Ints, Ints, Floats]) -> Floats:
-    """Return how much trust reaches each account that pays or is paid, by its ties; nan for the others.
+    """Return how much trust reaches each account that pays or is paid, through its ties; nan for the others.
 
     Trust starts from early payers of several sellers, and follows money that stayed with its receiver, both ways.
     """

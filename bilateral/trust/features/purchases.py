@@ -1,7 +1,7 @@
-"""Purchases: what a client paid an agent in a day, in however many payments.
+"""Purchases: what a client paid an agent in a day, regardless of the number of payments.
 
-A payment more costs 20,000 gas by Permit2, and a claim from a channel less, so their number proves nothing. A buyer of
-a metered service, who pays for each use, is compared with others by the same sums.
+An additional payment costs 20,000 gas with Permit2, and a claim from a channel costs less, so their number proves
+nothing. Buyers of metered services, who pay for each use, are compared with others by the same sums.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DAY: Final = 86400.0
 
 
 def starts_of_days(keys: Ints, times: Floats) -> Ints:
-    """Return the first row of each key and day, of rows in the order of keys and times."""
+    """Return the first row for each key and day, from rows ordered by key and time."""
     return np.flatnonzero(first_of(keys) | first_of(np.floor(times / DAY)))
 
 
@@ -27,7 +27,7 @@ class Purchases:
     """Payments added up by agent, client and day, in this order. Those of unknown accounts are left out.
 
     Attributes:
-        paid_at: The time of the first payment of each.
+        paid_at: The time of each purchase's first payment.
     """
 
     agent: Ints

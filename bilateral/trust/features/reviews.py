@@ -1,4 +1,4 @@
-"""Cases that people reviewed: an appeal, or a confirmation. They override findings and inform about related ones."""
+"""Reviewed cases: an appeal, or a confirmation. They override findings, and inform those about related accounts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Case:
     Attributes:
         account: The address.
         guilty: The verdict.
-        reason: The reason, for whoever reads an explanation.
+        reason: The reason, for readers of an explanation.
     """
 
     account: str
@@ -32,7 +32,7 @@ class Case:
 
     @property
     def verdict(self) -> str:
-        """The verdict in a word."""
+        """The one-word verdict."""
         return _VERDICTS[0] if self.guilty else _VERDICTS[1]
 
 
@@ -86,7 +86,7 @@ class Reviews:
 
 
 def absent_message(accounts: Collection[str]) -> str:
-    """Return a sentence about reviewed accounts that do not occur, for whoever wrote the cases."""
+    """Return a sentence about reviewed accounts that do not occur, for the author of the cases."""
     listed = sorted(accounts)
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     return (
@@ -96,7 +96,7 @@ def absent_message(accounts: Collection[str]) -> str:
 
 
 def places_of(addresses: pa.Array, accounts: Sequence[str]) -> Ints:
-    """Return the numbers of the accounts with some addresses, ignoring case."""
+    """Return the numbers of the accounts with the given addresses, ignoring case."""
     if not accounts:
         return np.zeros(0, np.int64)
     return np.flatnonzero(np.asarray(pc.is_in(pc.utf8_lower(addresses), pa.array(accounts, pa.string()))))
@@ -105,7 +105,7 @@ def places_of(addresses: pa.Array, accounts: Sequence[str]) -> Ints:
 _FIELDS = ("account", "verdict", "reason")
 _VERDICTS = ("guilty", "innocent")
 _LISTED = 10
-"""The accounts that a note lists: they fit on a few lines of a terminal."""
+"""The number of accounts that a note lists: they fit on a few terminal lines."""
 
 
 def labels(verdicts: dict[int, bool], size: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Raters that share rare subjects: the pairs of them, and how many subjects chance lets them share."""
+"""Raters that share rare subjects: their pairs, and how many subjects they would share by chance."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,10 +8,10 @@ import numpy as np
 from bilateral.trust.tables.arrays import Floats, Ints, first_of, group_counts, pairs, segments, unpaired
 
 _PAIRS: Final = 20_000_000
-"""Pairs of raters that are compared at most. Beyond that, only the rarest subjects count: all of one size, or none."""
+"""The maximum number of rater pairs to compare. Beyond it, only the rarest subjects count: all of one size, or none."""
 
 _ROWS: Final = 50_000
-"""Opinions whose raters are paired at once."""
+"""The number of opinions whose raters are paired in one batch."""
 
 _MANY: Final = 500
 """The number of subjects from which a rater shares some with everybody."""
@@ -19,12 +19,12 @@ _MANY: Final = 500
 
 @dataclass(frozen=True)
 class Sharing:
-    """Pairs of raters that share at least two subjects.
+    """Rater pairs that share at least two subjects.
 
     Attributes:
         left, right: The two raters of each pair.
         count: The number of subjects that they share.
-        expected: The number that they share at random.
+        expected: The number that they would share by chance.
         raters: The number of raters that were compared.
     """
 
@@ -36,7 +36,7 @@ class Sharing:
 
 
 def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sharing:
-    """Return the pairs of raters that share several rare subjects."""
+    """Return the rater pairs that share several rare subjects."""
     accounts, subjects = sizes
     nothing = np.zeros(0, np.int64)
     judged = np.bincount(subject, minlength=subjects)
@@ -58,7 +58,7 @@ def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sh
 
 
 def _common(rater: Ints, subject: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return the pairs of raters that share several subjects, and their number."""
+    """Return the rater pairs that share several subjects, and their number."""
     parts = []
     for segment in segments(subject, _ROWS):
         own, starts = rater[segment], np.flatnonzero(first_of(subject[segment]))

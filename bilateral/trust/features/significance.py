@@ -9,11 +9,11 @@ from scipy import stats
 from bilateral.trust.tables.arrays import Floats, Ints
 
 SMALLEST = 1e-300
-"""The smallest p-value that is told apart from zero."""
+"""The smallest p-value that is distinguished from zero."""
 
 
 def excess(observed: Ints | Floats, expected: Floats) -> Floats:
-    """Return the probability of a count at least as large, if counts are Poisson."""
+    """Return the probability of a count at least as large if counts follow a Poisson distribution."""
     tail = stats.poisson.sf(np.asarray(observed) - 1, np.maximum(expected, 1e-12))
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
@@ -26,7 +26,7 @@ def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | 
 
 @dataclass(frozen=True)
 class Shares:
-    """The usual shares of something in the groups of a market, as a beta distribution.
+    """The usual shares of something in a market's groups, as a beta distribution.
 
     Attributes:
         alpha, beta: Its parameters.
@@ -36,7 +36,7 @@ class Shares:
     beta: float
 
     def excess(self, observed: Ints, trials: Ints) -> Floats:
-        """Return the probability that a group has at least as many."""
+        """Return the probability that a group has at least as many occurrences."""
         tail = stats.betabinom.sf(np.asarray(observed) - 1, np.asarray(trials), self.alpha, self.beta)
         return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
@@ -57,13 +57,13 @@ def usual_shares(observed: Ints, trials: Ints) -> Shares:
 
 
 _TELLING: Final = 5
-"""The number of trials from which a group's share says something."""
+"""The number of trials from which a group's share is meaningful."""
 
 _EXTREME: Final = 0.02
-"""The part of the groups, those with the highest shares, that says nothing about what is usual."""
+"""The part of the groups, those with the highest shares, that is ignored when learning what is usual."""
 
 _SIZES: Final = (3.0, 10.0)
-"""The least and the most certainty about shares, in trials. More would make each odd shop a discovery."""
+"""The minimum and maximum certainty about shares, in trials. More would make every odd shop a discovery."""
 
 _ASSUMED: Final = 20
 _LITTLE: Final = 0.01
@@ -93,5 +93,5 @@ def fisher(p_values: Floats, axis: int = 0) -> Floats:
 
 
 def strength(q_values: Floats) -> Floats:
-    """Return the decimal digits by which adjusted p-values lie below 1."""
+    """Return the negative base-10 logarithms of adjusted p-values."""
     return np.asarray(-np.log10(np.maximum(q_values, SMALLEST)), np.float64)

@@ -1,9 +1,9 @@
-"""Weak signs: what is odd about an account apart from all findings. They rank accounts without findings.
+"""Weak signs: what is odd about an account apart from its findings. They rank accounts without findings.
 
 Each feature of an account says little. Three models weigh them together: the first sees the account, the others also
-its neighbours with their scores from the previous model. They were trained by `python -m bench.trust.train`, on
-generated worlds whose attacks are drawn at random from parts. Each sign may be due to chance or to others, so the
-models flag nobody.
+its neighbours with their scores from the previous model. They were trained by `python -m bench.trust.train` on
+generated worlds whose attacks are combined at random from parts. Each sign may be due to chance or caused by others, so
+the models flag nobody.
 """
 
 import json
@@ -57,7 +57,7 @@ def around(context: Context, judgements: Judgements, score: Floats) -> Iterator[
 def _weighted_distance(
     mean: Floats, agent: Ints, judgements: Judgements, score: Floats
 ) -> Iterator[tuple[str, Floats]]:
-    """Yield how far opinions lie above those of others about the subject; the odder these are, the less they count."""
+    """Yield how far opinions are above others' about the subject; the odder the latter are, the less they count."""
     credence = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
     distance = np.empty(len(judgements.rater), np.float32)
     for segment in segments(judgements.subject):
@@ -85,7 +85,7 @@ def _weighted_distance(
 
 
 def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Groups, Groups]]:
-    """Yield the ties of money, each as the accounts of one end and of the other."""
+    """Yield the money ties, each as the accounts at one end and at the other."""
     size = context.ledger.accounts
     sender, receiver = (Groups.by(side, size) for side in _senders_and_receivers(context))
     yield "receivers of its money", sender, receiver
@@ -95,7 +95,7 @@ def _ties(context: Context, judgements: Judgements) -> Iterator[tuple[str, Group
 
 
 def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
-    """Return the sender and the receiver of each transfer in which no hub takes part."""
+    """Return the sender and receiver of each transfer that does not involve a hub."""
     ledger, hub = context.ledger, context.ties.is_hub
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
@@ -103,7 +103,7 @@ def _senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
 
 
 MOST: Final = 1.9
-"""The suspicion of an account that all weak signs speak against. It is below the threshold."""
+"""The suspicion of an account against which all weak signs speak. It is below the threshold."""
 
 LARGEST: Final = 8.0
 """The score at which a neighbour's contribution is capped."""
@@ -118,25 +118,25 @@ _USUAL_SCORE: Final = -2.0
 """Four in five accounts should score at most -2. If fewer do, all scores are lowered alike until as many do."""
 
 _CERTAIN: Final = 30.0
-"""The limit of the logarithm of odds."""
+"""The limit of the log odds."""
 
 _EXPLAINED: Final = 200
-"""The accounts of the highest ranks whose features are explained."""
+"""The number of highest-ranked accounts whose features are explained."""
 
 _SAMPLE: Final = 4_096
 """The minimum number of accounts, if available, for each feature's usual code, which is only used to explain ranks."""
 
 _ROWS: Final = 16_384
-"""Accounts that are scored at once: the codes of all their features fit into a cache of 2.5 MB."""
+"""The number of accounts scored per batch: the codes of all their features fit into a 2.5 MB cache."""
 
 
 @dataclass(frozen=True)
 class Trees:
-    """A sum of binary trees over codes of features, all of one depth.
+    """A sum of binary trees over feature codes, all of the same depth.
 
     Attributes:
         base: The score before all trees.
-        feature: The feature that each inner node of each tree looks at.
+        feature: The feature that each inner node of each tree tests.
         above: The largest code that goes left at each of these nodes.
         value: The value of each leaf of each tree.
     """
@@ -181,8 +181,8 @@ class Model:
     """All models.
 
     Attributes:
-        edges: The values between which each feature's codes lie, by name.
-        alone: The trees that see the account.
+        edges: The boundaries between each feature's codes, by name.
+        alone: The trees that see only the account.
         among: The trees that also see the first trees' scores of its neighbours.
         again: The trees that see the scores by `among` of its neighbours instead.
     """
@@ -211,7 +211,7 @@ class Model:
         return score, codes
 
     def coded(self, features: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
-        """Write the codes of features, and return the row after the last."""
+        """Write feature codes, and return the row after the last."""
         for name, column in features:
             _write_codes(np.asarray(column[chosen], np.float32), self.edges[name], codes[row])
             row += 1
@@ -219,7 +219,7 @@ class Model:
 
 
 def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
-    """Write the number of edges below each value. All are compared: a search of so few takes five times as long."""
+    """Write the number of edges below each value. All are compared: searching so few takes five times as long."""
     # No edge is below nan, as none is below `UNKNOWN`.
     for start in range(0, len(values), _ROWS):
         part, own = np.minimum(values[start : start + _ROWS], -UNKNOWN), codes[start : start + _ROWS]
@@ -231,7 +231,7 @@ def _write_codes(values: Floats, edges: Floats, codes: Ints) -> None:
 
 @dataclass(frozen=True)
 class RankReasons:
-    """The codes of the accounts that weak signs rank highest, which tell what moved their rank.
+    """The codes of the accounts that weak signs rank highest, which show what moved their rank.
 
     Attributes:
         codes: The codes of these accounts, one row per feature.
@@ -260,7 +260,7 @@ class RankReasons:
 
 
 def finite(column: Floats) -> Floats:
-    """Return a feature without nan and infinity, as required by the models."""
+    """Return a feature without nan and infinity, as the models require."""
     single = np.asarray(column, np.float32)
     return np.nan_to_num(single, nan=UNKNOWN, posinf=-UNKNOWN, neginf=UNKNOWN)
 
@@ -272,12 +272,12 @@ def model() -> Model:
 
 
 def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, RankReasons | None]:
-    """Return the suspicion by weak signs of each account that judges or is judged, and its oddness, both up to `MOST`.
+    """Return the weak-sign suspicion of each account that judges or is judged, and its oddness, both up to `MOST`.
 
     The third value explains the highest ranks.
 
-    In a market that is odd as a whole, both are lowered for all. Oddness is lowered only as far as raters are odd who
-    paid or judge several subjects: a flood of odd empty accounts does not let an attacker's raters look usual.
+    In a market that is odd as a whole, both are lowered for all. Oddness is lowered only to the extent that raters who
+    paid or judge several subjects are odd: a flood of odd empty accounts does not let an attacker's raters look usual.
     """
     ledger = context.ledger
     acts = ledger.acting
@@ -299,7 +299,7 @@ def weak_signs(context: Context, by_findings: Floats) -> tuple[Floats, Floats, R
 
 
 def _excess(score: Floats) -> float:
-    """Return how much too high scores are for a usual market."""
+    """Return by how much scores are too high for a usual market."""
     return max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE) if len(score) else 0.0
 
 

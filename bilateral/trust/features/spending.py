@@ -1,8 +1,8 @@
-"""Spending: what accounts paid to sellers whom early, independent buyers trust, in usual purchases.
+"""Spending: what accounts paid to sellers that early, independent buyers trust, in usual purchases.
 
-A payment to one's own seller only costs a fee, because the money comes back. Money that went to sellers whom
-unconnected buyers pay as well is lost, so it alone backs an opinion, and proves that faking would have cost something.
-A purchase counts as one usual purchase at most, however large it was.
+A payment to one's own seller costs only a fee, because the money comes back. Money that went to sellers that
+unconnected buyers also pay is lost, so only this money backs an opinion, and proves that faking would have cost
+something. However large it was, a purchase counts as at most one usual purchase.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, group_counts, gro
 from bilateral.trust.tables.ledger import Ledger
 
 _RETURNED: Final = 0.5
-"""The share of a client's money that comes back from which a purchase counts nothing. Cashback and refunds are less."""
+"""The share of a client's money coming back from which a purchase does not count. Cashback and refunds are less."""
 
 _EARLY: Final = 0.2
 """The share of payers, by their first payments, and the part of the time since the first payment, within which a payer
-is early. An attacker rarely comes before its market; accounts that it adds later move the share, and not the time."""
+is early. Attackers rarely precede their market; accounts that they add later affect the share, but not the time."""
 
 _SELLERS: Final = 3
 """The sellers that an early payer paid: one who tries a market out pays several, a rater of one seller does not."""
 
 _CLIENTS: Final = 2.0
-"""The usual purchases of early buyers at which a seller is fully trusted: two buyers who need not know each other."""
+"""The number of early buyers' usual purchases at which a seller is fully trusted: two possibly unrelated buyers."""
 
 _EVIDENCE: Final = 5.0
-"""The usual purchases at a seller that count as evidence, for each one of an early buyer. So a seller of an attacker's
-own that served a few early buyers well is evidence of little, however many of the attacker's accounts pay it. With two,
-hardly anything counts in the first weeks of a market: on days 10 to 20 of `make market`, 13 % of the demanded money
-found no seller whose limit allowed it, and 5 % with five."""
+"""The usual purchases at a seller that count as evidence, for each one of an early buyer. So an attacker's own seller
+that served a few early buyers well is weak evidence, however many of the attacker's accounts pay it. With two, hardly
+anything counts in the first weeks of a market: on days 10 to 20 of `make market`, 13 % of the demand found no seller
+whose limit allowed it; with five, it was 5 %."""
 
 
 @dataclass(frozen=True)
 class Spending:
-    """Purchases by client and the seller's party.
+    """Purchases, by client and the seller's party.
 
     Attributes:
         keys: The pairs of seller and client, as `pairs` joins them, ascending.
@@ -48,7 +48,8 @@ class Spending:
         evidence_of_client: Its sum by client.
         usual: The usual payment of a pair, in units of the payment token.
         is_early: Marks the early payers of several sellers.
-        hand: The party behind each account: its source of funds if it acknowledged it, else itself.
+        hand: The party behind each account: its source of funds if the account acknowledged it, else the account
+            itself.
         since: The time of the first payment of each pair.
     """
 
@@ -64,7 +65,7 @@ class Spending:
 
     @classmethod
     def of(cls, ledger: Ledger, money: Money, hand: Ints) -> Spending:
-        """Sum what clients paid to sellers of other parties, less what came back."""
+        """Sum what clients paid to other parties' sellers, minus what came back."""
         size = ledger.accounts
         receiver, sender = unpaired(money.keys, size)
         paid = money.amount - money.gifts

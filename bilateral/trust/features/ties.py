@@ -1,7 +1,7 @@
-"""Groups of accounts that may have one owner: by the money with which they began, and by time.
+"""Groups of accounts that may have one owner, by the money with which they began, and by time.
 
 Whom an account pays says nothing about who controls it: that is what customers do. Neither does money that it receives
-once it acts, because anybody can send it.
+once it has acted, because anyone can send it.
 """
 
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, dense, first_of, 
 from bilateral.trust.tables.ledger import Ledger
 
 DEPTH: Final = 8
-"""Steps of funding that are followed back."""
+"""The number of funding steps that are traced back."""
 
 FUNDER: Final = "one funder"
-"""The name of the grouping by first funds alone, of whatever time and amount."""
+"""The name of the grouping by first funds only, regardless of time and amount."""
 
 COLLECTOR: Final = "one collector of their money"
-"""The name of the grouping by where money ends. It only ranks: an escrow or a bridge collects from customers."""
+"""The name of the grouping by where money ends up. It only ranks: an escrow or a bridge collects from customers."""
 
 _SENDERS: Final = 150
-"""The accounts that send to one collector at most."""
+"""The maximum number of accounts that send to one collector."""
 
 _SHARED: Final = 2
 """The minimum number of accounts in a group."""
 
 _DUST: Final = 10.0
 """The multiple of the first funds of an account that another must have sent before its first act to count as their
-source. A gift is usually less; so a frame costs more than the account began with."""
+source. A gift is usually less, so framing an account costs more than it began with."""
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -41,7 +41,7 @@ _RUNS: Final = {
     "one funder within a day": "one funder, with pauses of six hours at most,",
     "the hour of their birth": "a time of birth, with pauses of an hour at most,",
 }
-"""The common property of groupings that are runs in time, for sentences. A run may last longer than each pause."""
+"""The common property for groupings that are runs in time, used in sentences. A run may last longer than each pause."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Grouping:
         name: The accounts' common property.
         group: The group of each account; -1 for accounts without one.
         size: The number of groups.
-        is_control: Marks a grouping that shows common control. The others show a coincidence of time, or customers.
-        only_ranks: Marks a grouping that is no evidence against anybody, and is only used by the learned ranking.
+        is_control: Marks a grouping that shows common control. The others show a coincidence in time, or customers.
+        only_ranks: Marks a grouping that is not evidence against anyone, and is only used by the learned ranking.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Grouping:
 
     @property
     def label(self) -> str:
-        """The accounts' common property, for sentences."""
+        """The accounts' common property, used in sentences."""
         return _RUNS.get(self.name, self.name)
 
 
@@ -79,7 +79,7 @@ class Ties:
         is_hub: Marks the exchanges. A tie through them means nothing.
         born: The time at which each account is first seen.
         acknowledged: Marks the accounts that sent money to their funder or to its other accounts, unless these sell.
-            Only they confirm the tie by an act of their own: anybody can send money to a fresh account.
+            Only they confirm the tie by an act of their own: anyone can send money to a fresh account.
         independence: What each account lost to sellers with other sources of funds, in usual prices, at most 1.
     """
 
@@ -210,7 +210,7 @@ def roots(funder: Ints, is_hub: np.ndarray) -> Ints:
 
 
 def _amounts(funder: Ints, amount: Floats) -> Ints:
-    """Return a key for funder and amount, to two per cent."""
+    """Return a key for the funder and the amount, to within two per cent."""
     amount = np.nan_to_num(amount, nan=0.0)
     step = np.where(amount > 0, np.round(np.log(np.maximum(amount, 1e-12)) / 0.02), 0).astype(np.int64)
     step -= step.min() if len(step) else 0

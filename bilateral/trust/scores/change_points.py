@@ -1,12 +1,12 @@
-"""Change points: how likely an opinion is neither slander nor outdated by a turn of its subject.
+"""Change points: how likely an opinion is neither slander nor outdated by a turn in its subject.
 
-A subject is as good as ever, or it turned once. Before and after, its opinions lie around a quality of its own. Some
-are failed jobs, and some are from raters who call everything excellent, so neither alone shows a turn. Trusting a bad
-agent's past costs the reader more than forgetting a good agent's past, so the odds are set high.
+A subject is as good as ever, or it turned once. Before and after the turn, its opinions lie around different qualities.
+Some are about failed jobs, and some are from raters who call everything excellent, so neither shows a turn by itself.
+Trusting a bad agent's past costs the reader more than forgetting a good agent's past, so the odds are set high.
 
-Bad opinions may also be slander. They can be bought, but silence cannot: a turn takes the place of the good opinions
-that usual customers would write, while slander comes on top of them. So a turn is accepted as far as good opinions are
-missing, and slander has no more effect than that.
+Bad opinions may also be slander. They can be bought, but silence cannot: in a turn, bad opinions replace the good ones
+that usual customers would write, while slander comes on top of them. So a turn is accepted to the extent that good
+opinions are missing, and slander has no more effect than that.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ _SPREAD: Final = 12.0
 """The standard deviation of opinions about one quality."""
 
 _FAILED: Final = (0.04, 35.0)
-"""The share of failed jobs, and the highest value that they get."""
+"""The share of failed jobs, and the highest value that they receive."""
 
 _PRAISED: Final = (0.10, 75.0)
 """The share of raters who call everything excellent, and the lowest value that they give."""
 
 _DOWN: Final = 0.9
 _UP: Final = 0.002
-"""The prior weights of a turn for the worse and for the better. False praise looks like the latter."""
+"""The prior weights of a turn for the worse and of a turn for the better. False praise looks like the latter."""
 
 _SMALLEST: Final = 12.0
 """The smallest change of quality that counts as a turn."""
 
 _SLANDER: Final = 0.12
 """The odds of slander against a turn for each usual voice that called the subject good before, if as many raters as
-usual speak up. Long records make a sudden turn improbable, and worthwhile to slander."""
+usual speak up. A long record makes a sudden turn improbable, and makes it worthwhile to slander."""
 
 _SILENCE: Final = 2.0
 _REFUTES: Final = 3.0
-"""The logarithms of odds: for a turn by each good voice that is missing, and against it by each that is heard. They are
-1 and 2.3 by the probabilities; two thirds of voices count here, because others are about smaller purchases. Sellers of
-26 to 70 raters that turn on the market of `tests.trust.attacks` have a bound below 50 four days later, where slander of
-a few hours takes a tenth of a point from them."""
+"""The log odds for a turn for each good voice that is missing, and against it for each that is heard. They would be 1
+and 2.3 according to the probabilities; two thirds of voices count here, because others are about smaller purchases.
+Sellers of 26 to 70 raters that turn on the market of `tests.trust.attacks` have a bound below 50 four days later, where
+slander of a few hours takes a tenth of a point from them."""
 
 _DAY: Final = 86_400.0
 
 _CLEAR: Final = 1.0
-"""The standard errors by which means before and after must differ, for a place to be looked at closely."""
+"""The number of standard errors by which means before and after a place must differ for it to be examined closely."""
 
 _CERTAIN: Final = 60.0
-"""The limit of the logarithm of odds."""
+"""The limit of the log odds."""
 
 _LENGTH: Final = 100_000
-"""Opinions that are looked at together: each takes some numbers for each quality."""
+"""The number of opinions per batch: each takes several numbers for each quality."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Voices:
         percent: Their values.
         at: Their times.
         weight: Their weights, relative to a usual opinion.
-        last_weight: The weight of a rater at the last of its opinions about a subject; 0 at the others.
+        last_weight: The rater's weight at its last opinion about a subject; 0 at the others.
         is_alike: Marks the opinions about payments at least as large as those in complaints about the subject.
     """
 
@@ -81,12 +81,12 @@ class Voices:
     is_alike: Flags
 
     def __getitem__(self, rows: Ints | slice) -> Voices:
-        """Return some of them."""
+        """Return a selection of them."""
         return Voices(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 def persistence(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floats]:
-    """Return the probabilities that an opinion is about the subject as it is now, and that it is not slander if bad."""
+    """Return the probabilities that an opinion is about the subject as it is now and, if bad, is not slander."""
     current, genuine = np.ones((2, len(voices.subject)), np.float32)
     for segment in segments(voices.subject, _LENGTH):
         rows = np.flatnonzero(_doubtful(voices[segment], minimum)) + segment.start
@@ -96,7 +96,7 @@ def persistence(voices: Voices, minimum: float, now: float) -> tuple[Floats, Flo
 
 
 def _doubtful(voices: Voices, minimum: float) -> Flags:
-    """Mark the opinions about subjects whose means before and after some place differ clearly."""
+    """Mark the opinions about subjects whose means before and after any place differ clearly."""
     subject, weight = voices.subject, voices.weight
     starts, ends = _bounds(subject)
     count, total, raters = (_sums(values) for values in (weight, weight * voices.percent, voices.last_weight))
@@ -114,7 +114,7 @@ def _doubtful(voices: Voices, minimum: float) -> Flags:
 
 
 def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floats]:
-    """Return the probabilities of each opinion that its subject has not turned since, and that it is no slander."""
+    """Return the probabilities that each opinion's subject has not turned since, and that it is not slander."""
     subject, percent, weight = voices.subject, voices.percent, voices.weight
     starts, ends = _bounds(subject)
     place = np.arange(len(subject))
@@ -156,7 +156,7 @@ def _explained(voices: Voices, minimum: float, now: float) -> tuple[Floats, Floa
 def _weights_since(
     percent: Floats, raters_weight: Floats, usual: Floats, step: Floats, ends: Ints
 ) -> tuple[Floats, Floats]:
-    """Return the weights of raters since each place: of those whose last opinion is off by a turn, and of others."""
+    """Return the weights of raters since each place: those whose last opinion differs by a turn, and others."""
     # One failed job, or one slander, then makes no turn together with usual opinions.
     place, width = np.arange(len(percent)), _GRID[1] - _GRID[0]
     below = np.zeros((len(_GRID), len(percent) + 1))
@@ -183,7 +183,7 @@ def _sums(values: Floats) -> Floats:
 
 
 def _logarithms(percent: Floats) -> Floats:
-    """Return the logarithm of the density of values, in a row for each quality."""
+    """Return the log density of values, in one row per quality."""
     values = np.clip(percent, 0, 100).astype(np.float32)
     usual = np.exp(-0.5 * ((values - _GRID[:, None]) / _SPREAD) ** 2) / (_SPREAD * np.sqrt(2 * np.pi))
     failed = _FAILED[0] / _FAILED[1] * (values <= _FAILED[1])
@@ -192,7 +192,7 @@ def _logarithms(percent: Floats) -> Floats:
 
 
 def _weighed(sums: Floats) -> tuple[Floats, Floats]:
-    """Return the logarithm of the mean probability of some opinions, over all qualities, and the expected quality."""
+    """Return the log of the mean probability of the given opinions over all qualities, and the expected quality."""
     top = sums.max(axis=0)
     sums -= top
     share = np.exp(sums, out=sums)

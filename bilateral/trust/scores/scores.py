@@ -22,14 +22,14 @@ from bilateral.trust.tables.arrays import Flags, Floats, Groups, Ints, contained
 from bilateral.trust.tables.opinions import Kind
 
 _HUBER: Final = 14.0
-"""The residual in points from which a value weighs less: about the deviation of an ordinary value."""
+"""The residual in points from which a value has less weight: about the deviation of an ordinary value."""
 
 _CONSTANT: Final = 3
 """The number of equal values from which a rater counts as constant."""
 
 
 class BiasModel:
-    """Additive model of qualities and biases, fitted by weighted alternating means.
+    """An additive model of qualities and biases, fitted by weighted alternating means.
 
     Attributes:
         quality_: The quality of each subject, from 0 to 100; the prior's mean without evidence.
@@ -76,7 +76,7 @@ class BiasModel:
 
 
 def _informative(by_rater: Groups, values: Floats) -> Floats:
-    """Return a weight for each value: little for raters whose values never differ."""
+    """Return a weight for each value: a low one for raters whose values never differ."""
     count = by_rater.count
     usual, squares = np.maximum(count, 1), by_rater.sums(values.astype(np.float64) ** 2)
     variance = squares / usual - (by_rater.sums(values) / usual) ** 2
@@ -87,8 +87,8 @@ def _informative(by_rater: Groups, values: Floats) -> Floats:
 
 _PRIOR: Final = 3.0
 _DOUBTFUL: Final = 50.0
-"""The number and the value of the doubtful opinions that are added for the lower bound, so that a bound of weight needs
-several raters who bought from others. With half as many, attackers of `make market` lost ten cents less per dollar."""
+"""The number and the value of the doubtful opinions that are added for the lower bound, so that a high bound needs
+several raters who bought from others. With half as many, attackers in `make market` lost ten cents less per dollar."""
 
 _NARROW: Final = 0.25
 """The part of the interval's width that is subtracted. The doubtful opinions make bounds cautious already."""
@@ -107,28 +107,30 @@ class Status(StrEnum):
 
 
 _LEAST: Final = 0.2
-"""The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd.
+"""The minimum weight of an opinion whose rater is odd only by weak signs. Others can make honest raters look odd.
 
 It is lower if the subject's owner is also odd, so that many odd raters do not lift an odd owner.
 """
 
 _WHOLLY: Final = 0.5
-"""The share of paid feedback from which unpaid opinions count only as far as purchases back their raters. In
-`make market`, 82 % or more is paid: whoever wants unpaid praise to count must write as many opinions as all others."""
+"""The share of paid feedback from which unpaid opinions count only to the extent that purchases back their raters. In
+`make market`, 82 % or more is paid: to make unpaid praise count, an attacker must write as many opinions as all
+others."""
 
 _TELLING: Final = 0.25
-"""The weight of a rater from which its opinions tell that a subject changed: more than that of the oddest."""
+"""The rater weight from which opinions show that a subject changed: more than the oddest raters' weight."""
 
 PROVEN: Final = 10.0
-"""The number of backed voices that must call an agent bad for it to be refused: before, it can still be tried, last in
-every list. Sixty dollars buy a rival fewer, with their purchases elsewhere (`tests/trust/test_slander.py`)."""
+"""The number of backed voices that must call an agent bad for it to be rejected: with fewer, it can still be tried,
+last in every list. For sixty dollars, a rival gets fewer, including their purchases elsewhere
+(`tests/trust/test_slander.py`)."""
 
 _ALIKE: Final = 0.5
-"""The part of the payments of those who complain from which other opinions bear on their complaints. An agent may serve
-small purchases well and cheat on large ones."""
+"""The part of the complainers' payments from which other opinions bear on their complaints. An agent may serve small
+purchases well and cheat on large ones."""
 
 _CONTESTED: Final = 0.3
-"""The share of a subject's raters whose removal makes its score contested, if it is tied to them."""
+"""The share of a subject's raters whose removal makes its score contested if the subject is tied to them."""
 
 _STATUSES: Final = np.array(
     [str(status) for status in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object
@@ -140,12 +142,12 @@ class Scores:
     """Scores of all subjects, 0 to 100.
 
     Attributes:
-        score: The score; the mean of all subjects where there is no evidence.
-        low, high: The interval that holds in 90 of 100 cases.
+        score: The score; without evidence, the mean of all subjects.
+        low, high: The 90 % interval.
         lower: The lower bound; 0 for a flagged subject.
         raters: The number of distinct raters.
         effective: The evidence as a number of opinions by ordinary raters.
-        removed: The share of raters whose opinions were removed as false.
+        removed: The share of raters with opinions that were removed as false.
         status: The `Status` of each subject, as text.
         abstain: Marks the scores that nobody should act on.
     """
@@ -163,13 +165,13 @@ class Scores:
 
 @dataclass(frozen=True)
 class Credence:
-    """The credence of raters by opinion, from 0 to 1.
+    """The raters' credence by opinion, from 0 to 1.
 
     Attributes:
         weight: The weight in ratings: how usual the rater is, or how much it bought from others.
         backed: How much it bought from others.
-        reliance: How far only purchases decide what the opinion counts: as far as payments are recorded. This grows
-            gradually, so that the first few paid opinions do not undo all others.
+        reliance: The extent to which only purchases decide how much the opinion counts: as far as payments are
+            recorded. This grows gradually, so that the first few paid opinions do not undo all others.
     """
 
     weight: Floats
@@ -178,7 +180,7 @@ class Credence:
 
     @classmethod
     def of(cls, context: Context, suspicion: Suspicion, rows: Ints) -> Self:
-        """Return the credence of some opinions."""
+        """Return the credence of the given opinions."""
         opinions, usual, backed = context.ledger.opinions, _usual(suspicion), backing(context, rows)
         owner = context.ledger.subject_account[opinions.subject[rows]]
         weight = np.maximum(np.maximum(usual[opinions.rater[rows]] ** 2, _LEAST * usual[owner]), backed)
@@ -200,7 +202,7 @@ def scores(context: Context, suspicion: Suspicion, minimum: float = 1.5) -> Scor
 
 
 def buyer_scores(context: Context, suspicion: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
-    """Score accounts as buyers: by the ratings of the servers that they paid, without payments that came back."""
+    """Score accounts as buyers: by ratings from the servers that they paid, without payments that came back."""
     ledger, opinions = context.ledger, context.ledger.opinions
     rows = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & np.isfinite(opinions.percent))
     real = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & ~returned
@@ -257,7 +259,7 @@ def _scored(context: Context, suspicion: Suspicion, rows: Ints, raters: Ints, mi
 
 
 def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Credence) -> tuple[Floats, Floats, Flags]:
-    """Return the trust in some opinions, each subject's share of removed raters, and which subjects are contested."""
+    """Return the trust in given opinions, each subject's share of removed raters, and which subjects are contested."""
     # Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
     # subject is contested only by those that it wrote itself, or that an act of its own ties to it.
     ledger, size = context.ledger, context.ledger.subjects
@@ -280,12 +282,12 @@ def weights(context: Context, suspicion: Suspicion, rows: Ints, credence: Creden
 
 
 def _usual(suspicion: Suspicion) -> Floats:
-    """Return how usual each account is by weak signs, from 0 to 1."""
+    """Return how usual each account is according to weak signs, from 0 to 1."""
     return np.asarray(1 - suspicion.odd / MOST, np.float32)
 
 
 def _last_weights(pair: Ints, trust: Floats, count: int) -> Floats:
-    """Return the weight of each rater at the last of its opinions about a subject; 0 at the others."""
+    """Return each rater's weight at its last opinion about a subject; 0 at the others."""
     # So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
     last, out = np.zeros(count, np.int64), np.zeros(len(pair), np.float32)
     last[pair] = np.arange(len(pair))
@@ -308,7 +310,7 @@ def _voices(context: Context, rows: Ints, values: Floats, weight: Floats) -> Voi
 def _persistence(  # noqa: PLR0913, PLR0917
     voices: Voices, subject: Ints, telling: Ints, percent: Floats, minimum: float, now: float
 ) -> Floats:
-    """Return the probability that each opinion is up to date and not slander, inferred from the telling ones."""
+    """Return the probability that each opinion is up to date and not slander, inferred from the informative ones."""
     current, genuine = persistence(voices, minimum, now)
     out, count = np.ones(len(subject), np.float32), len(telling)
     if not count:
@@ -323,12 +325,12 @@ def _persistence(  # noqa: PLR0913, PLR0917
 
 
 def _recorded(payer_share: float) -> float:
-    """Return how far payments are recorded, from 0 to 1."""
+    """Return to what extent payments are recorded, from 0 to 1."""
     return min(max((payer_share - RECORDED) / (_WHOLLY - RECORDED), 0.0), 1.0)
 
 
 def _lower(context: Context, credence: Credence, trust: Floats, rows: Ints) -> Floats:
-    """Return the lower bounds, for which opinions count only as far as they cost their raters something."""
+    """Return the lower bounds, for which opinions count only to the extent that they cost their raters something."""
     # A doubtful opinion is added to each subject, so that a bound of weight needs several raters who bought from
     # others, or who judge others where no payments are recorded. The model is one of its own: in that of ratings, those
     # who bought nothing can make what buyers say look far off.

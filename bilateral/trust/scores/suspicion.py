@@ -2,7 +2,7 @@
 
 Ranking is cheap; condemning is not. Learned weak signs rank. An account is held back by evidence of two independent
 kinds, by a fact, or by strong evidence of common control, whose false discoveries stay rare however large the market.
-Within a kind only the strongest finding counts. Being the subject of a finding counts for nothing, because anyone can
+Within a kind, only the strongest finding counts. Being the subject of a finding does not count, because anyone can
 praise or slander anyone.
 """
 
@@ -24,34 +24,34 @@ from bilateral.trust.tables.ledger import Ledger
 from bilateral.trust.tables.opinions import Opinions
 
 THRESHOLD: Final = 2.0
-"""The digits of the false discovery rate that the evidence of all kinds needs together to hold an account back."""
+"""The total strength (negative base-10 logarithm) that evidence of all kinds needs to hold an account back."""
 
 _SECOND: Final = 1.0
-"""The digits that the second kind of evidence needs."""
+"""The strength that the second kind of evidence needs."""
 
 _CONTROL: Final = 3.0
 _WEAK_SECOND: Final = 0.5
-"""The digits of control from which half a digit of a second kind suffices. In a small market ten accounts that one
-funder made for its praise have 3.3 of control and 0.6 of opinions, and cannot have more."""
+"""The strength of control evidence from which a strength of 0.5 in a second kind suffices. In a small market, ten
+accounts that one funder created for its praise have 3.3 for control and 0.6 for opinions, and cannot have more."""
 
 _ALONE: Final = {Basis.CONTROL: 4.0, Basis.ANSWERS: 4.0, Basis.REVIEWS: THRESHOLD}
-"""The digits from which one kind of evidence suffices. It is based on acts of the accounts themselves, and not on
-market habits such as refunds, cashback and free services. Attack-free markets of 40,000 accounts have none beyond 2."""
+"""The strength from which one kind of evidence suffices. It is based on acts by the accounts themselves, not on market
+habits such as refunds, cashback and free services. Attack-free markets of 40,000 accounts have none beyond 2."""
 
 _EVERY_AGENT: Final = 4.0
-"""The digits from which all agents of a held-back owner are held back, and not only those that findings are about."""
+"""The strength from which all agents of a held-back owner are held back, not only those that findings are about."""
 
 _OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
 """Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
 
 GUILTY: Final = 99.0
-"""The suspicion of an account that people found guilty, whatever its findings."""
+"""The suspicion of an account that reviewers found guilty, regardless of its findings."""
 
 _MOST_DIGITS: Final = 4.0
-"""The maximum digits of findings combined with weak signs, as logarithms of odds."""
+"""The maximum strength of findings combined with weak signs, as log odds."""
 
 _BELOW: Final = 0.95
-"""The maximum suspicion by findings of an account that they do not hold back, as a share of the threshold."""
+"""The maximum suspicion from findings for an account that they do not hold back, as a share of the threshold."""
 
 RANKING: Final = ("tied by others", "weak signs")
 """The parts of a suspicion that rank an account and never hold it back."""
@@ -65,16 +65,16 @@ class Suspicion:
     """The result of all findings together.
 
     Attributes:
-        total: The suspicion of each account: the sum of all parts if it is held back, else only the parts that rank.
-        unranked: The suspicion by findings alone; below the threshold for accounts that are not held back.
-        parts: The share of each detector in it, by name.
-        odd: The weak signs of each account, whatever empty accounts do. Opinions of the odd count less.
+        total: Each account's suspicion: the sum of all parts if it is held back, else only the parts that rank.
+        unranked: The suspicion only from findings; below the threshold for accounts that are not held back.
+        parts: Each detector's share of the suspicion, by name.
+        odd: Each account's weak signs, regardless of what empty accounts do. Odd accounts' opinions count less.
         flagged: Marks the accounts that are held back.
-        withheld: Marks the subjects that are held back with the account that answers for them.
+        withheld: Marks the subjects that are held back with the account responsible for them.
         cluster: The cluster of each flagged account; -1 for the others.
         row: The probability that each opinion is false.
         reasons: The weak signs that moved the highest ranks; None without them.
-        own: Marks the opinions in findings that an act of the account they are about ties to that account.
+        own: Marks the opinions in findings that are tied to the account that they are about by that account's own act.
     """
 
     total: Floats
@@ -156,7 +156,7 @@ def suspicion(
 
 
 def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None:
-    """Give accounts that gain by their own act the other kinds of evidence that most of their actors have."""
+    """Assign to accounts that gain by their own act the other kinds of evidence that most of their actors have."""
     # Who funds its raters answers for them. Others cannot make an account fund anybody.
     before = {basis: digits.copy() for basis, digits in kinds.items()}
     for finding in findings:
@@ -171,7 +171,7 @@ def _of_company(findings: Sequence[Finding], kinds: dict[Basis, Floats]) -> None
 def _evidence(
     kinds: dict[Basis, Floats], own: dict[Basis, Floats], facts: Floats, threshold: float
 ) -> tuple[Floats, Flags]:
-    """Return the digits of all kinds of evidence together, and mark the accounts that they hold back."""
+    """Return the total strength of all kinds of evidence, and mark the accounts that it holds back."""
     # At least one kind has to rest on acts of the account itself. Otherwise an attacker could buy from a rival, take
     # the money back, and praise it.
     digits = np.sort(np.array(list(kinds.values())), axis=0)
@@ -198,7 +198,7 @@ def _withheld(ledger: Ledger, findings: Sequence[Finding], unranked: Floats, is_
 
 
 def _of_groups(context: Context, total: Floats, is_withheld: Flags, threshold: float) -> Floats:
-    """Return the suspicion that accounts get from groups of common control with most members held back."""
+    """Return the suspicion that accounts get from groups under common control with most members held back."""
     out = np.zeros(len(total))
     active = context.ledger.acting
     for grouping in context.ties.groupings:
@@ -236,7 +236,7 @@ def _false_rows(opinions: Opinions, findings: Sequence[Finding], total: Floats, 
 
 
 def _own(ledger: Ledger, findings: Sequence[Finding]) -> Flags:
-    """Mark the opinions that a finding ties to the account that they are about, by an act of this account."""
+    """Mark the opinions that a finding ties to the account that they are about, by this account's own act."""
     # Who returns money to a client that asks for it has no hand in what that client says, so returns tie nobody.
     opinions = ledger.opinions
     out = np.zeros(len(opinions), bool)

@@ -1,4 +1,4 @@
-"""The cost of evidence: the money spent with other sellers, whom early buyers trust, by those who praise an agent.
+"""The cost of evidence: money that those who praise an agent spent with other sellers that early buyers trust.
 
 It counts at most one usual purchase per seller (`features.spending`). One rater can praise many agents with the same
 money, so it is divided among them.
@@ -20,8 +20,9 @@ _GOOD: Final = 50.0
 """The percentage from which an opinion is praise."""
 
 _MOST: Final = 0.75
-"""The usual purchases that the opinions of one source of funds are worth at most. Whoever bought much elsewhere can be
-bribed to praise, for little more than the price of a purchase; further accounts of one wallet cost gas alone."""
+"""The maximum number of usual purchases that opinions from one source of funds are worth. Anyone who bought much
+elsewhere can be bribed to praise for little more than the price of a purchase; additional accounts for one wallet cost
+gas alone."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Stayed:
 
     @classmethod
     def of(cls, ledger: Ledger, hand: Ints, returned: Flags) -> Stayed:
-        """Select the payments to known agents by other parties that did not come back."""
+        """Select the payments by other parties to known agents that did not come back."""
         inside = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & (ledger.amount > 0) & ~returned
         payer, agent = ledger.payer[inside].astype(np.int64), ledger.paid_agent[inside].astype(np.int64)
         seller = hand[ledger.owner[agent]] if len(agent) else agent

@@ -25,12 +25,12 @@ from bilateral.trust.tables.arrays import Flags, Floats, Ints, first_of, spans
 from bilateral.trust.tables.ledger import Ledger
 
 _TURN: Final = 7 * 86_400.0
-"""The time of a turn. In `make market`, most new agents that sell at all are rated within a week; then the next one is
-tried at once. At fourteen days, 0.8 % of good sellers wait in a market without attackers: teams fund several."""
+"""The duration of a turn. In `make market`, most new agents that sell at all are rated within a week; then the next one
+is tried immediately. At fourteen days, 0.8 % of good sellers wait in a market without attackers: teams fund several."""
 
 _OF_OWNER: Final = 4
-"""The agents of one owner that are tried at once. Honest sellers have several agents: in `make market`, one in ten has
-two to five."""
+"""The number of one owner's agents that are tried at the same time. Honest sellers have several agents: in `make
+market`, one in ten has two to five."""
 
 
 def waiting(context: Context, cost: Floats) -> dict[int, StandingReason]:
@@ -104,7 +104,7 @@ SCHEMA: Final = pa.schema(
         ("reasons", pa.string()),
     ]
 )
-"""The columns of a table of standings: those of `Standing`, with the reasons as JSON."""
+"""The columns for a table of standings: those of `Standing`, with the reasons as JSON."""
 
 _MOST_REASONS: Final = 5
 """The maximum number of reasons in a standing, the most important ones: nobody reads more; the findings have all."""
@@ -116,7 +116,7 @@ _SEGMENT: Final = 2**17
 def standings(
     context: Context, findings: Sequence[Finding], suspicion: Suspicion, scores: Scores, returned: Flags
 ) -> pa.Table:
-    """Return the standings of all agents after an analysis: as servers, and as clients those that are rated."""
+    """Return the standings of all agents after an analysis: as servers and, for those that are rated, as clients."""
     ledger, opinions, spending = context.ledger, context.ledger.opinions, context.spending
     withheld = suspicion.withheld
     status = np.select(
@@ -188,7 +188,7 @@ def _table(  # noqa: PLR0913, PLR0917
 
 @dataclass(frozen=True)
 class _Paid:
-    """The payments of each account: their number, their sum, and the times of the first and the last one."""
+    """Each account's payments: their number, their sum, and the times of the first and the last one."""
 
     count: Ints
     amount: Floats

@@ -1,4 +1,4 @@
-"""Addresses in tables: one spelling per account, a check of each address, and a check of what tables share."""
+"""Addresses in tables: one spelling per account, a check for each address, and a check for what tables share."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -18,13 +18,13 @@ ACCOUNTS: Final = {
     "payments": ("payer", "payee"),
     "transfers": ("src", "dst"),
 }
-"""The columns of addresses."""
+"""The columns that contain addresses."""
 
 LISTED: Final = frozenset({"operators", "holders"})
-"""The columns of the agents that hold lists of accounts."""
+"""The columns in the agents table that contain lists of accounts."""
 
 HEXADECIMAL: Final = "^0[xX]"
-"""The prefix of addresses that ignore case."""
+"""The prefix of addresses for which case is ignored."""
 
 _ADDRESS: Final = "^(0[xX][0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 """An address of an EVM chain, or the base58 form of the 32 bytes of an account of a foreign chain."""
@@ -35,13 +35,13 @@ _RELATED: Final = (
     (("ratings", "client"), ("feedback", "client")),
     (("agents", "wallet"), ("payments", "payee")),
 )
-"""Columns that refer to the same accounts in tables of one chain."""
+"""Columns that refer to the same accounts in one chain's tables."""
 
 _ENOUGH: Final = 20
 """The minimum number of accounts for a meaningful share: with fewer, having none in common may be chance."""
 
 _FEW: Final = 0.05
-"""The share of the smaller column below which tables seem to be of different accounts. In our worlds it is over 0.3."""
+"""The share of the smaller column below which tables seem to cover different accounts. In our worlds: over 0.3."""
 
 
 def one_spelling(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
@@ -118,7 +118,7 @@ def _flat(lists: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _texts(columns: list[pa.ChunkedArray]) -> Iterator[pa.Array]:
-    """Yield the distinct texts of columns. A dictionary that several columns share comes once."""
+    """Yield the columns' distinct texts. A dictionary that several columns share is yielded once."""
     locations = set()
     for column in columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else [distinct(column)]:

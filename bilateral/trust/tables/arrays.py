@@ -1,4 +1,4 @@
-"""Small array operations that several detectors share: groups, counts, joins and percentiles of sorted edges."""
+"""Small array operations shared by several detectors: groups, counts, joins and percentiles of sorted edges."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ Floats = npt.NDArray[np.floating[Any]]
 Flags = npt.NDArray[np.bool_]
 
 _PIECE: Final = 65_536
-"""The number of rows converted at once: half a megabyte each for groups and values, which stays in cache. To convert a
-million at once takes three times as long as to add them up."""
+"""The number of rows converted per batch: half a megabyte each for groups and values, which stays in cache. Converting
+a million in one batch takes three times as long as adding them up."""
 
 _RUN: Final = 8
 """The usual length of a run from which gathering runs is faster: one run takes as long as several rows."""
 
 _WORD: Final = 63
-"""The bits of the largest integer."""
+"""The number of bits in the largest integer."""
 
 _SEGMENT: Final = 1_000_000
-"""Rows that are worked on at once, where what is made of them takes many times their memory."""
+"""The number of rows per batch where intermediate results take many times their memory."""
 
 
 def pairs(left: Ints, right: Ints, size: int) -> Ints:
@@ -65,7 +65,7 @@ def group_counts(groups: Ints, size: int) -> Ints:
 class Groups:
     """The groups of some rows, whose sizes are counted once for all aggregations.
 
-    Rows of one group often lie side by side, as those of one subject do. Then each run of them is gathered first, which
+    Rows of one group are often adjacent, as those of one subject are. Then each run of them is gathered first, which
     takes a quarter of the time.
 
     Attributes:
@@ -124,14 +124,14 @@ class Groups:
 
 
 def distinct_keys(keys: Ints) -> Ints:
-    """Return the distinct keys, ascending. `numpy.unique` hashes them, which takes a hundred times as long."""
+    """Return the distinct keys in ascending order. `numpy.unique` hashes them, which takes a hundred times as long."""
     ordered = np.sort(keys)
     firsts: Ints = ordered[first_of(ordered)]
     return firsts
 
 
 def lexical_order(*keys: npt.NDArray[Any]) -> Ints:
-    """Return the order of rows by keys, the last key being primary as in `numpy.lexsort`, in a fifth of its time."""
+    """Return the order of rows by keys, with the last key primary as in `numpy.lexsort`, in a fifth of its time."""
     order = np.arange(len(keys[0]))
     for number, key in enumerate(keys):
         column = np.take(key, order) if number else key  # in a fraction of the time of `key[order]`
@@ -184,7 +184,7 @@ def dense(keys: Ints, least: int = 1) -> tuple[Ints, int]:
 
 
 def runs(groups: Ints, times: Floats, gap: float) -> Ints:
-    """Split each group into runs without a gap in time."""
+    """Split each group into runs without gaps in time."""
     out = np.full(len(groups), -1, np.int64)
     rows = np.flatnonzero(groups >= 0)
     if not len(rows):
@@ -197,7 +197,7 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
 
 
 def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
-    """Return the share of rows with a value up to each row's own, in (0, 1]."""
+    """Return the share of rows with at most each row's own value, in (0, 1]."""
     if not len(values):
         return np.zeros(0)
     order = lexical_order(values)
@@ -247,7 +247,7 @@ def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
 
 
 def segments(groups: Ints, length: int = _SEGMENT) -> Iterator[slice]:
-    """Yield slices of sorted groups that end at the end of a group, each of about the same length."""
+    """Yield slices of sorted groups that end at a group's end, each of about the same length."""
     start = 0
     while start < len(groups):
         last = min(start + length, len(groups)) - 1

@@ -1,4 +1,4 @@
-"""Code tables as a ledger: addresses, ids and texts become numbers in arrays."""
+"""Encode tables as a ledger: addresses, ids and texts become numbers in arrays."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -27,17 +27,17 @@ from bilateral.trust.tables.opinions import Kind, Opinions, proven, scaled
 from bilateral.trust.tables.schema import OPTIONAL, SEALED, Tables
 
 _DENSE: Final = 8
-"""The numbers for each agent up to which a table of all of them, of 4 bytes each, is quicker than a search."""
+"""The count of numbers per agent up to which a table of all of them, with 4 bytes each, is faster than a search."""
 
 
 def coded(tables: Tables) -> Ledger:
-    """Code tables."""
+    """Encode tables."""
     return _Coding(tables).ledger()
 
 
 @dataclass(frozen=True)
 class _Moves:
-    """Transfers as parallel arrays, sorted by time. `funds` marks those that may be the first of their receiver."""
+    """Transfers as parallel arrays, sorted by time. `funds` marks those that may be their receiver's first."""
 
     src: Ints
     dst: Ints
@@ -47,7 +47,7 @@ class _Moves:
 
 
 class _Coding:
-    """The steps from tables to a ledger."""
+    """The steps that turn tables into a ledger."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -71,7 +71,7 @@ class _Coding:
         self.dropped = 0
 
     def ledger(self) -> Ledger:
-        """Code every table."""
+        """Encode every table."""
         agents, ended, tenures = self.tables.agents, self.holdings.ended, self.holdings.tenures(len(self.agent_ids))
         identity = np.append(np.arange(len(self.agent_ids)), self.holdings.agent[ended])
         received = ~first_of(self.holdings.agent)
@@ -156,7 +156,7 @@ class _Coding:
         return Holdings.of(agent, account, floats(pc.struct_field(holders, "since")))
 
     def operated(self) -> Ints:
-        """Return the pairs of agent and operator."""
+        """Return the agent-operator pairs."""
         operators, agent = self.listed("operators")
         account = self.account(pa.chunked_array([operators], pa.string()))
         valid = (agent >= 0) & (account >= 0)
@@ -242,7 +242,7 @@ class _Coding:
         return contained(pairs(agent[rows], clients, size), distinct_keys(pairs(paid[some], payer[some], size)))
 
     def _feedback(self, out: Opinions, offsets: Ints, pays: tuple[Ints, Ints]) -> tuple[list[str], Ints]:
-        """Write the feedback, but for its payments, and return the tags and the constant ones."""
+        """Write the feedback, except its payments, and return the tags and the constant ones."""
         feedback = self.tables.feedback
         texts = distinct(feedback["tag"]).drop_null()
         tag, raw = positions(feedback["tag"], texts), floats(feedback["value"])
@@ -261,7 +261,7 @@ class _Coding:
 
 
 def _canonical(addresses: pa.Array) -> Flags:
-    """Mark the contracts that x402 payments pass through, whose money is not their own; False at -1, for no account."""
+    """Mark contracts through which x402 payments pass, whose money is not their own; False at -1, for no account."""
     texts = pa.array([spelling for address in sorted(CANONICAL) for spelling in (address, address.lower())])
     return np.append(np.asarray(pc.is_in(addresses, texts), np.bool_), False)
 

@@ -1,4 +1,4 @@
-"""Columns of Arrow tables as arrays: codes of texts, and numbers without holes."""
+"""Arrow table columns as arrays: text codes, and numbers without nulls."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ LARGEST: Final = 1e38
 
 
 def distinct(column: pa.ChunkedArray) -> pa.Array:
-    """Return the distinct texts of a column."""
+    """Return a column's distinct texts."""
     if not pa.types.is_dictionary(column.type):
         return pc.unique(column)
     return pc.unique(pa.chunked_array([chunk.dictionary for chunk in column.chunks], pa.string()))
@@ -41,7 +41,7 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
 def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[Ints]]:
     """Return the distinct texts of several columns, sorted, and the position of each row's text; -1 for null.
 
-    The texts go into one table of hashes, once. One search for each column takes many times as long.
+    The texts go into one hash table, once. A search per column takes many times as long.
     """
     if (shared := _shared_texts(columns)) is not None:
         return shared, [_codes(column) for column in columns]
@@ -64,7 +64,7 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
 
 
 def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return texts as codes of one dictionary, in one piece."""
+    """Return texts as codes for one dictionary, in one chunk."""
     coded = pc.dictionary_encode(texts)
     if not coded.num_chunks:
         return coded
@@ -73,7 +73,7 @@ def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
-    """Return the dictionary that all columns share, if it is sorted and without duplicates; else None."""
+    """Return the dictionary that all columns share if it is sorted and without duplicates; else None."""
     filled = [column for column in columns if len(column)]
     if not filled or not all(pa.types.is_dictionary(column.type) for column in filled):
         return None
@@ -117,7 +117,7 @@ def equal(column: pa.ChunkedArray, text: str) -> Flags:
 
 
 def floats(column: pa.ChunkedArray) -> Floats:
-    """Return a column as floats of up to the largest value, with 0 for null and nan."""
+    """Return a column as floats up to the largest value, with 0 for null and nan."""
     values = np.asarray(pc.fill_null(column, 0.0), np.float64)
     return np.clip(np.nan_to_num(values, nan=0.0), -LARGEST, LARGEST)
 
@@ -133,7 +133,7 @@ def flags(column: pa.ChunkedArray, *, missing: bool = False) -> Flags:
 
 
 def at(values: Ints, places: Ints) -> Ints:
-    """Return the value at each place; -1 where the place is negative."""
+    """Return the value at each position; -1 where the position is negative."""
     if not len(values):
         return np.full(len(places), -1, np.int64)
     return np.where(places >= 0, values[places], -1)

@@ -18,19 +18,19 @@ from bilateral.core.text import quoted
 
 
 def without_secrets(url: str) -> str:
-    """Return a URL without user, password and query."""
+    """Return a URL without its user, password and query."""
     return re.sub("//.*@", "//", url.partition("?")[0])
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of Parquet tables. A table is a file, or a folder of files, as engines of several machines write it.
+    """A folder of Parquet tables. A table is a file, or a folder of files, as written by engines on several machines.
 
     Attributes:
         shown: The folder's name in messages, without secrets.
-        filesystem: The files of its store.
+        filesystem: The file system of its store.
         path: Its path there.
-        query: The query of its URL, which each of its files takes.
+        query: Its URL's query, which is added to each of its files.
     """
 
     label: str
@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def _readable(self, refused: str) -> Iterator[None]:
-        """Say what cannot be read. The query of a URL may be a signature, so messages omit it."""
+        """Report what cannot be read. A URL's query may be a signature, so messages omit it."""
         refusals: list[type[Exception]] = [pa.ArrowException, OSError, ValueError]
         if "aiohttp" in sys.modules:  # slow to import, and for web servers only
             refusals.append(sys.modules["aiohttp"].ClientError)
@@ -87,7 +87,7 @@ class Folder:
 
 
 def _exists(files: Any, path: str) -> bool:
-    """Return True if an fsspec store has a file. A server that does not answer, or refuses, is an error."""
+    """Return True if an fsspec store has a file. Raises an error if the server does not respond, or denies access."""
     try:
         files.info(path)
     except FileNotFoundError as error:

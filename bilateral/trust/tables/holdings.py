@@ -1,8 +1,8 @@
-"""The accounts that held agents that changed hands, and since when each held them.
+"""The accounts that held agents that changed hands, and the time from which each held them.
 
 The analysis treats each tenure of an agent as a separate agent of the account that held it then. So evidence from
-before a handover counts for whoever earned it and nobody else: an owner cannot sell its standing, nor move its agent
-away to take false praise out of the ledger, nor give an agent away to blame its new owner for its past.
+before a handover counts only for whoever earned it: an owner cannot sell its standing, nor move its agent away to take
+false praise out of the ledger, nor give an agent away to blame its new owner for its past.
 """
 
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ class Holdings:
 
     @cached_property
     def ended(self) -> Flags:
-        """Marks the holdings after which another account held the agent."""
+        """Marks the holdings after which a different account held the agent."""
         return np.append(self.agent[:-1] == self.agent[1:], np.zeros(min(len(self.agent), 1), bool))
 
     def tenures(self, agents: int) -> Ints:
-        """Return the number of each holding's tenure: that of its agent if it is current, else one after all agents."""
+        """Return each holding's tenure number: that of its agent if it is current, else a number after all agents."""
         return np.where(self.ended, agents + np.cumsum(self.ended) - 1, self.agent)
 
     def at(self, agent: Ints, time: Floats, agents: int) -> Ints:
@@ -64,7 +64,7 @@ class Holdings:
         return out
 
     def took_back(self, agent: Ints, account: Ints, time: Floats) -> Flags:
-        """Mark the accounts that held an agent before a time, and got it back later."""
+        """Mark the accounts that held an agent before a given time, and got it back later."""
         out = np.zeros(len(agent), bool)
         several = np.flatnonzero(np.isin(agent, self.agent[:-1][self.agent[:-1] == self.agent[1:]]))
         if not len(several):

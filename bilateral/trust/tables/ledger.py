@@ -1,6 +1,6 @@
-"""The tables in coded form: every account, agent and opinion as numbers in arrays.
+"""The encoded tables: every account, agent and opinion as numbers in arrays.
 
-All detectors read opinions, so every table has the same form for them.
+All detectors read opinions, so they see every table in the same form.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bilateral.trust.tables.opinions import Opinions
 
 @dataclass(frozen=True)
 class Ledger:
-    """All tables in coded form.
+    """All tables in encoded form.
 
     Attributes:
         addresses: The address of each account.
@@ -24,23 +24,23 @@ class Ledger:
         identity: The number of the agent as it is now, of which each agent is a tenure.
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
-        registered: The time of each agent's registration, or since when its account has held it.
+        registered: The time of each agent's registration, or the time since which its account has held it.
         until: The time until which its account held it; infinite for agents as they are now.
-        is_received: Marks the agents that their owner did not register. Anybody can give an agent to anybody.
+        is_received: Marks the agents that their owner did not register. Anyone can give an agent to anyone.
         holdings: The accounts that held the agents that changed hands.
-        operated: The pairs of agent and operator, as `pairs` joins them with the number of accounts, ascending.
+        operated: The agent-operator pairs, as `pairs` joins them with the number of accounts, ascending.
         is_validator: Marks the agents that validate.
         uri: The code of each agent's URI; -1 where the URI is empty.
         tags: The text of each tag.
         constant_tags: The codes of tags that only ever have one value, however often they are used.
-        subject_account: The account that answers for each subject.
+        subject_account: The account responsible for each subject.
         subject_agent: The agent that each subject is; -1 for a client.
         subject_kind: The `Kind` of the opinions about each subject.
         payer, payee, paid_agent, amount, paid_at: The payments. `paid_agent` is -1 for an unknown agent.
         src, dst, sent, sent_at: The transfers, sorted by time.
-        coin: The coin that each of them sent, as its place in `coins`; -1 for the unit of payments.
-        coins: The symbols of the coins.
-        moved: The position of each of them in its table.
+        coin: The coin that each transfer sent, as its position in `coins`; -1 for the unit of payments.
+        coins: The coins' symbols.
+        moved: The position of each transfer in its table.
         funding: The position here of the transfer that funds each account; -1 if unknown.
         funder: The source of each account's first inbound transfer; -1 if unknown, or if the account acted before.
         funded_at: The time of that transfer; nan if unknown.
@@ -104,7 +104,7 @@ class Ledger:
 
     @property
     def agents(self) -> int:
-        """The number of agents, with earlier tenures."""
+        """The number of agents, including earlier tenures."""
         return len(self.agent_ids)
 
     @property

@@ -17,7 +17,7 @@ from bilateral.trust.tables.searches import first_equal
 
 
 class Kind(IntEnum):
-    """The kind of an opinion. Each kind has subjects of its own."""
+    """An opinion's kind. Each kind has its own subjects."""
 
     FEEDBACK = 0
     CLIENT_RATING = 1
@@ -40,13 +40,13 @@ class Opinions:
     Attributes:
         rater: The account that judges.
         subject: The subject, numbered over all kinds.
-        percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no scale of quality.
+        percent: The value on its tag's scale, from 0 to 100; nan if the tag has no quality scale.
         raw: The value as it was given.
         tag: The code of the tag; -1 for tables other than feedback.
         ts: The time in Unix seconds.
-        row: The id of the row in its table; the position in the table of validations.
+        row: The row's id in its table; for validations, the position in the table.
         payment: The position of the payment that feedback refers to; -1 for none, -2 if it does not exist.
-        is_sealed: Marks ratings of clients that were sealed before the server could see the client's feedback.
+        is_sealed: Marks ratings of clients that were sealed before the server could see the clients' feedback.
     """
 
     rater: Ints
@@ -86,7 +86,7 @@ class Opinions:
             getattr(self, name)[start : start + len(column)] = column
 
     def sorted(self) -> Opinions:
-        """Return the opinions of known raters about known subjects, in order. This consumes the arrays."""
+        """Return known raters' opinions about known subjects, in order. This consumes the arrays."""
         order = np.flatnonzero((self.rater >= 0) & (self.subject >= 0))
         keys = [self.row, self.ts, self.subject]
         if len(order) < len(self):
@@ -98,7 +98,7 @@ class Opinions:
 
 
 _CONSTANT_ROWS: Final = 50
-"""The minimum number of opinions to infer the range of an unknown tag. Fewer may all be alike by chance."""
+"""The minimum number of opinions for inferring an unknown tag's range. Fewer may all be alike by chance."""
 
 
 def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
@@ -133,8 +133,8 @@ def proven(
 ) -> Ints:
     """Return the position of the payment that each feedback entry refers to; -1 for none, -2 if it does not exist.
 
-    An empty text refers to none. If a transaction contains several payments, it is the one by this client to this
-    agent, if there is one.
+    An empty text refers to none. If a transaction contains several payments, the one by this client to this agent is
+    used, if there is one.
     """
     texts = distinct(claimed).drop_null()
     texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null

@@ -10,10 +10,10 @@ from bilateral.trust.tables.arrays import Floats, Ints
 
 
 class EigenTrust:
-    """Trust that flows from a reader's list along good opinions (Kamvar et al. 2003, with the reader's list).
+    """Trust that flows from a reader's list along favourable opinions (Kamvar et al. 2003, with the reader's list).
 
-    Fresh accounts get trust only through accounts that have some. So any number of Sybils share what one honest account
-    passes on by mistake.
+    Fresh accounts get trust only through accounts that have some. So any number of Sybils must share what one honest
+    account passes on by mistake.
 
     Attributes:
         trust_: The trust of each account; it sums to 1.

@@ -1,4 +1,4 @@
-"""The tables of an analysis: their columns and types, and how they are read and checked."""
+"""An analysis's tables: their columns and types, and how they are read and checked."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
     "ratings": {SEALED: pa.bool_()},
     "transfers": {"funds": pa.bool_(), "coin": pa.string()},
 }
-"""Columns that a table may lack.
+"""The optional columns of each table.
 
-`operators` are the accounts that an owner approved for an agent, now or before. `holders` are the accounts that held
-the agent, and since when. It may be null for an agent that never changed hands. Opinions about an agent and payments to
+`operators` are the accounts that an owner approved for an agent, now or earlier. `holders` are the accounts that held
+the agent, and since when; it may be null for an agent that never changed hands. Opinions about an agent and payments to
 it concern its holder at that time, or nobody if that account is null (unknown). `blind` is true for a rating that was
-sealed before its server could see the client's feedback, so it cannot answer that. `funds` is false for a transfer that
-cannot be its receiver's first. `coin` is the symbol of the coin that a transfer sent, such as `ETH`; null for the unit
-of payments. Amounts of a coin are neither added to payments nor compared with them.
+sealed before its server could see the client's feedback, so it cannot be a response to it. `funds` is false for a
+transfer that cannot be its receiver's first. `coin` is the symbol of the coin that a transfer sent, such as `ETH`; null
+for the unit of payments. Amounts of a coin are neither added to payments nor compared with them.
 """
 
 _REPEATED: Final = {
@@ -110,9 +110,9 @@ class Tables:
 
     @classmethod
     def of(cls, **tables: pa.Table) -> Tables:
-        """Check tables and cast their columns; a table that is left out is empty.
+        """Check tables and cast their columns; an omitted table is empty.
 
-        Addresses that only differ in case are one account, in lower case.
+        Addresses that differ only in case are one account, in lower case.
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
@@ -144,7 +144,7 @@ class Tables:
 
 
 def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
-    """Read some columns of a table; those with repeated texts one by one, as codes of one dictionary each."""
+    """Read some of a table's columns; those with repeated texts one by one, as codes with one dictionary each."""
     # Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
     repeated = _REPEATED.get(name, ())
     table = store.read(name, [column for column in columns if column not in repeated])
@@ -250,7 +250,7 @@ def require_ids(ids: pa.ChunkedArray) -> None:
 
 
 def _first_unreadable(values: pa.ChunkedArray, kind: pa.DataType, *, exact: bool) -> int | None:
-    """Return the first row that cannot be cast, by bisection; None if the types do not match at all."""
+    """Using bisection, return the first row that cannot be cast; None if the types do not match at all."""
     start, stop = 0, len(values)
     if stop and not _can_cast(values.slice(0, 0), kind, exact=exact):
         return None

@@ -1,4 +1,4 @@
-"""Searches among rows in groups: the first row from a key on whose value is large enough, many searches at once."""
+"""Searches among rows in groups: the first row from a key on with a large enough value, many searches at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class Keyed:
     """Rows, or searches for rows.
 
     Attributes:
-        key: The key of each row, or the least key that a search takes.
-        value: The value of each row, or the least value that a search takes.
+        key: The key of each row, or the minimum key that a search accepts.
+        value: The value of each row, or the minimum value that a search accepts.
     """
 
     group: Ints
@@ -23,9 +23,9 @@ class Keyed:
 
 
 def first_reaching(rows: Keyed, searches: Keyed) -> Ints:
-    """Return, for each search, the first row of its group with a key and a value as large as its own.
+    """Return, for each search, the first row in its group with a key and a value at least as large as its own.
 
-    However many rows a group has, the time grows as sorting does, and not with the product of rows and searches.
+    However many rows a group has, the time grows as for sorting, not with the product of rows and searches.
     """
     place = _reaching(rows.value, _places(rows, searches), searches.value)
     exists = place < len(rows.group)
@@ -47,7 +47,7 @@ def first_equal(rows: Sequence[Ints], searches: Sequence[Ints]) -> Ints:
 
 
 def _places(rows: Keyed, searches: Keyed) -> Ints:
-    """Return the number of rows that lie before each search, in the order of group and key."""
+    """Return the number of rows before each search, in the order of group and key."""
     is_row = np.repeat([0, 1], [len(searches.group), len(rows.group)])
     keys = np.concatenate([searches.key, rows.key])
     order = np.lexsort((is_row, keys, np.concatenate([searches.group, rows.group])))

@@ -1,4 +1,4 @@
-"""Probes of endpoints: one request or a few, which neither act nor pay."""
+"""Endpoint probes: one request or a few, which neither act nor pay."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _PLACEHOLDER: Final = re.compile(
     r"[{}<>]|%7b|%3c|\$[A-Z]|//([^/]*\.)?example\.(com|net|org)([:/]|$)|//([^/]*[.-])?(your|my)[-_]?(domain|server|agent)\b",
     re.IGNORECASE,
 )
-"""The marks of URLs that their authors forgot to fill in."""
+"""Marks of URLs with placeholders that their authors forgot to fill in."""
 
 _MAX_URL: Final = 2048
 
@@ -43,10 +43,10 @@ def probe(
 
     Args:
         target: The endpoint.
-        settings: The settings of all probes.
-        is_deep: Also read what changes rarely: tools, signatures, terms of payment.
-        previous: The facts of earlier probes by name, newer ones replacing older ones. With them, one request suffices,
-            and what only a deep probe reads remains valid until the next one.
+        settings: The settings for all probes.
+        is_deep: True to also read what changes rarely: tools, signatures, payment terms.
+        previous: The facts of earlier probes by name, newer ones replacing older ones. With these, one request
+            suffices, and what only a deep probe reads remains valid until the next deep probe.
     """
     if (code := _fault(target.url)) is not None:
         return result(Outcome.UNFIT, code)
@@ -67,7 +67,7 @@ def probe(
 
 
 _LAGS: Final = 16
-"""Probes over which the lag of a service is averaged, the last ones counting more."""
+"""The number of probes over which a service's lag is averaged, with more weight on the latest ones."""
 
 
 def _fault(url: str) -> Code | None:

@@ -1,4 +1,4 @@
-"""The requests of a probe, which neither act nor pay, and the outcomes that all protocols share."""
+"""A probe's requests, which neither act nor pay, and the outcomes that all protocols share."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ _HEADERS: Final = frozenset(
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _QUESTIONS: Final = frozenset({"server/discover", "initialize", "notifications/initialized", "tools/list"})
-"""The messages of MCP that a probe may send: none calls a tool or reads what a user would read."""
+"""The MCP messages that a probe may send: none calls a tool or reads what a user would read."""
 
 _CHALLENGE_HEADERS: Final = {"cf-mitigated": {"challenge"}, "x-amzn-waf-action": {"challenge", "captcha"}}
 
@@ -42,11 +42,11 @@ _CHALLENGE: Final = re.compile(
     rb"captcha|cdn-cgi/challenge-platform|cf-chl|awswafintegration|_incapsula_|datadome|just a moment\.\.\.|perimeterx",
     re.IGNORECASE,
 )
-"""The marks of pages that challenge robots."""
+"""Marks of pages that challenge robots."""
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _MOST_CHALLENGES: Final = 3
-"""Challenges in a row that count as not measured. An endpoint that always sends them blocks robots, so agents too."""
+"""Consecutive challenges that count as not measured. An endpoint that always sends them blocks robots and agents."""
 
 
 class ForbiddenRequestError(errors.DocumentError):
@@ -57,12 +57,12 @@ class ForbiddenRequestError(errors.DocumentError):
 
 @dataclass(frozen=True)
 class ProbeSettings:
-    """The settings of all probes.
+    """The settings for all probes.
 
     Attributes:
-        contact: A page or a mail address of the operator, for the user agent.
-        network: The settings of connections.
-        seconds: The longest time for one request.
+        contact: The operator's page or email address, for the user agent.
+        network: The connection settings.
+        seconds: The maximum time for one request.
     """
 
     contact: str
@@ -72,10 +72,10 @@ class ProbeSettings:
 
 @dataclass
 class Asker:
-    """Sender of the requests of one probe, each over its own connection.
+    """Sends one probe's requests, each over its own connection.
 
     Attributes:
-        requests: The requests so far, redirects included.
+        requests: The number of requests so far, including redirects.
     """
 
     target: Target
@@ -92,10 +92,10 @@ class Asker:
         return exchange(method, url, limits, self.settings.network, headers=sent, check=self.check, **options)
 
     def check(self, request: httpx.Request) -> None:
-        """Refuse a request that could act, pay, or identify the sender.
+        """Reject a request that could act, pay, or identify the sender.
 
         Raises:
-            ForbiddenRequestError: It could.
+            ForbiddenRequestError: The request could do so.
         """
         names = {name.lower() for name in request.headers}
         is_plain = names <= _HEADERS and request.headers.get("accept-encoding") == "identity"
@@ -118,7 +118,7 @@ def _version() -> str:
 
 
 def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: Any) -> Probe:
-    """Return the result of a probe."""
+    """Return a probe's result."""
     if answer is None:
         return Probe(outcome, code, facts=facts)
     if lags := _LAG.findall(answer.headers.get("index-state", "")):
@@ -128,12 +128,12 @@ def result(outcome: Outcome, code: Code, answer: Answer | None = None, **facts: 
 
 
 def graded(code: Code | None, answer: Answer, **facts: Any) -> Probe:
-    """Return the result of an answer of the protocol: up, or degraded for a reason."""
+    """Return the result for a response in the protocol: up, or degraded for a reason."""
     return result(Outcome.DEGRADED if code else Outcome.UP, code or Code.OK, answer, **facts)
 
 
 _LAG: Final = re.compile(r";lag=(\d{1,9})\b")
-"""The blocks by which an index like ours lags behind, from its header `Index-State`."""
+"""The number of blocks by which an index like ours lags behind, from its `Index-State` header."""
 
 _BUSY: Final = frozenset({429, 503})
 _OF_STATUS: Final = {
@@ -146,7 +146,7 @@ _OF_CLASS: Final = {3: Code.REDIRECT_REFUSED, 5: Code.STATUS_5XX}
 
 
 def result_of_status(answer: Answer, previous: Mapping[str, Any], *, is_page: bool = False) -> Probe | None:
-    """Return the result that an answer has in each protocol; None if its content decides.
+    """Return the result that a response has in every protocol; None if its content decides.
 
     Args:
         is_page: True if HTML is what a user expects.
@@ -192,7 +192,7 @@ _OF_ERROR: Final[Mapping[type[errors.DocumentError], Code]] = {
     errors.MalformedDocumentError: Code.NOT_PROTOCOL,
     errors.UnreachableDocumentError: Code.BROKEN,
 }
-"""The codes of errors, the most specific class first. For others, the first URL is checked: a redirect is to blame."""
+"""The error codes, the most specific class first. For others, the first URL is checked: a redirect is to blame."""
 
 _NOT_DOWN: Final = {
     **dict.fromkeys((Code.DNS_TROUBLE, Code.VANTAGE, Code.ENCODING), Outcome.UNKNOWN),
@@ -201,7 +201,7 @@ _NOT_DOWN: Final = {
 
 
 def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
-    """Return the result of a request without a complete answer."""
+    """Return the result for a request without a complete response."""
     if isinstance(error, errors.ForbiddenAddressError) and error.host.lower() == host_of(target.url)[0].lower():
         return result(Outcome.UNFIT, Code.FORBIDDEN_ADDRESS)
     if isinstance(error, errors.DocumentTimeoutError) and error.phase != "resolve":
@@ -211,7 +211,7 @@ def result_of_error(error: errors.DocumentError, target: Target) -> Probe:
 
 
 def digest(value: Any) -> str:
-    """Return the hash of a JSON value in its canonical form (RFC 8785), or as Python writes it without one."""
+    """Return a JSON value's hash: of its canonical form (RFC 8785) or, if it has none, of Python's output."""
     try:
         content = rfc8785.dumps(value)
     except rfc8785.CanonicalizationError:  # a number that JavaScript does not know exactly

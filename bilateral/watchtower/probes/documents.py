@@ -1,4 +1,4 @@
-"""Probes of what is read by GET: web pages, OASF records, and the cards of agents that speak A2A."""
+"""Probes of what is read by GET: web pages, OASF records, and the cards of A2A agents."""
 
 import base64
 import time
@@ -24,7 +24,7 @@ _Judgement: TypeAlias = tuple[Code | None, dict[str, Any]]
 
 _PAGE_BYTES: Final = 64 * 1024
 _RENEWAL_SECONDS: Final = 7 * 86_400
-"""The time before a certificate's expiry by which it should have been renewed."""
+"""The time before its expiry by which a certificate should have been renewed."""
 
 _UNCHANGED: Final = 304
 _ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "RS256")
@@ -45,7 +45,7 @@ def probe_web(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
 
 
 def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Get a record: from the URL, or the host's if the URL has no path."""
+    """Get a record: from the URL, or from its host if the URL has no path."""
 
     def judge(record: dict[str, Any], _url: str) -> _Judgement:
         if not isinstance(record.get("schema_version"), str) or not isinstance(record.get("skills"), list):
@@ -58,7 +58,7 @@ def probe_oasf(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> P
 
 
 def probe_a2a(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Get the card of an agent. A deep probe verifies its signature, and checks whether its first interface answers."""
+    """Get an agent's card. A deep probe verifies its signature, and checks whether its first interface responds."""
 
     def judge(card: dict[str, Any], card_url: str) -> _Judgement:
         url = _interface(card)
@@ -86,7 +86,7 @@ def _probe_document(
     *,
     is_deep: bool,
 ) -> Probe:
-    """Get a JSON document from the first URL that has one, or from the one that had it last time, and judge it."""
+    """Get a JSON document from the first URL that has one, or from the URL that had it last time, and judge it."""
     last_url = previous.get("document_url")
     failures = []
     for url in sorted(urls, key=lambda url: url != last_url):
@@ -108,7 +108,7 @@ def _probe_document(
 
 
 def _well_known(url: str, *paths: str) -> list[str]:
-    """Return the URLs of a document: the URL itself if it points to a file, otherwise the paths on its host."""
+    """Return a document's URLs: the URL itself if it points to a file, otherwise the paths on its host."""
     parts = urlsplit(url)
     if parts.path.endswith(".json"):
         return [url]
@@ -132,7 +132,7 @@ def _domain(host: str) -> list[str]:
 
 
 def _interface(card: Mapping[str, Any]) -> str | None:
-    """Return the URL of the first interface of a card of version 1.0 or 0.3; None if it is neither."""
+    """Return the URL of the first interface in a version 1.0 or 0.3 card; None if it is neither."""
     interfaces = card.get("supportedInterfaces")
     first = interfaces[0] if interfaces and isinstance(interfaces, list) else card
     url = first.get("url") if isinstance(first, dict) else None
@@ -149,7 +149,7 @@ def _code_of(card: Mapping[str, Any], url: str, card_url: str) -> Code | None:
 
 
 def _host_of(url: str) -> str | None:
-    """Return the host of an interface; None if it cannot be asked: those of gRPC may have a host and a port only."""
+    """Return an interface's host; None if it cannot be requested: gRPC interfaces may have only a host and a port."""
     try:
         return host_of(url)[0]
     except errors.UnsupportedUriError:
@@ -157,7 +157,7 @@ def _host_of(url: str) -> str | None:
 
 
 def _code_of_interface(asker: Asker, url: str) -> Code | None:
-    """Return why nobody answers at an interface. No message is sent."""
+    """Return why an interface does not respond. No message is sent."""
     if _host_of(url) is None:
         return None
     try:
@@ -169,7 +169,7 @@ def _code_of_interface(asker: Asker, url: str) -> Code | None:
 
 
 def _signature(asker: Asker, card: Mapping[str, Any], card_url: str) -> Signature:
-    """Verify the signatures of a card (A2A 1.0, 8.4). One that is valid suffices."""
+    """Verify a card's signatures (A2A 1.0, 8.4). One valid signature suffices."""
     signatures = card.get("signatures")
     if not isinstance(signatures, list) or not signatures:
         return "none"
@@ -204,7 +204,7 @@ def _is_valid(token: str, key_set: KeySet) -> bool:
 
 
 def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:
-    """Get the keys that a signature refers to. Those of another host prove nothing: a forger has keys too."""
+    """Get the keys that a signature refers to. Those on a different host prove nothing: a forger has keys too."""
     if not isinstance(jku, str) or urlsplit(jku)[:2] != urlsplit(card_url)[:2]:
         return None
     try:
@@ -215,7 +215,7 @@ def _keys(asker: Asker, jku: Any, card_url: str) -> list[dict[str, Any]] | None:
 
 
 def _forms(card: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the forms of a card that signers sign: as it is published, and without values that are defaults."""
+    """Yield the forms of a card that signers sign: as published, and without default values."""
     unsigned = {name: value for name, value in card.items() if name != "signatures"}
     yield rfc8785.dumps(unsigned)
     for defaults in (("", None), ("", None, False, 0)):
@@ -223,7 +223,7 @@ def _forms(card: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _without(value: Any, defaults: tuple[Any, ...]) -> Any:
-    """Return a JSON value without defaults and what is empty without them; None if nothing remains."""
+    """Return a JSON value without defaults or whatever is empty without them; None if nothing remains."""
     if isinstance(value, dict):
         return {name: rest for name, item in value.items() if (rest := _without(item, defaults)) is not None} or None
     if isinstance(value, list):

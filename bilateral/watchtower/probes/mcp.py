@@ -18,7 +18,7 @@ from bilateral.watchtower.probes.asking import MIB, Asker, digest, graded, resul
 
 STATELESS: Final = "2026-07-28"
 HANDSHAKE: Final = "2025-11-25"
-"""The versions that are asked for. A server of the handshake answers with the one that it speaks."""
+"""The versions to request. A server with the handshake responds with the one that it supports."""
 
 _CLIENT: Final = {"name": "bilateral-watchtower", "version": "1"}
 _META: Final = {
@@ -39,15 +39,15 @@ _STREAM: Final = "sse"
 _VERSION: Final = re.compile(r"[-.0-9a-zA-Z]{1,20}")
 
 _OF_ERA: Final = frozenset({Code.ERA, Code.NOT_PROTOCOL, Code.STATUS, Code.STATUS_404, Code.STATUS_5XX})
-"""The codes of answers that a server of another era may return, so that the other way is also tried."""
+"""The response codes that a server from another era may return, so that the other method is also tried."""
 
 _SAME_METHOD: Final = frozenset({307, 308})
-"""Redirects that repeat the method, as frameworks send them for a missing slash."""
+"""Redirects that repeat the method, such as those that frameworks send for a missing slash."""
 
 
 @dataclass(frozen=True)
 class _Reply:
-    """The answer to a message: its result, or the code of its error, or neither if it does not follow the protocol."""
+    """The response to a message: its result or its error code, or neither if it does not follow the protocol."""
 
     answer: Answer
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class _Connection:
     session: str | None = None
 
     def call(self, method: str, params: Mapping[str, Any], max_bytes: int = MIB) -> _Reply:
-        """Send a request, and read its reply."""
+        """Send a request, and read the response."""
         number = secrets.randbelow(2**31)
         if self.version == STATELESS:
             params = {**params, "_meta": _META}
@@ -73,11 +73,11 @@ class _Connection:
         return _Reply(answer, **_read_reply(number, answer.body if answer.status < _REFUSED else answer.content))
 
     def notify(self, method: str) -> Answer:
-        """Send a message without a reply."""
+        """Send a message that has no response."""
         return self._post({"jsonrpc": "2.0", "method": method}, MIB, lambda _: True)
 
     def close(self) -> None:
-        """End the session of an earlier version."""
+        """End a session in an earlier version."""
         if self.session is not None:
             with contextlib.suppress(errors.DocumentError):
                 self.asker.ask("DELETE", self.url, headers=self._headers(None), is_cut=True)
@@ -129,7 +129,7 @@ def probe_mcp(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Pr
 
 
 def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -> Probe:
-    """Ask in the way of the stateless protocol, or begin a session of an earlier version."""
+    """Send a request in the stateless protocol, or begin a session in an earlier version."""
     connection.version = version
     if version == STATELESS:
         reply = connection.call("server/discover", {})
@@ -153,7 +153,7 @@ def _greet(connection: _Connection, version: str, previous: Mapping[str, Any]) -
 
 
 def _probe_stream(asker: Asker, previous: Mapping[str, Any], code: Code | None) -> Probe:
-    """Open the stream of a server of the first version, and read its first event."""
+    """Open the stream of a server with the first version, and read its first event."""
     headers = {"Accept": EVENT_STREAM}
     answer = asker.ask("GET", asker.target.url, headers=headers, is_last=lambda _: True, is_cut=True)
     if answer.event == "endpoint":
@@ -193,7 +193,7 @@ def _list_tools(connection: _Connection) -> tuple[Code | None, list[Any]]:
 
 
 def _read_reply(number: int, content: bytes) -> dict[str, Any]:
-    """Return the result of the reply to a request, or the code of its error; neither if it is no reply to it."""
+    """Return the result in the response to a request, or its error code; neither if it is not a response to it."""
     try:
         message = decode_object(content)
     except errors.MalformedDocumentError:

@@ -16,7 +16,7 @@ _WRONG_VERB: Final = frozenset({404, 405})
 _VALIDATES: Final = frozenset({400, 401, 415, 422})
 
 _SHARED: Final = {Code.CHALLENGE, Code.RATE_LIMITED, Code.STATUS_404, Code.STATUS_5XX, Code.REDIRECT_REFUSED}
-"""The codes of answers that say the same of a paid route as of any other."""
+"""The response codes that mean the same for a paid route as for any other."""
 
 _REPUTATION: Final = ("8004-reputation", "reputation")
 """The keys of the extensions that declare an agent."""
@@ -25,7 +25,7 @@ _MOST_OPTIONS: Final = 20
 
 
 def probe_x402(asker: Asker, previous: Mapping[str, Any], *, is_deep: bool) -> Probe:
-    """Request the price of a route, with the method that its listing declares, or else one that it allows."""
+    """Request a route's price, with the method that its listing declares, or else one that it allows."""
     verbs = ["GET", "POST", "HEAD"] if asker.target.is_paid else ["GET", "HEAD"]
     declared = asker.target.method
     if declared is not None and declared not in {*verbs, "POST"}:  # any other method could act
@@ -72,7 +72,7 @@ def _offered(answer: Answer, verb: str, *, is_deep: bool) -> Probe:
 
 
 def _terms(offer: Offer, options: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the facts of an offer: its prices, payees, networks and declared agents."""
+    """Return an offer's facts: its prices, payees, networks and declared agents."""
     payees = defaultdict(set)
     for option in options:
         payees[option["network"]].add(option["payTo"])

@@ -1,4 +1,4 @@
-"""Tools of trust analysis: why an account is suspicious, and whose feedback on an agent should count."""
+"""Trust analysis tools: why an account is suspicious, and whose feedback on an agent should count."""
 
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def explain_account(
         address: Annotated[str, Field(max_length=42, description="0x….")], chain: Annotated[int, Field(ge=1, lt=2**63)]
     ) -> Untrusted:
-        """Look up the findings of trust analysis about an account.
+        """Look up trust analysis findings about an account.
 
         A flag is a reason to investigate, not a verdict. A `subject` of a finding is not blamed.
         """

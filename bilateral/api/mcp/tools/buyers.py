@@ -25,7 +25,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
 
     @server.tool(title="Get buyer", annotations=READS)
     async def get_buyer(address: _Buyer, chain: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
-        """Look up a buyer: payments, volume, score, tier, points of each component.
+        """Look up a buyer: payments, volume, score, tier, points per component.
 
         Payments prove that money moved, not that a service was bought.
         """

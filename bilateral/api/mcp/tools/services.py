@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bilateral.x402.clients.service_check import ServiceCheck
 
 _SECONDS: Final = 5.0
-"""The timeout of one request to a node or for one file: a model waits for some tens of them."""
+"""The timeout for one node request or one file: a model waits for a few dozen of them."""
 
 _EVM: Final = "eip155:"
 
@@ -46,7 +46,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, nodes: Mapping[str, str], 
     async def get_services(
         at: Annotated[str, Field(max_length=2_000, description="https URL, host or payTo.")],
     ) -> Untrusted:
-        """Find agents by a service they list, or by their payee."""
+        """Find agents by a service that they list, or by their payee."""
         kind, read = (Account, lookups.account_of) if is_account(at) else (NamedHost, services_at)
         return await lookups.words_of_strangers(kind, reader.read, read, at)
 
@@ -94,7 +94,7 @@ def _check(url: str, nodes: Mapping[str, str], deployments: Mapping[str, Deploym
 
 
 def _judged(answer: ServiceCheck) -> Judged:
-    """Return a response with untrusted text separated: the price, and quotes in findings and agents."""
+    """Return a response with untrusted text separated: the price, and quotations in findings and agents."""
     content = lookups.visible(to_jsonable_python(answer))
     strange = {name: content.pop(name) for name in ("price", "findings", "unknown")}
     findings = [{"check": finding.check, "code": finding.code} for finding in answer.findings]
