@@ -57,7 +57,7 @@ def test_finding_names_accounts_agents_strength_and_time_and_leaves_figures_to_e
     answer = site.get("/base/findings/lockstep-1")
     shown = Page(answer.text)
     assert "Strong evidence." in shown.text
-    assert re.search("Who acted: .*P\u0430ypa\u0406 Agent", shown.text)
+    assert re.search("Responsible: .*P\u0430ypa\u0406 Agent", shown.text)
     assert "Target (not blamed): Paypal Agent" in shown.text
     assert {"/base/1", "/base/2", f"/accounts/{CLIENT}"} <= set(shown.attributes("href"))
     assert 'aria-label="2 events from' in answer.text

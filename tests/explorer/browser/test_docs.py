@@ -34,6 +34,6 @@ def test_people_read_the_api_and_try_it_on_a_page_of_this_service_alone(watched)
 
 def test_page_of_the_api_names_its_document_without_scripts(watched):
     page = watched(java_script_enabled=False).open("/openapi")
-    expect(page.locator("#docs")).to_contain_text("needs JavaScript")
+    expect(page.locator("#docs")).to_contain_text("requires JavaScript")
     page.locator("#docs").get_by_role("link", name="openapi.json").click()
     page.wait_for_url("**/openapi.json")

@@ -26,7 +26,7 @@ PAGES_OF_ALL_CHAINS = [
 ]
 HTML = {"Accept": "text/html"}
 LINK = re.compile('(?:href|value)="([^"]*)"')
-MISSING = f"database of chain {OTHER_CHAIN} does not answer"
+MISSING = f"database of chain {OTHER_CHAIN} is not responding"
 
 
 def answers(client, paths, **options):

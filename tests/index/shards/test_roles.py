@@ -118,7 +118,7 @@ def test_chain_whose_shard_takes_rights_back_is_missing_until_they_are_given_aga
     shard = settings.shards["b"].url
     administer(shard, "REVOKE SELECT ON ALL TABLES IN SCHEMA served FROM keeper")
     code, _, err = searched(owned)
-    assert (code, "the database of chain 31338 does not answer" in err) == (11, True)
+    assert (code, "the database of chain 31338 is not responding" in err) == (11, True)
     assert searched(owned, "--chain-id", CHAIN_ID)[:2] == (0, {CHAIN_ID})
     administer(shard, "GRANT SELECT ON ALL TABLES IN SCHEMA served TO keeper")
     assert searched(owned)[0] == 0
