@@ -50,7 +50,7 @@ def test_a_newcomer_registers_an_agent_and_rates_another_one_in_three_minutes(ac
     expect(page.get_by_label("Value")).to_be_visible()
     done("Open agent 1, follow “Rate it”")
     write("Value", "93")
-    write("Words", "It told me of the storm in time.")
+    write("Comment", "It told me of the storm in time.")
     done("Fill in value and words")
     page.get_by_role("button", name="Connect a wallet").click()
     expect(page.get_by_role("button", name="Sign in the wallet")).to_be_visible()
