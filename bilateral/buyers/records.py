@@ -209,7 +209,7 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
 
 
 def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
-    """Read a buyer across all chains, as a policy sees it. Sellers on different chains count as different."""
+    """Read a buyer's record across all chains, as a policy sees it. Sellers on different chains count as different."""
     dealings = {}
     for chain_id in read_cursors(connection):
         for (registry, agent_id), dealing in _dealings(connection, chain_id, buyer, policy).items():

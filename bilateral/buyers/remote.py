@@ -266,7 +266,7 @@ def ask_buyer(
 def ask_discount(
     service: str, buyer: str, seller: str, *, policy: str | None = None, http: httpx.Client | None = None
 ) -> Mapping[str, Any]:
-    """Fetch from a service the discount that a seller offers a buyer."""
+    """Fetch the discount that a seller offers a buyer from a service."""
     query = {"sellerGlobalId": seller, "policy": policy}
     return _ask(f"{base_of(service)}{PROVIDER}/{checksummed(buyer)}/discount", query, http)
 

@@ -1,8 +1,9 @@
 """The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
 
 Reading accepts incomplete and odd files: `problems` lists what was dropped, and the missing fields that ERC-8004
-requires. Writing, with `RegistrationFile.new`, rejects such files. Signers determine whose signature counts, and
-registrations determine whose file it is, so these are read strictly: one malformed entry makes the file unreadable.
+requires. `RegistrationFile.new`, which is used for writing, rejects such files. Signers determine whose signature
+counts, and registrations determine whose file it is, so these are read strictly: one malformed entry makes the file
+unreadable.
 """
 
 from collections.abc import Mapping, Sequence

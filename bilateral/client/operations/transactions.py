@@ -87,7 +87,7 @@ def prepare(
 
 
 def next_nonce(state: ClientState) -> Operation[int]:
-    """Return the nonce of the signer's next transaction: the node's, or a later one that this client has used."""
+    """Return the nonce for the signer's next transaction: the node's, or a later one if this client has used it."""
     return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 

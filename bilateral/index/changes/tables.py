@@ -1,8 +1,8 @@
 """The change feed's tables: a permanent order of all changes.
 
-Each transaction that changes the index adds one step, with the next number. A block step contains the range of its
-blocks, and the events stay in their own tables. A rollback preserves the events that it removes, along with the step
-that reported them. So every reader gets the same changes in the same order, whenever it reads a step.
+Each transaction that changes the index adds one step; steps are numbered consecutively. A block step contains the range
+of its blocks, and the events stay in their own tables. A rollback preserves the events that it removes, along with the
+step that reported them. So every reader gets the same changes in the same order, whenever it reads a step.
 """
 
 from collections.abc import Mapping

@@ -144,7 +144,7 @@ class Tables:
 
 
 def _read(store: Folder, name: str, columns: Sequence[str]) -> pa.Table:
-    """Read some of a table's columns; those with repeated texts one by one, as codes with one dictionary each."""
+    """Read selected columns of a table. Columns with repeated strings are dictionary-encoded, one at a time."""
     # Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
     repeated = _REPEATED.get(name, ())
     table = store.read(name, [column for column in columns if column not in repeated])
