@@ -212,7 +212,7 @@ def test_s41_agents_signature_of_the_specification_is_not_one_that_sati_accepts(
     seed = interaction_hash(f"{SOLANA}:{SOLANA_TRANSACTION}", b"", b"snow")
     both = attested(HOLDER.sign(seed).signature, client_signature())
     assert read_attestation(both, BOTH, HOLDER_ADDRESS).proof == "unverifiable"
-    assert "No published client of SATI takes them" in sati_feedback.__doc__
+    assert "No published SATI client accepts them" in sati_feedback.__doc__
 
 
 def changed(place, byte):
