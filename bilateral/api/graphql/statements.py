@@ -122,8 +122,8 @@ class _Query:
         if self.key is not None:
             if len(_COUNTS) >= _MAX_COUNTED:
                 _COUNTS.clear()
-            _COUNTS[hash(self)] += 1
-            if _COUNTS[hash(self)] > 1:
+            _COUNTS[number := hash(self)] += 1  # hashing walks the whole key
+            if _COUNTS[number] > 1:
                 return _prepared(self).all(connection, dict(enumerate(self.values)))
         return connection.execute(self.make()[0], execution_options={"compiled_cache": None})
 
@@ -163,9 +163,9 @@ def _filter(scope: Scope, entity: str, page: Page) -> tuple[Hashable, _Parameter
     if any(operand is not None for operand in page.where.values()):
         with _LOCK:
             key, parameters = _key_and_parameters(_condition(_rows_of_filters(scope, entity), page.where))
-    is_fixed = _is_fixed(page)
-    limits = () if is_fixed else _limits(page)
-    return (key, page.order_by, page.descending, page.first if is_fixed else None), (*parameters, *limits)
+    if _is_fixed(page):
+        return (key, page.order_by, page.descending, page.first), parameters
+    return (key, page.order_by, page.descending, None), (*parameters, *_limits(page))
 
 
 @lru_cache(_MAX_STATEMENTS)
@@ -178,7 +178,7 @@ def _key_and_parameters(condition: Condition) -> tuple[Hashable, _Parameters]:
     """Return a condition's SQLAlchemy cache key without its values, and the parameters with its values."""
     cached = condition._generate_cache_key()  # noqa: SLF001  # as compiled caches do
     assert cached is not None  # noqa: S101  # all parts of conditions have keys
-    lengths = tuple(len(parameter.value or ()) for parameter in cached.bindparams if parameter.expanding)
+    lengths = tuple(len(entries_of(parameter)) for parameter in cached.bindparams if parameter.expanding)
     return (cached.key, lengths), cached.bindparams
 
 

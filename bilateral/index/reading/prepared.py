@@ -189,4 +189,4 @@ class _Compiled:
 
 def _names(parameter: BindParameter[Any], name: str) -> Sequence[str]:
     """Return SQLAlchemy's names for a parameter's values."""
-    return [f"{name}_{place}" for place, _ in enumerate(parameter.value or (), 1)] if parameter.expanding else [name]
+    return [f"{name}_{place}" for place, _ in enumerate(entries_of(parameter), 1)] if parameter.expanding else [name]
