@@ -60,10 +60,10 @@ clean: ## Remove everything that was installed, compiled or cached.
 
 ##@ Check a change
 
-test: compile ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
+test: compile $(PROSE) ## Run the test suite, or all tests of the files TESTS. What takes long is left to test-all.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal $(or $(TESTS),-m "not nightly")
 
-test-all: compile ## Run every test, as CI does each night.
+test-all: compile $(PROSE) ## Run every test, as CI does each night.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 6 --dist worksteal
 
 lint: setup $(PROSE) ## Check style, types, format, sizes and the wording of pages.
