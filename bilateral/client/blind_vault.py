@@ -1,7 +1,8 @@
-"""The vault of salts and sealed ratings, stored before anything is signed.
+"""The vault, which stores salts and sealed ratings before anything is signed.
 
-If a salt is lost, so is its rating, and two envelopes with different ratings for one interaction contradict each other.
-The vault therefore stores the first rating for each interaction on disk, and returns it on every later call.
+If a salt is lost, its rating is lost too, and two envelopes with different ratings for the same interaction would
+contradict each other. The vault therefore stores the first rating for each interaction on disk, and returns it on every
+later call.
 """
 
 from __future__ import annotations  # errors of arguments quote them
@@ -26,7 +27,7 @@ from bilateral.core.signatures.blind_ratings import SealedFeedback, SealedRating
 from bilateral.core.values.arguments import checked_class
 
 _TIMEOUT: Final = 30.0
-"""Seconds to wait for another program that is writing to the vault, which takes milliseconds."""
+"""How many seconds to wait while a different program writes to the vault. A write takes milliseconds."""
 
 _TABLE: Final = """
     CREATE TABLE IF NOT EXISTS sealed (
@@ -65,9 +66,9 @@ class Sealed:
     """A rating in the vault.
 
     Attributes:
-        chain_id: EIP-155 id of the chain.
+        chain_id: The chain's EIP-155 id.
         opening: The opening of the seal.
-        signed: The envelope most recently signed; None if the program stopped before signing.
+        signed: The most recently signed envelope; None if the program stopped before signing it.
     """
 
     chain_id: int
@@ -86,15 +87,15 @@ class BlindVault:
     def keep(
         self, domain: Domain, envelope: SealedFeedback | SealedRating, opening: FeedbackOpening | RatingOpening
     ) -> Opening:
-        """Store an opening, unless one for these sides and this interaction is already stored.
+        """Store an opening, unless the vault already has one for these sides and this interaction.
 
         Args:
             domain: The registry's domain.
-            envelope: The envelope to be signed. Its seal and deadline are ignored.
+            envelope: The envelope that is to be signed. Its seal and deadline are ignored.
             opening: The opening, with a new salt.
 
         Returns:
-            The stored opening: the first one for this interaction, with the same rating.
+            The stored opening, which is the first one for this interaction and has the same rating.
 
         Raises:
             InvalidArgumentError: The rating is out of range.
@@ -123,7 +124,7 @@ class BlindVault:
             client: The account that paid.
 
         Returns:
-            The number of the client's interactions so far, including this one.
+            How many interactions the client has had so far, including this one.
         """
         key = (str(registry), client)
         with closing(self._connect()) as database, database:
@@ -133,7 +134,7 @@ class BlindVault:
         return int(number)
 
     def opening_of(self, domain: Domain, envelope: SealedFeedback | SealedRating) -> Opening | None:
-        """Return the opening of an envelope; None if the vault has none."""
+        """Return an envelope's opening, or None if the vault does not contain it."""
         with closing(self._connect()) as database:
             rows = database.execute(_OPENING, _key(domain, envelope)).fetchall()
         return read_opening(rows[0][0]) if rows else None
@@ -162,7 +163,7 @@ class BlindVault:
 
 
 def _key(domain: Domain, envelope: SealedFeedback | SealedRating) -> tuple[int | str, ...]:
-    """Return the key of an interaction. Ids are stored as text, because SQLite's integers have 63 bits."""
+    """Return an interaction's key. Ids are stored as text, because SQLite's integers have only 63 bits."""
     client_id, client, server_id, server, interaction = envelope.common
     sides = (str(client_id), client, str(server_id), server, interaction.hex())
     return domain.chain_id, str(domain.verifying_contract), type(envelope).__name__, *sides

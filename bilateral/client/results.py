@@ -1,7 +1,7 @@
-"""The client's results: frozen, typed, and safe to create from any untrusted on-chain data.
+"""The client's results: immutable, typed, and safe to create from any untrusted on-chain data.
 
-Values are `Decimal`, times are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. No third
-party's entry can prevent a result: a document that cannot be loaded is None, and its error is included.
+Values are `Decimal`, times are `datetime` in UTC, addresses are in checksum form, and texts are `ChainText`. Bad data
+from third parties never prevents a result: if a document cannot be loaded, it is None, and the error is included.
 """
 
 from dataclasses import dataclass, field
@@ -23,13 +23,13 @@ class Agent:
 
     Attributes:
         id: The agent, with its chain.
-        registry: Its identity registry.
-        owner: The owner of its token.
-        wallet: The wallet that receives its payments; None if it has none.
-        uri: The URI of its registration file; may be empty.
-        domain: Its domain; empty if it has none.
+        registry: The agent's identity registry.
+        owner: The owner of the agent's token.
+        wallet: The wallet that receives the agent's payments; None if it has none.
+        uri: The URI of the agent's registration file; may be empty.
+        domain: The agent's domain; empty if it has none.
         file: The registration file; None if it was not requested or cannot be loaded.
-        file_problem: The error that prevented loading the file; None if there was none.
+        file_problem: The error that occurred while loading the file; None if there was none.
     """
 
     id: AgentId
@@ -48,22 +48,22 @@ class Agent:
 
     @property
     def name(self) -> str | None:
-        """The name in its file; untrusted text, see `bilateral.core.text.printable`."""
+        """The name in the agent's file. It is untrusted text: see `bilateral.core.text.printable`."""
         return self.file.name if self.file else None
 
     @property
     def description(self) -> str | None:
-        """The description in its file; untrusted text."""
+        """The description in the agent's file, which is untrusted text."""
         return self.file.description if self.file else None
 
     @property
     def image(self) -> str | None:
-        """The URI of its picture in its file; untrusted text."""
+        """The picture's URI in the agent's file, which is untrusted text."""
         return self.file.image if self.file else None
 
     @property
     def is_confirmed(self) -> bool:
-        """True if its file lists this agent among its registrations. Without this, anyone may point to any file."""
+        """True if the file lists this agent among its registrations. Otherwise, the file may be someone else's."""
         return self.file is not None and self.file.registration_of(self.global_id) is not None
 
 
@@ -73,10 +73,10 @@ class Registered:
 
     Attributes:
         agent: The new agent.
-        owner: Its owner, which is also its wallet.
-        uri: The URI of its registration file.
-        metadata: The metadata that it was registered with, in order.
-        domain: The domain; empty unless it was registered by `new_agent`.
+        owner: The agent's owner, which is also its wallet.
+        uri: The URI of the agent's registration file.
+        metadata: The metadata with which the agent was registered, in order.
+        domain: The domain; empty unless the agent was registered with `new_agent`.
     """
 
     agent: AgentId
@@ -92,7 +92,7 @@ class AgentUriSet:
 
     Attributes:
         uri: The new URI.
-        updated_by: The account that replaced it.
+        updated_by: The account that replaced the URI.
     """
 
     agent: AgentId
@@ -105,7 +105,7 @@ class AgentWalletChanged:
     """An agent's wallet was set or unset.
 
     Attributes:
-        wallet: The new wallet; None if it has none.
+        wallet: The new wallet; None if the wallet was unset.
     """
 
     agent: AgentId
@@ -127,7 +127,7 @@ class MetadataChanged:
 
 @dataclass(frozen=True)
 class AgentTransferred:
-    """An agent was transferred to another owner, and has no wallet until that owner sets one.
+    """An agent was transferred to a new owner, and has no wallet until that owner sets one.
 
     Attributes:
         former_owner: The previous owner.
@@ -146,10 +146,10 @@ class FeedbackEvent:
     Attributes:
         endpoint: The endpoint that was used; may be empty.
         uri: The URI of the feedback file; may be empty.
-        hash: The hash of that file; zeros if there is none.
-        block: The number of its block.
-        transaction: The hash of its transaction.
-        given_at: The time of its block; None if it was not requested.
+        hash: The hash of the feedback file; all zeros if there is none.
+        block: The number of the entry's block.
+        transaction: The hash of the entry's transaction.
+        given_at: The time of the entry's block; None if it was not requested.
     """
 
     endpoint: ChainText
@@ -165,15 +165,16 @@ class FeedbackEntry:
     """One feedback entry.
 
     Attributes:
-        id: The feedback, with agent and client.
+        id: The feedback's id, which includes the agent and the client.
         stored: The value as the registry stores it.
         tag1: What is measured.
         tag2: The qualifier.
-        is_revoked: True if its client revoked it.
+        is_revoked: True if the client revoked the entry.
         event: The fields that only the event contains; None if they were not requested.
         file: The feedback file; None if it is missing, was not requested, or cannot be loaded.
-        file_problem: The error that kept the file from being loaded. If its on-chain hash matches a different
-            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that identifies it.
+        file_problem: The error that prevented the file from being loaded. If the on-chain hash matches a different
+            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that identifies the
+            serialisation.
     """
 
     id: FeedbackId
@@ -192,12 +193,12 @@ class FeedbackEntry:
 
     @property
     def tags(self) -> tuple[ChainText, ...]:
-        """Its non-empty tags."""
+        """The non-empty tags of the entry."""
         return tuple(tag for tag in (self.tag1, self.tag2) if tag)
 
     @property
     def text(self) -> str:
-        """The client's comment in the file; untrusted text. Empty without one."""
+        """The client's comment in the file, which is untrusted text; empty if there is none."""
         return (self.file.text or self.file.comment or "") if self.file else ""
 
 
@@ -208,7 +209,7 @@ class FeedbackResponse:
     Attributes:
         responder: The account that responded.
         uri: The URI of the response.
-        hash: The hash of its content; zeros without one.
+        hash: The hash of the response's content; all zeros if there is none.
     """
 
     feedback: FeedbackId
@@ -226,22 +227,23 @@ class FeedbackRevocation:
 
 @dataclass(frozen=True)
 class ReputationSummary:
-    """The average of the feedback given by chosen clients.
+    """The average of the feedback from selected clients.
 
     Attributes:
         count: The number of entries that count.
-        value: The average as the registry computes it, times `10 ** decimals`, rounded toward zero. It fits 128 bits,
-            and may exceed the 1e38 to which a single value is limited.
-        decimals: The most frequent number of decimals, the fewest on a tie; the most decimals that fit if `value` would
-            exceed 128 bits with these; 0 without feedback.
-        tag1: The first tag that feedback must have; empty: any.
-        tag2: The second tag, to which the same applies.
+        value: The average as the registry computes it, multiplied by `10 ** decimals` and rounded toward zero. It fits
+            in 128 bits, and may exceed 1e38, the limit of a single value.
+        decimals: The most frequent number of decimals or, in case of a tie, the smallest of them. If `value` would then
+            exceed 128 bits, the largest number of decimals with which it fits. 0 if there is no feedback.
+        tag1: The first tag that feedback must have; an empty string matches any tag.
+        tag2: As for `tag1`, but for the second tag.
         reviewers: The clients whose feedback counts.
-        is_everybody: True if no reviewers were given, so every client counts. Since anyone can give any amount of
-            feedback, such a summary says nothing about an agent that somebody wants to promote.
-        first_tags: The first tags of the feedback that counts, the most frequent first; None if they were not read.
-        is_computed_here: True if the node rejected the registry's computation as too large, so that the client read the
-            feedback and computed the same average.
+        is_everybody: True if no reviewers were passed, so that every client counts. Anyone can give any amount of
+            feedback, so such a summary is meaningless for an agent that somebody wants to promote.
+        first_tags: The first tags of the feedback that counts, sorted from most to least frequent; None if they were
+            not read.
+        is_computed_here: True if the node rejected the registry's computation as too large, and the SDK client computed
+            the same average from the feedback.
     """
 
     agent: AgentId
@@ -257,12 +259,12 @@ class ReputationSummary:
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:
-        """The first tags that the average mixes, if there are several and it combines different measures."""
+        """The first tags that the average mixes, if it combines several that measure different things."""
         return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property
     def average(self) -> Decimal | None:
-        """The average, with all its decimals; None if nothing counts."""
+        """The average, with all its decimals; None if no feedback counts."""
         return Summary(self.count, self.value, self.decimals).average
 
 
@@ -272,10 +274,10 @@ class SettledRecord:
 
     Attributes:
         payments: The number of payments.
-        volume: The sum of their amounts, in millionths of a dollar.
-        first_payment_at: The time of the first one; None without payments.
-        last_payment_at: The time of the last one; None without payments.
-        minimum_sellers: A lower bound for the number of different sellers that were paid, at most 96.
+        volume: The sum of the payments' amounts, in millionths of a dollar.
+        first_payment_at: The time of the first payment; None if there are no payments.
+        last_payment_at: The time of the last payment; None if there are no payments.
+        minimum_sellers: A lower bound on the number of different sellers that were paid; at most 96.
     """
 
     payments: int
@@ -287,17 +289,17 @@ class SettledRecord:
 
 @dataclass(frozen=True)
 class AttestedRecord:
-    """The facts about a buyer attested by the attestor.
+    """The facts about a buyer that the attestor attested.
 
     Attributes:
         payments: The number of payments.
-        volume: The sum of their amounts, in millionths of a dollar.
-        first_payment_at: The time of the earliest one; None without payments.
-        last_payment_at: The time of the latest one; None without payments.
+        volume: The sum of the payments' amounts, in millionths of a dollar.
+        first_payment_at: The time of the earliest payment; None if there are no payments.
+        last_payment_at: The time of the latest payment; None if there are no payments.
         reviews: The number of reviews that the buyer gave.
-        review_sum: The sum of their scores.
+        review_sum: The sum of the reviews' scores.
         feedback_sellers: The number of sellers that gave feedback on the buyer.
-        feedback_sum: The sum of their votes.
+        feedback_sum: The sum of the sellers' votes.
         disputes: The number of disputes.
     """
 
@@ -332,7 +334,7 @@ class BuyerStanding:
     """A buyer's score and tier.
 
     Attributes:
-        score: 0 to 100.
+        score: The score, from 0 to 100.
     """
 
     score: int
@@ -345,10 +347,10 @@ class SettledPayment:
 
     Attributes:
         buyer: The account that paid.
-        seller: The agent that was paid; None for an account that has no primary agent.
+        seller: The agent that was paid; None if the paid account has no primary agent.
         amount: The amount, in millionths of a dollar.
         nonce: The nonce of the authorisation.
-        refusal: The reason why it does not count for the buyer; None if it counts.
+        refusal: The reason why the payment does not count for the buyer; None if it counts.
     """
 
     buyer: str
@@ -359,7 +361,7 @@ class SettledPayment:
 
     @property
     def is_counted(self) -> bool:
-        """True if it counts for the buyer."""
+        """True if the payment counts for the buyer."""
         return self.refusal is None
 
 

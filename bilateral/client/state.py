@@ -1,4 +1,4 @@
-"""The client's arguments, such as agents in any form and signed messages; its state, and the transactions it sends."""
+"""The client's argument types (such as agents in any form, and signed messages), its state, and its transactions."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 
 
 AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
-"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or the parsed forms of these in
-`bilateral.core.identifiers`."""
+"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or a parsed form (`bilateral.core.identifiers`)."""
 
 
 _HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 
 
 class TransactionSigner(Protocol):
-    """Signs for an account: an eth-account `LocalAccount`, or anything else with the same interface."""
+    """Signs for an account. This can be an eth-account `LocalAccount`, or any object with the same interface."""
 
     @property
     def address(self) -> str:
@@ -52,7 +51,7 @@ class TransactionSigner(Protocol):
 @checked_class
 @dataclass(frozen=True)
 class SignedFeedback:
-    """Feedback that its client signed, for any account to send (`giveFeedbackBySig`).
+    """Feedback that a client has signed, for any account to send (`giveFeedbackBySig`).
 
     Attributes:
         feedback: The signed message.
@@ -102,7 +101,7 @@ class FeedbackAuthorization:
 
     @property
     def encoded(self) -> bytes:
-        """`feedbackAuth` in the registry's encoding, to hand to the client."""
+        """`feedbackAuth` in the registry's encoding, to be passed to the client."""
         return encode_feedback_auth(self.auth, self.signature)
 
     def __str__(self) -> str:
@@ -115,8 +114,8 @@ class ResponseLink:
     """The location of a response to feedback.
 
     Attributes:
-        uri: Its URI, not empty.
-        hash: The keccak-256 hash of its content; zeros if the URI commits to it.
+        uri: The URI of the response, which must not be empty.
+        hash: The keccak-256 hash of the content; all zeros if the URI commits to the content.
     """
 
     uri: str
@@ -126,15 +125,15 @@ class ResponseLink:
 @checked_class
 @dataclass(frozen=True)
 class Signal:
-    """One measurement of a watchtower (best practices, "Watchtower Monitoring").
+    """A measurement by a watchtower (best practices, "Watchtower Monitoring").
 
     Attributes:
         agent_id: The agent that was measured.
         tag: `reachable`, `ownerVerified`, `uptime`, `successRate`, `responseTime`, `blocktimeFreshness` or `revenues`.
-        value: The measured value, in the unit of the tag.
+        value: The measured value, in the tag's unit.
         endpoint: The endpoint that was probed; may be empty.
         feedback_uri: The URI of a file with the evidence; may be empty.
-        feedback_hash: The keccak-256 hash of that file; None if there is none.
+        feedback_hash: The keccak-256 hash of the file; None if there is no hash.
     """
 
     agent_id: AgentLike
@@ -155,7 +154,7 @@ def week_of(time: datetime) -> str:
 def feedback_id(
     chain_id: int, feedback: FeedbackId | AgentId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """Return the feedback id, passed as a `FeedbackId`, or as an agent, a client and an index from 0."""
+    """Return the feedback id from a `FeedbackId`, or from an agent, a client and an index counted from 0."""
     if isinstance(feedback, FeedbackId):
         if client_address is not None or feedback_index is not None:
             raise InvalidArgumentError("pass either a feedback id or agent, client and index, not both")
@@ -166,7 +165,7 @@ def feedback_id(
 
 
 def hash_bytes(value: bytes | str | None, name: str) -> bytes:
-    """Return a hash given as 32 bytes, or as 0x and 64 hexadecimal digits; zeros for None."""
+    """Return a hash from 32 bytes, or from 0x and 64 hexadecimal digits; all zeros for None."""
     if value is None:
         return bytes(32)
     if isinstance(value, str) and _HASH.fullmatch(value):
@@ -177,14 +176,14 @@ def hash_bytes(value: bytes | str | None, name: str) -> bytes:
 
 
 def checked_uint(value: int, bits: int, name: str) -> int:
-    """Check that a number fits its Solidity type. A `bool` is not a number."""
+    """Check that a number fits in its Solidity type. A `bool` is not accepted."""
     if not is_whole(value) or not 0 <= value < 1 << bits:
         raise InvalidArgumentError(f"{name} is a whole number from 0 to 2^{bits} - 1")
     return value
 
 
 def distinct(items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items without repetition, in order."""
+    """Return the items in order, without duplicates."""
     return tuple(dict.fromkeys(items))
 
 
@@ -211,12 +210,12 @@ class _Signed:
 class RemoteSigner:
     """A stand-in for an account whose key is not available. The client that uses it must be in dry-run mode.
 
-    It returns a signature that was made in advance. Without one, it raises an error with the message to sign, which
-    becomes the cause of a `SignerFailedError`.
+    It returns a signature that was made in advance. If there is none, it raises an error with the message to sign. That
+    error becomes the cause of a `SignerFailedError`.
 
     Args:
         address: The account.
-        signature: The account's signature of the one message it will be asked to sign; None if there is none.
+        signature: The account's signature of the only message that it will have to sign; None if there is none.
     """
 
     def __init__(self, address: str, signature: bytes | None = None) -> None:
@@ -244,11 +243,11 @@ T = TypeVar("T")
 
 @dataclass
 class NonceMemory:
-    """The nonce that a client used last, for nodes that do not yet count what another node just accepted.
+    """The nonce that a client used last, as a node may not count a transaction that a different one just accepted.
 
     Attributes:
         next: The next nonce, as far as this client knows.
-        updated_at: When that was determined, by the monotonic clock.
+        updated_at: When the next nonce was determined, by the monotonic clock.
     """
 
     next: int = 0
@@ -260,22 +259,22 @@ class ClientState:
     """The state shared by one client's operations.
 
     Attributes:
-        requested: The deployment, or the name of a packaged one; None to find it by the node's chain id.
-        pinned_chain: The chain specified by the caller; None to trust the node.
-        signer: Signs transactions and messages; None for a client that only reads.
+        requested: The deployment, or the name of a packaged deployment; None to find it by the node's chain id.
+        pinned_chain: The chain that the caller specified; None to trust the node.
+        signer: Signs transactions and messages; None for a client that can only read.
         store: The store of documents.
         loader: Loads documents.
         dry_run: True if writes are checked but not sent.
         is_collecting: True if writes are prepared for a batch to send.
-        poll_interval: Seconds between two checks whether a transaction is in a block.
-        max_fee_per_gas: The largest fee per gas to sign, in wei; None for the default limits.
-        max_cost: The largest cost of one transaction to sign, in wei; None for no limit.
+        poll_interval: Seconds between checks of whether a transaction is in a block.
+        max_fee_per_gas: The maximum fee per gas to sign, in wei; None for the default limits.
+        max_cost: The maximum cost of a transaction to sign, in wei; None for no limit.
         deployment: The deployment, once the node's chain id is known.
-        nonces: The nonce used last.
-        log_range: The observed limit on the range of blocks that the node accepts in a request for logs.
+        nonces: The last nonce that was used.
+        log_range: The observed limit on the block range that the node accepts in a request for logs.
         checked: The addresses at which the expected registry was found.
-        is_chain_announced: True once it has been logged for which chain the client signs, if only the node determines
-            it.
+        is_chain_announced: True once the chain for which the client signs has been logged. It is logged only if the
+            node determines it.
         first_block: The block in which the identity registry was deployed; None until it is looked up.
     """
 
@@ -299,17 +298,17 @@ class ClientState:
 
 @dataclass(frozen=True)
 class Sent(Generic[T]):
-    """A transaction, sent or, in a dry run, only prepared.
+    """A transaction that was sent or, in a dry run, only prepared.
 
     Attributes:
-        registry: The registry that it calls.
-        transaction: The transaction in the form of web3.py.
-        gas: The node's estimate of the gas.
+        registry: The registry that the transaction calls.
+        transaction: The transaction in web3.py's form.
+        gas: The node's gas estimate.
         decode: Builds the result from the registry's events.
-        hash: Its hash; None if it was not sent.
+        hash: The transaction's hash; None if it was not sent.
         raw: The signed transaction; None if it was not signed.
-        earlier: The hashes of the transactions that it replaces, which do the same thing.
-        nonce: The signer's next nonce when it was prepared, according to the node.
+        earlier: The hashes of the equivalent transactions that it replaces.
+        nonce: The signer's next nonce, according to the node, when the transaction was prepared.
     """
 
     registry: Registry
@@ -323,7 +322,7 @@ class Sent(Generic[T]):
 
 
 TIMEOUT: Final = 120.0
-"""Seconds to wait for a transaction by default: ten blocks of Ethereum."""
+"""The default number of seconds to wait for a transaction: ten Ethereum blocks."""
 
 
 class SentTransaction(Generic[T]):
@@ -333,7 +332,7 @@ class SentTransaction(Generic[T]):
         self._sent = sent
 
     def mark_sent(self, sent: Sent[T]) -> None:
-        """Adopt the transaction that a batch sent."""
+        """Take over the transaction that a batch sent."""
         self._sent = sent
 
     @property
@@ -343,12 +342,12 @@ class SentTransaction(Generic[T]):
 
     @property
     def transaction(self) -> Mapping[str, Any]:
-        """The transaction in the form of web3.py: `to`, `data`, `nonce`, `gas`, fees in wei, `chainId`."""
+        """The transaction in web3.py's form: `to`, `data`, `nonce`, `gas`, fees in wei, `chainId`."""
         return MappingProxyType(self._require_sent().transaction)
 
     @property
     def gas(self) -> int:
-        """The node's estimate of the gas. The transaction's limit is somewhat higher."""
+        """The node's gas estimate. The transaction's gas limit is somewhat higher."""
         return self._require_sent().gas
 
     @property

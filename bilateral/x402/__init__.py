@@ -3,12 +3,12 @@
 A server declares its ERC-8004 agent and signs every paid answer. A client checks the agent before paying and the proof
 after receiving the answer, and gives feedback that refers to the payment. The package needs the extra `x402`.
 
-`proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pay with httpx and requests,
-verify and rate. `server` signs answers from FastAPI and Flask applications. `aggregator` sends signed feedback and pays
-the gas. Each part imports only those listed before it. Import adapters by their full names. `docs/x402.md` is the
-manual.
+`proof` contains the messages, their hashes and signatures, and the verifiers. `clients` pays with httpx and requests,
+verifies the answers and rates the agents. `server` signs answers from FastAPI and Flask applications. `aggregator`
+sends signed feedback and pays for the gas. Each subpackage imports only those listed before it. Import adapters by
+their full module names. `docs/x402.md` is the manual.
 
-The names load on first use (PEP 562), so that a database can have the aggregator's tables without the extra.
+Names are imported on first use (PEP 562), so that the aggregator's database tables can be created without the extra.
 """
 
 # ruff: noqa: F403  # type checkers find the names by their modules
@@ -84,5 +84,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
+    """List the public names, whether or not they have been imported."""
     return sorted({*globals(), *_MODULES})

@@ -1,4 +1,4 @@
-"""Servers' offers: a request's price, as stated in a 402 response. This module needs no extra."""
+"""Servers' offers: a request's price, as stated in a 402 response. This module does not need an extra."""
 
 import base64
 import binascii
@@ -46,8 +46,8 @@ class Offer:
     """An offer.
 
     Attributes:
-        message: The message as clients read it; None if none can be read. A version 1 option also has its
-            `maxAmountRequired` as `amount`.
+        message: The message as clients read it; None if there is no readable message. In a version 1 option,
+            `maxAmountRequired` is also available as `amount`.
         version: 2 if the offer is in the header, 1 if it is only in the body.
         differs: True if the header's terms differ from the body's.
     """
@@ -63,7 +63,7 @@ class Offer:
 
     @property
     def whole_options(self) -> list[Mapping[str, Any]]:
-        """The options that specify scheme, network, asset, amount and payee, each in a valid form."""
+        """The options that specify a scheme, network, asset, amount and payee, all in a valid form."""
         return [option for option in self.options if all(map(_is_term, _TERMS, map(option.get, _TERMS)))]
 
 
@@ -95,5 +95,5 @@ def _is_term(name: str, value: object) -> bool:
 
 
 def _terms_of(options: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
-    """Return the terms that both versions write in the same way: their network names differ."""
+    """Return the terms that both versions write in the same way. Network names differ, so they are omitted."""
     return {tuple(str(option.get(name)).lower() for name in ("asset", "amount", "payTo")) for option in options}

@@ -1,1 +1,1 @@
-"""The methods of `AsyncClient`, by area: the source, from which `make sync-client` generates `Client`."""
+"""The methods of `AsyncClient`, by area. `make sync-client` generates `Client` from this source."""

@@ -1,4 +1,4 @@
-"""Blind ratings: a client and a server rate each other before either sees the other's rating."""
+"""Blind ratings: a client and a server rate each other before either can see the other's rating."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class AsyncBlindMethods(AsyncRunner):
-    """Blind ratings: a client and a server rate each other before either sees the other's rating."""
+    """Blind ratings: a client and a server rate each other before either can see the other's rating."""
 
     async def seal_rating(  # noqa: PLR0913  # a rating, its sides and its interaction
         self,
@@ -32,22 +32,22 @@ class AsyncBlindMethods(AsyncRunner):
     ) -> SignedEnvelope:
         """As the signer's primary agent, seal a rating of a client. Nothing is sent.
 
-        The vault stores the salt before anything is signed. Repeating the call after a crash signs the same seal again.
+        The vault stores the salt before anything is signed. If you repeat the call after a crash, the same seal is
+        signed again.
 
         Args:
             vault: The vault that stores the opening.
-            rating: 0 to 100.
+            rating: The rating, from 0 to 100.
             client: The client's account, which will give the feedback.
             interaction: The id of the interaction, 32 bytes; see
                 `bilateral.core.signatures.blind_ratings.payment_interaction`.
             lifetime: Seconds until the envelope expires; at most 14 days.
 
-        Returns:
-            The server's envelope, to hand to the client.
+        Returns: The server's envelope, to be passed to the client.
 
         Raises:
             InvalidArgumentError: An argument is out of range, or the client is not the primary agent of its account.
-            AlreadySealedError: The vault has a different rating for this interaction.
+            AlreadySealedError: The vault already contains a different rating for this interaction.
         """
         sides = (client_id, client)
         return await self._run(blind.seal_rating(self.state, vault, sides, rating, interaction, lifetime))
@@ -67,7 +67,7 @@ class AsyncBlindMethods(AsyncRunner):
         agent_id: AgentLike | None = None,
         lifetime: int = MAX_CLIENT_LIFETIME,
     ) -> SignedEnvelope:
-        """Seal feedback about the server that made an offer, as its client. Nothing is sent.
+        """As the client, seal feedback about the server that made an offer. Nothing is sent.
 
         Args:
             vault: The vault, which stores the salt before anything is signed.
@@ -76,22 +76,23 @@ class AsyncBlindMethods(AsyncRunner):
             tag1: See `give_feedback`.
             tag2: See `give_feedback`.
             endpoint: See `give_feedback`.
-            feedback_file: See `give_feedback`. The client's store must be a `DataUriStore`: any other would reveal the
-                feedback before it is sealed.
+            feedback_file: See `give_feedback`. The client's store must be a `DataUriStore`, because any other store
+                would reveal the feedback before it is sealed.
             feedback_uri: See `give_feedback`.
             feedback_hash: See `give_feedback`.
-            agent_id: The agent you mean to rate; an offer from any other agent is rejected.
+            agent_id: The agent that you intend to rate. An offer from any other agent is rejected.
             lifetime: Seconds until the envelope expires; at most one hour.
 
         Returns:
-            The client's envelope, to hand to a relayer, or to seal with `seal_ratings`.
+            The client's envelope, to be passed to a relayer or to `seal_ratings`.
 
         Raises:
             InvalidArgumentError: The offer is invalid, expired or for a different client, or an argument is out of
                 range.
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
-            AlreadySealedError: The vault has different feedback for this interaction.
-            ContractRevertError: The registry would reject the feedback: `self_feedback`, `erc721_nonexistent_token`.
+            AlreadySealedError: The vault already contains different feedback for this interaction.
+            ContractRevertError: The registry would reject the feedback with `self_feedback` or
+                `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return await self._run(blind.seal_feedback(self.state, vault, offer, draft, agent_id, lifetime))
@@ -103,7 +104,7 @@ class AsyncBlindMethods(AsyncRunner):
             envelope: The envelope of either side.
 
         Raises:
-            InvalidArgumentError: The envelope is invalid; the message names the field.
+            InvalidArgumentError: The envelope is invalid. The message identifies the field.
         """
         await self._run(blind.verify(self.state, envelope))
 
@@ -116,8 +117,8 @@ class AsyncBlindMethods(AsyncRunner):
 
         Raises:
             EnvelopeMismatchError: The envelopes do not belong together.
-            ContractRevertError: The registry reverts: `envelope_expired`, `unexpected_rater`, `unexpected_client`,
-                `invalid_signature`, `already_rated`.
+            ContractRevertError: The registry reverts with `envelope_expired`, `unexpected_rater`, `unexpected_client`,
+                `invalid_signature` or `already_rated`.
         """
         return await self._write(blind.seal(self.state, envelope, other))
 
@@ -133,17 +134,18 @@ class AsyncBlindMethods(AsyncRunner):
 
         Args:
             pair: The sealed pair.
-            openings: The openings of one side or both. While the client's feedback is sealed, the server's opening
-                without the client's is rejected until 14 days after the client's deadline.
-            confirmations: The number of blocks for which the pair must have been sealed, including the latest. A
-                reorganisation that removes the seal would let the server react to the opening.
-            timeout: Seconds to wait for these blocks.
+            openings: The openings of one side or both. While the client's feedback is sealed, the server's opening is
+                rejected unless the client's opening is passed as well. This restriction ends 14 days after the client's
+                deadline.
+            confirmations: The number of blocks that must confirm the seal, including its own. If a reorganisation
+                removed the seal, the server could react to the opening.
+            timeout: How many seconds to wait for these blocks.
 
         Raises:
             SealMismatchError: An opening does not belong to the pair.
-            SealUnsettledError: The pair was not sealed for that many blocks in time. Nothing was sent.
+            SealUnsettledError: The seal did not get enough confirmations in time. Nothing was sent.
             InvalidArgumentError: No opening is passed, `confirmations` is 0 or less, or the client has to open first.
-            ContractRevertError: The registry reverts: `unknown_pair`, `already_rated`, `self_feedback`.
+            ContractRevertError: The registry reverts with `unknown_pair`, `already_rated` or `self_feedback`.
         """
         return await self._write(blind.open_(self.state, pair, openings, confirmations, timeout))
 
@@ -159,13 +161,13 @@ class AsyncBlindMethods(AsyncRunner):
         Args:
             envelopes: The envelopes of both sides.
             openings: The openings of both sides.
-            accept_public_mempool: True to send it even if a public mempool may reveal both ratings first.
+            accept_public_mempool: True to send the transaction even if a public mempool may reveal both ratings first.
 
         Raises:
             InvalidArgumentError: The chain may have a public mempool, or one side is missing.
             EnvelopeMismatchError: The envelopes do not belong together.
             SealMismatchError: An opening does not belong to its envelope.
-            ContractRevertError: The registry reverts, as for `seal_ratings` and `open_ratings`.
+            ContractRevertError: The registry reverts with the same errors as for `seal_ratings` and `open_ratings`.
         """
         operation = blind.exchange(self.state, envelopes, openings, accept_public_mempool=accept_public_mempool)
         return await self._write(operation)

@@ -34,8 +34,8 @@ class AsyncBuyerMethods(AsyncRunner):
             payment: The payment that the buyer signed. The payee remains the seller's wallet.
 
         Raises:
-            ContractRevertError: The registry or the token reverts: `token_not_listed`, `payment_fell_short`, or the
-                token's own error, such as for a used nonce.
+            ContractRevertError: The registry or the token reverts with `token_not_listed`, `payment_fell_short`, or the
+                token's own error, for example for a used nonce.
         """
         return await self._write(buyers.settle(self.state, payment))
 
@@ -49,9 +49,9 @@ class AsyncBuyerMethods(AsyncRunner):
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
-            MissingReceiptError: The node has no receipt for the transaction, which is required on this chain.
-            ContractRevertError: The registry reverts: `not_role_holder`, `payment_too_high`,
+            PaymentSettledHereError: The registry itself settled and counted the payment, which would now count twice.
+            MissingReceiptError: The node has no receipt for the transaction. This chain requires one.
+            ContractRevertError: The registry reverts with `not_role_holder`, `payment_too_high` or
                 `payment_already_recorded`.
         """
         return await self._write(buyers.record_payment(self.state, buyer, amount, transaction_hash))
@@ -64,27 +64,27 @@ class AsyncBuyerMethods(AsyncRunner):
         Payments by the same buyer cost the least gas when they are adjacent.
 
         Args:
-            chain_id: EIP-155 id of the chain on which they were paid.
+            chain_id: The EIP-155 id of the chain on which the payments were made.
             records: The payments, at least one.
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
-            MissingReceiptError: The node has no receipt for the transaction, which is required on this chain.
-            ContractRevertError: The registry reverts: `not_role_holder`, `payment_time_out_of_range`,
+            PaymentSettledHereError: The registry itself settled and counted the payment, which would now count twice.
+            MissingReceiptError: The node has no receipt for the transaction. This chain requires one.
+            ContractRevertError: The registry reverts with `not_role_holder`, `payment_time_out_of_range` or
                 `payment_already_recorded`.
         """
         return await self._write(buyers.record_payments(self.state, chain_id, records))
 
     async def record_buyer_feedback(self, feedback: BuyerFeedback) -> AsyncHandle[BuyerFeedback]:
-        """As the attestor, record a seller's vote on a buyer (`recordFeedback`). It replaces an earlier one.
+        """As the attestor, record a seller's vote on a buyer (`recordFeedback`), replacing any earlier vote.
 
         Args:
             feedback: The vote.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
-                `record_is_full`.
+            ContractRevertError: The registry reverts with `not_role_holder`, `score_out_of_range`, `feedback_on_self`
+                or `record_is_full`.
         """
         return await self._write(buyers.record_feedback(self.state, feedback))
 
@@ -98,7 +98,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The list of votes is empty.
-            ContractRevertError: The registry reverts, as for `record_buyer_feedback`.
+            ContractRevertError: The registry reverts with the same errors as for `record_buyer_feedback`.
         """
         return await self._write(buyers.record_feedbacks(self.state, feedbacks))
 
@@ -110,7 +110,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The list of reviews is empty.
-            ContractRevertError: The registry reverts: `not_role_holder`, `review_sum_too_high`.
+            ContractRevertError: The registry reverts with `not_role_holder` or `review_sum_too_high`.
         """
         return await self._write(buyers.record_reviews(self.state, reviews))
 
@@ -118,11 +118,11 @@ class AsyncBuyerMethods(AsyncRunner):
         """As the anchorer, post the Merkle root of the next epoch (`anchorRoot`).
 
         Args:
-            epoch: The epoch, see `get_next_epoch`. Repeating the call has no further effect.
-            root: The root, see `bilateral.buyers.anchors`.
+            epoch: The epoch, from `get_next_epoch`. Repeating the call for the same epoch has no further effect.
+            root: The root. See `bilateral.buyers.anchors`.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_role_holder`, `unexpected_epoch`, `empty_root`.
+            ContractRevertError: The registry reverts with `not_role_holder`, `unexpected_epoch` or `empty_root`.
         """
         return await self._write(buyers.anchor(self.state, epoch, root))
 
@@ -133,7 +133,7 @@ class AsyncBuyerMethods(AsyncRunner):
             nominee: The successor; None withdraws a nomination.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_role_holder`.
+            ContractRevertError: The registry reverts with `not_role_holder`.
         """
         return await self._write(buyers.nominate(self.state, role, nominee))
 
@@ -141,14 +141,15 @@ class AsyncBuyerMethods(AsyncRunner):
         """Take a role for which the signer was nominated (`takeRole`).
 
         Raises:
-            ContractRevertError: The registry reverts: `not_nominated`.
+            ContractRevertError: The registry reverts with `not_nominated`.
         """
         return await self._write(buyers.take(self.state, role))
 
     async def get_buyer_score(self, buyer: str) -> int:
-        """Return a buyer's score from both records, 0 to 100 (`getBuyerScore`).
+        """Return a buyer's score, from 0 to 100, based on both records (`getBuyerScore`).
 
-        It only counts what was settled or attested. Missing payments make it too low, and missing disputes too high.
+        The score reflects only what was settled or attested. If payments are missing, it is too low; if disputes are
+        missing, it is too high.
 
         Args:
             buyer: The account.
@@ -156,7 +157,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.score(self.state, buyer))
 
     async def get_buyer_tier(self, buyer: str) -> BuyerTier:
-        """Return a buyer's tier from both records (`buyerTierOf`).
+        """Return a buyer's tier, based on both records (`buyerTierOf`).
 
         Args:
             buyer: The account.
@@ -164,9 +165,9 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.tier(self.state, buyer))
 
     async def get_settlement_score(self, buyer: str) -> BuyerStanding:
-        """Return a buyer's score and tier from only the settled record (`settlementScoreOf`).
+        """Return a buyer's score and tier, based only on the settled record (`settlementScoreOf`).
 
-        It needs no trust in the attestor. The score is at most 75, and the tier at most `verified`.
+        No trust in the attestor is required. The score is at most 75, and the tier at most `verified`.
 
         Args:
             buyer: The account.
@@ -184,16 +185,17 @@ class AsyncBuyerMethods(AsyncRunner):
     async def has_payment(
         self, transaction_hash: bytes | str, position: int = WHOLE_TRANSACTION, *, chain_id: int | None = None
     ) -> bool:
-        """Return whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
+        """Return whether the attestor recorded a payment, individually or with its whole transaction (`hasPayment`).
 
         Args:
-            position: The position of its log within the transaction; 255: any payment in it.
-            chain_id: EIP-155 id of the payment's chain; by default the registry's.
+            position: The position of the payment's log within the transaction, or 255 for any payment in the
+                transaction.
+            chain_id: The EIP-155 id of the payment's chain; by default the registry's chain.
         """
         return await self._run(buyers.has_payment(self.state, transaction_hash, position, chain_id))
 
     async def get_buyer_feedback(self, buyer: str, seller: str) -> int | None:
-        """Return a seller's vote on a buyer, 0 to 100; None if there is none (`getBuyerFeedback`).
+        """Return a seller's vote on a buyer, from 0 to 100, or None if there is none (`getBuyerFeedback`).
 
         Args:
             buyer: The account that paid.
@@ -206,7 +208,7 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._run(buyers.next_epoch(self.state))
 
     async def get_root(self, epoch: int) -> bytes | None:
-        """Return an epoch's root; None if it has none (`rootOf`)."""
+        """Return an epoch's root, or None if the epoch has no root (`rootOf`)."""
         return await self._run(buyers.root_of(self.state, epoch))
 
     async def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
@@ -216,14 +218,15 @@ class AsyncBuyerMethods(AsyncRunner):
             proof: The sibling hashes, from the leaf up.
 
         Raises:
-            ContractRevertError: The epoch has no root: `unknown_epoch`.
+            ContractRevertError: The epoch has no root (`unknown_epoch`).
         """
         return await self._run(buyers.verify(self.state, buyer_state, epoch, proof))
 
     async def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
         """Return whether the attestor signed a credential that is valid now (`verifyCredential`).
 
-        Compare its holder with the account that presents it. The time is that of the latest block.
+        Validity is checked at the time of the latest block. You must also compare the credential's holder with the
+        account that presents it.
 
         Args:
             signature: The attestor's signature.
@@ -241,26 +244,26 @@ class AsyncBuyerMethods(AsyncRunner):
     async def post_tier_roots(
         self, epoch: int, policy: bytes | str, roots: Sequence[int]
     ) -> AsyncHandle[TierRootsPosted]:
-        """As the attestor, post the roots of today's groups of buyers (`postTierRoots`). Nobody can replace them.
+        """As the attestor, post the roots of today's buyer groups (`postTierRoots`). They cannot be replaced later.
 
         Args:
-            epoch: The UTC day, in days since the beginning of Unix time.
-            policy: The hash of the scoring policy's name, see `bilateral.core.contracts.buyer_terms.policy_hash`.
-            roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
+            epoch: The UTC day, in days since the Unix epoch.
+            policy: The hash of the scoring policy's name. See `bilateral.core.contracts.buyer_terms.policy_hash`.
+            roots: The roots for `verified`, `trusted` and `premium`. The root of a tier without members is 1.
 
         Raises:
             InvalidArgumentError: There are not exactly three roots.
-            ContractRevertError: The contract reverts: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
+            ContractRevertError: The contract reverts with `not_the_attestor`, `epoch_over`, `roots_already_posted` or
                 `root_out_of_range`.
         """
         return await self._write(buyers.post_tier_roots(self.state, epoch, policy, roots))
 
     async def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
-        """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
+        """Return a day's roots for `verified`, `trusted` and `premium`, or None if none were posted (`rootsOf`).
 
         Args:
             policy: The hash of the scoring policy's name.
-            epoch: The UTC day, in days since the beginning of Unix time.
+            epoch: The UTC day, in days since the Unix epoch.
         """
         return await self._run(buyers.tier_roots(self.state, policy, epoch))
 
@@ -276,18 +279,19 @@ class AsyncBuyerMethods(AsyncRunner):
     ) -> None:
         """Check a private tier proof with fixed gas, and return whether it is valid (`verifyTier`).
 
-        The contract does not track used proofs: do so by nullifier.
+        The contract does not track which proofs have been used. To do so, store their nullifiers.
 
         Args:
             nullifier: The proof's nullifier.
             points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
-            minimum: The lowest tier that passes.
+            minimum: The lowest tier that is accepted.
             epoch: The UTC day of the roots: today or yesterday.
-            scope: The place and day of use.
-            message: The use that the proof is bound to.
+            scope: The place and day for which the proof is used.
+            message: The use to which the proof is bound.
 
         Raises:
-            ContractRevertError: The contract reverts: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
+            ContractRevertError: The contract reverts with `epoch_over`, `unknown_root`, `proof_malformed` or
+                `proof_refused`.
         """
         await self._run(buyers.verify_tier_proof(self.state, nullifier, points, policy, minimum, epoch, scope, message))

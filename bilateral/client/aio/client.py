@@ -36,11 +36,11 @@ class AsyncMethods(
     AsyncValidationMethods,
     AsyncBuyerMethods,
 ):
-    """The methods that a client and its batches have."""
+    """The methods that clients and their batches share."""
 
 
 class AsyncWriteBatch(AsyncMethods):
-    """Writes that are prepared and sent together, see `AsyncClient.batch`. Reads work as in its client."""
+    """Writes that are prepared and sent together. Reads work as in the client. See `AsyncClient.batch`."""
 
     def __init__(self, client: AsyncRunner) -> None:
         self._client = client
@@ -63,16 +63,16 @@ class AsyncWriteBatch(AsyncMethods):
         self._writes, self._handles = [], []
 
     async def send(self) -> tuple[AsyncHandle[Any], ...]:
-        """Simulate the writes against the chain as it is now, sign them, and send them in order.
+        """Simulate the writes against the chain's current state, sign them, and send them in order.
 
         Returns:
             The handles of the writes, in order.
 
         Raises:
-            ContractRevertError: A registry would revert one of them. Nothing was sent.
+            ContractRevertError: A registry would revert one of the writes. Nothing was sent.
             InsufficientFundsError: The signer cannot pay for all writes. Nothing was sent.
             FeeLimitError: A write exceeds the client's limits. Nothing was sent.
-            BatchInterruptedError: Sending stopped in the middle. Handles with a hash were sent.
+            BatchInterruptedError: Sending stopped partway. Only the writes whose handles have a hash were sent.
         """
         writes, handles = self._writes, self._handles
         self._writes, self._handles = [], []
@@ -94,60 +94,62 @@ class AsyncWriteBatch(AsyncMethods):
 class AsyncClient(AsyncMethods, AsyncBlindMethods):
     """Bilateral's registries on one chain, through one node.
 
-    A read returns what is on chain now. A write is checked and simulated first, and immediately returns a handle:
-    `await handle.wait()` returns the result, decoded from the events of its transaction.
+    A read returns what is currently on chain. A write is checked and simulated first, and returns a handle once it is
+    sent: `await handle.wait()` returns the result, decoded from the transaction's events.
 
     Tasks in the same event loop may share a client.
 
     Args:
         rpc: The URL of the node's JSON-RPC, or an `AsyncProvider`: an object with web3.py's `make_request`.
         signer: Signs transactions and messages: an eth-account `LocalAccount`, or anything with `address`,
-            `sign_transaction` and `sign_message`. A client without a signer only reads.
+            `sign_transaction` and `sign_message`. A client without a signer can only read.
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
-            By default the canonical registries of the node's chain, or else this project's packaged record.
-        chain_id: The only chain to sign for and read from. By default, the deployment's chain. Without a `Deployment`,
-            the node determines the chain, and the first write logs it with its name (logger `bilateral.client`).
-        store: The store for documents; by default each becomes its own `data:` URI.
+            By default, the canonical registries on the node's chain or, if there are none, this project's packaged
+            deployment.
+        chain_id: The only chain to sign for and read from; by default the deployment's chain. If no `Deployment` is
+            passed either, the node determines the chain, and the first write logs its id and name (logger
+            `bilateral.client`).
+        store: The store for documents. By default, each document becomes a `data:` URI that contains it.
         loader: Loads documents; `Loader()` by default.
         dry_run: True to only simulate writes: every check is made, the transaction is simulated and its gas estimated,
-            but no transaction is signed or sent. The handle then contains the transaction but no hash. No document is
-            stored if that would publish it; a placeholder replaces its URI. Messages are still signed: by
-            `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent by
-            `set_agent_wallet`, whose simulation needs it.
-        max_fee_per_gas: The largest fee per gas to sign, in wei. By default, the chain's limit in the address book,
-            which has a separate limit for the tip, or for a gas price without a base fee. Above it, a write raises
-            `FeeLimitError`.
-        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. No
-            limit by default.
-        request_timeout: Seconds for one request to the node, from its first byte to the last byte of the response,
-            including retries. A provider has its own timeouts.
-        poll_interval: Seconds between two checks whether a transaction is in a block.
+            but no transaction is signed or sent. The handle then contains the transaction but no hash. A document is
+            not stored if storing would publish it; a placeholder replaces its URI. Some messages are still signed: by
+            `authorize_feedback` and `sign_feedback`, which never send anything, and by `set_agent_wallet`, whose
+            simulation needs the new wallet's consent.
+        max_fee_per_gas: The maximum fee per gas to sign, in wei. By default, the address book's limit for the chain
+            applies; it has a separate limit for the tip, which also applies to gas prices without a base fee. A write
+            that exceeds a limit raises `FeeLimitError`.
+        max_cost: The maximum cost of a transaction to sign, in wei: gas limit times fee per gas, plus value. No limit
+            by default.
+        request_timeout: The maximum time for one request to the node, in seconds, from the request's first byte to the
+            response's last byte, including retries. Providers have their own timeouts.
+        poll_interval: Seconds between checks of whether a transaction is in a block.
     """
 
     def batch(self) -> AsyncWriteBatch:
-        """Collect writes, and send them together at the end of a context.
+        """Collect writes in a context, and send them together when it ends.
 
-        The batch has the methods of the client. Its writes return handles, which get their transactions when the
-        context ends. Writes that depend on each other need separate batches, because all are simulated before any is
-        sent.
+        The batch has the same methods as the client. Its writes return handles, which get their transactions when the
+        context ends. Writes that depend on each other need separate batches, because all writes are simulated before
+        any of them is sent.
         """
         return AsyncWriteBatch(self)
 
     @checked
     async def find_transaction(self, transaction_hash: str) -> AsyncHandle[bool]:
-        """Find a transaction of the signer, such as one that another program sent.
+        """Find a transaction from the signer, such as one that a different program sent.
 
         Args:
-            transaction_hash: Its hash, 0x and 64 hexadecimal digits.
+            transaction_hash: The transaction's hash, 0x and 64 hexadecimal digits.
 
         Returns:
-            A handle to wait for it, speed it up or cancel it. Its `wait` returns True once the transaction is in a
-            block.
+            A handle to wait for the transaction, speed it up or cancel it. The handle's `wait` returns True once the
+            transaction is in a block.
 
         Raises:
-            InvalidArgumentError: The hash is malformed, another account sent the transaction, or it has an unsupported
-                type or a different chain.
-            MalformedNodeAnswerError: The fields and signature returned by the node have a different hash.
+            InvalidArgumentError: The hash is malformed, a different account sent the transaction, or the transaction
+                has an unsupported type or is for a different chain.
+            MalformedNodeAnswerError: The fields and the signature that the node returned have a different hash.
             TransactionDroppedError: The node does not have the transaction.
         """
         return await self._write(replacements.find(self.state, transaction_hash))
@@ -160,32 +162,34 @@ class AsyncClient(AsyncMethods, AsyncBlindMethods):
             load_file: True to load the agent's registration file, for its name and image.
 
         Returns:
-            The address with its primary agent (`agentOf`), if any. If the registry lacks that function, as the earliest
-            ones do, its logs are searched for agents whose wallet is now this address.
+            The address with its primary agent (`agentOf`), if any. The earliest registries lack that function; their
+            logs are searched for agents whose current wallet is this address.
         """
         return await self._run(directory.resolve(self.state, address, load_file=load_file))
 
     @checked
     async def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> AsyncSignalBatch:
-        """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
+        """Publish a watchtower's measurements for one period (best practices, "Watchtower Monitoring").
 
-        Each becomes a feedback entry by the signer, with the signal's tag as `tag1` and the period as `tag2`. A signal
-        for an agent, tag, endpoint and period that the signer has already published on chain is not published again, so
-        an interrupted run is completed by running it again. A revoked signal counts as not published. All signals are
-        checked before the first is sent. The call waits for the signer's pending transactions.
+        Each measurement becomes a feedback entry by the signer, with the signal's tag as `tag1` and the period as
+        `tag2`. If the signer has already published a signal for an agent, tag, endpoint and period on chain, that
+        signal is skipped, so you can complete an interrupted run by running it again. A revoked signal counts as not
+        published. All signals are checked before the first one is sent. The call waits for the signer's pending
+        transactions.
 
         Args:
             signals_of_period: The measurements, at most one for each agent, tag and endpoint.
             period: The name of the period, such as `2026-W47` (see `week_of`); not empty.
 
         Returns:
-            The signals that were sent, and those already on chain.
+            The signals that were sent, and the signals that were already on chain.
 
         Raises:
             UnrepresentableValueError: A value is not meaningful for its tag.
             InvalidArgumentError: The period is empty, a tag is not one used by watchtowers, or a signal is repeated.
-            ContractRevertError: The registry would reject one of them; none was sent.
-            BatchInterruptedError: Sending stopped in the middle. The error contains the hashes of those that were sent.
+            ContractRevertError: The registry would reject one of the signals. Nothing was sent.
+            BatchInterruptedError: Sending stopped partway. The error contains the hashes of the transactions that were
+                sent.
         """
         return await self._write_signals(signals.publish(self.state, signals_of_period, period))
 
@@ -198,7 +202,7 @@ class AsyncClients(AsyncClosing):
 
     Args:
         rpcs: The node of each chain, by chain id: a URL or a provider, as for `AsyncClient`.
-        deployments: The registries' addresses on chains where the packaged ones should not be used.
+        deployments: The registries' addresses on chains where the packaged addresses should not be used.
         **settings: Other settings of `AsyncClient`, such as `signer`; `deployment` is the name of the packaged
             deployment for the other chains.
     """

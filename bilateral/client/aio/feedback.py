@@ -1,4 +1,4 @@
-"""Open feedback: giving, reading, searching, averaging, responding, revoking."""
+"""Open feedback: giving, reading, searching, averaging, responding to and revoking it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bilateral.documents import FeedbackFile
 
 @checked_class
 class AsyncFeedbackMethods(AsyncRunner):
-    """Open feedback: giving, reading, searching, averaging, responding, revoking."""
+    """Open feedback: giving, reading, searching, averaging, responding to and revoking it."""
 
     async def give_feedback(  # noqa: PLR0913, PLR0917  # the published SDKs' arguments
         self,
@@ -33,20 +33,20 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
 
         Args:
-            value: The value, checked against what `tag1` measures. A `FeedbackValue` is stored unchanged.
+            value: The value. It is checked against what `tag1` measures; a `FeedbackValue` is stored unchanged.
             tag1: What is measured; may be empty.
             tag2: The qualifier; may be empty.
             endpoint: The endpoint that was used; may be empty.
             feedback_file: The result of `prepare_feedback_file`. It is completed with on-chain data and stored in the
                 client's store.
             feedback_uri: The URI of a file that is already stored, instead of `feedback_file`.
-            feedback_hash: The keccak-256 hash of that file; None if there is none.
+            feedback_hash: The keccak-256 hash of the file; None if there is no hash.
 
         Raises:
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
-            InvalidArgumentError: Both a file and a URI are given, or the hash is malformed.
+            InvalidArgumentError: Both a file and a URI are passed, or the hash is malformed.
             DocumentError: The file cannot be stored.
-            ContractRevertError: The registry reverts: `self_feedback`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts with `self_feedback` or `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return await self._write(feedback.give(self.state, agent_id, draft))
@@ -62,14 +62,14 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Read one feedback entry with its event and, by default, its file.
 
         Args:
-            agent_id: The agent that was rated; or a `FeedbackId`, instead of all three.
-            client_address: The client that rated it.
+            agent_id: The agent that was rated, or a `FeedbackId` in place of the first three arguments.
+            client_address: The client that rated the agent.
             feedback_index: The index among that client's feedback, counted from 0 as in textual ids (best practices).
             load_file: True to load the file.
 
         Raises:
-            InvalidArgumentError: The feedback is identified incompletely, or twice.
-            ContractRevertError: The feedback does not exist: `index_out_of_bounds`.
+            InvalidArgumentError: The feedback is identified incompletely or more than once.
+            ContractRevertError: The feedback does not exist (`index_out_of_bounds`).
         """
         return await self._run(reading.get(self.state, agent_id, client_address, feedback_index, load_file=load_file))
 
@@ -84,16 +84,17 @@ class AsyncFeedbackMethods(AsyncRunner):
     ) -> list[FeedbackEntry]:
         """Read all feedback for an agent from the registry's state (ERC-8004, `readAllFeedback`).
 
-        If a node refuses to return that much at once, the client requests it in parts.
+        If this is too much for the node to return in one call, the client requests it in parts.
 
         Args:
             reviewers: The clients whose feedback to read; all clients by default.
-            tag1: The first tag that feedback must have; empty: any.
-            tag2: The second tag, to which the same applies.
+            tag1: The first tag that feedback must have; an empty string matches any tag.
+            tag2: As for `tag1`, but for the second tag.
             include_revoked: True to read revoked feedback too.
 
         Returns:
-            The feedback by client, in the order of their first feedback, then by index; without events and files.
+            The feedback, without events and files. It is grouped by client in the order of their first feedback, then
+            sorted by index.
         """
         selection = reading.Selection(tag1, tag2, include_revoked)
         return await self._run(reading.read_all(self.state, agent_id, reviewers, selection))
@@ -124,9 +125,9 @@ class AsyncFeedbackMethods(AsyncRunner):
         Args:
             agent_id: The agent that was rated.
             agent_ids: Additional agents.
-            reviewers: The clients; all clients by default. Without any agent, their feedback for all agents is searched
-                for in the whole chain's logs, which takes long on a long chain.
-            tags: Tags that feedback must all have, as first or second tag.
+            reviewers: The clients; all clients by default. If no agent is passed, the whole chain's logs are searched
+                for these clients' feedback, which can take long.
+            tags: Tags, all of which the feedback must have as its first or second tag.
             capabilities: Kinds of MCP capability, of which the file must contain one: `tools`, `prompts`, `resources`.
             skills: A2A or OASF skills, of which the file must contain one.
             tasks: A2A tasks, of which the file must contain one.
@@ -134,14 +135,14 @@ class AsyncFeedbackMethods(AsyncRunner):
             min_value: The minimum value.
             max_value: The maximum value.
             include_revoked: True to find revoked feedback too.
-            load_files: True to look up events and load files. How long that takes depends on untrusted servers: up to
-                the loader's limit for each, sixteen at a time. A search by fields in the file does so anyway, and does
-                not find feedback whose file cannot be loaded.
-            load_seconds: The seconds after which no more files are loaded. The remaining ones then count as timed out
-                (`DocumentTimeoutError`), and are not found by their fields.
+            load_files: True to look up events and load files. How long this takes depends on untrusted servers: up to
+                the loader's limit for each file, with sixteen files loading at a time. A search by fields in the file
+                always loads files, and does not find feedback whose file cannot be loaded.
+            load_seconds: How many seconds to spend on loading files. The remaining files then count as timed out
+                (`DocumentTimeoutError`), and their feedback is not found by fields in the file.
 
         Returns:
-            The feedback by agent, client and index.
+            The feedback, sorted by agent, client and index.
 
         Raises:
             InvalidArgumentError: Neither an agent nor a reviewer is specified, or a capability is unknown.
@@ -173,12 +174,12 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Average an agent's feedback (ERC-8004, `getSummary`).
 
         Args:
-            tag1: The first tag that feedback must have; empty: any.
-            tag2: The second tag, to which the same applies.
-            reviewers: The clients that you trust. By default, everybody who ever gave feedback counts, and the result
+            tag1: The first tag that feedback must have; an empty string matches any tag.
+            tag2: As for `tag1`, but for the second tag.
+            reviewers: The clients that you trust. By default, all clients who ever gave feedback count, and the result
                 indicates this.
-            read_tags: Without `tag1`, also determine which first tags the average mixes. This reads all feedback that
-                counts, in one or more calls.
+            read_tags: True to also determine which first tags the average mixes, if `tag1` is not set. This reads all
+                feedback that counts, in one or more calls.
 
         Returns:
             The average exactly as the registry computes it. If a node rejects the computation as too large, the client
@@ -196,15 +197,16 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Respond to a feedback entry (ERC-8004, `appendResponse`). Anyone may do so.
 
         Args:
-            agent_id: The agent that was rated; or a `FeedbackId`.
-            client_address: The client that rated it.
+            agent_id: The agent that was rated, or a `FeedbackId`.
+            client_address: The client that rated the agent.
             feedback_index: The index among that client's feedback, counted from 0.
-            response: The location of the response, as `ResponseLink` or `{"uri": …, "hash": …}`; or a non-empty text,
-                to be stored in the client's store as `{"text": …, "createdAt": …}`.
+            response: The location of the response, as a `ResponseLink` or `{"uri": …, "hash": …}`; or a non-empty text,
+                which is saved to the client's store as `{"text": …, "createdAt": …}`.
 
         Raises:
-            InvalidArgumentError: The feedback is not fully identified, or the response has a different form.
-            ContractRevertError: The registry reverts: `empty_uri`, `index_out_of_bounds`.
+            InvalidArgumentError: The feedback is not fully identified, or the response does not have one of these
+                forms.
+            ContractRevertError: The registry reverts with `empty_uri` or `index_out_of_bounds`.
         """
         return await self._write(feedback.respond(self.state, agent_id, client_address, feedback_index, response))
 
@@ -214,8 +216,8 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Look up the responses to a feedback entry in the chain's logs.
 
         Args:
-            agent_id: The agent that was rated; or a `FeedbackId`.
-            client_address: The client that rated it.
+            agent_id: The agent that was rated, or a `FeedbackId`.
+            client_address: The client that rated the agent.
             feedback_index: The index among that client's feedback, counted from 0.
 
         Returns:
@@ -229,11 +231,11 @@ class AsyncFeedbackMethods(AsyncRunner):
         """Revoke one of the signer's feedback entries (ERC-8004, `revokeFeedback`). This is final.
 
         Args:
-            agent_id: The agent that was rated; or a `FeedbackId`.
+            agent_id: The agent that was rated, or a `FeedbackId`.
             feedback_index: The index among the signer's feedback, counted from 0.
 
         Raises:
-            InvalidArgumentError: The feedback is not fully identified, or was given by another client.
-            ContractRevertError: The registry reverts: `index_out_of_bounds`, `already_revoked`.
+            InvalidArgumentError: The feedback is not fully identified, or was given by a different client.
+            ContractRevertError: The registry reverts with `index_out_of_bounds` or `already_revoked`.
         """
         return await self._write(feedback.revoke(self.state, agent_id, feedback_index))

@@ -36,34 +36,35 @@ class AsyncHandle(SentTransaction[T]):
     async def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
         """Wait for the transaction, and return its result, decoded from its events.
 
-        It can be called again, even after an error: the transaction may still be included in a block.
+        You can call it again, even after an error, because the transaction may still be included in a block.
 
         Args:
-            timeout: The longest wait, in seconds.
-            confirmations: The number of blocks that must confirm it, including its own.
+            timeout: The maximum time to wait, in seconds.
+            confirmations: The number of blocks that must confirm the transaction, including its own.
 
         Raises:
-            TransactionPendingError: It does not have the confirmations yet, or the node did not report them.
-            TransactionDroppedError: It is in no block, and the node has dropped it.
-            TransactionReplacedError: Another transaction with its nonce is in a block.
-            ContractRevertError: The registry reverted in the block, because something changed after the simulation.
-            TransactionFailedError: It failed, and the node returned no reason.
-            UnexpectedAnswerError: It succeeded, but the receipt or its events do not match what was sent.
+            TransactionPendingError: The transaction does not have enough confirmations yet, or the node did not report
+                them.
+            TransactionDroppedError: The transaction is not in a block, and the node has dropped it.
+            TransactionReplacedError: A different transaction with the same nonce is in a block.
+            ContractRevertError: The registry reverted the transaction, because something changed after the simulation.
+            TransactionFailedError: The transaction failed, and the node returned no reason.
+            UnexpectedAnswerError: The transaction succeeded, but its receipt or events do not match what was sent.
             NotSentError: Nothing was sent: the client only simulates its writes (dry run).
         """
         result: T = await self._run(confirming.wait(self._state, self._require_sent(), timeout, confirmations))
         return result
 
     async def speed_up(self) -> AsyncHandle[T]:
-        """Send the transaction again with higher fees: an eighth more, or what the node quotes now if that is more.
+        """Send the transaction again with higher fees: an eighth more, or the node's current quote if that is higher.
 
         Returns:
-            A handle for the faster transaction, whose `wait` also accepts the slower one. If this one is already in a
-            block, this handle.
+            A handle for the faster transaction, whose `wait` also accepts the slower one. If this transaction is
+            already in a block, this handle is returned.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
-            TransactionReplacedError: Another transaction with its nonce is in a block.
+            TransactionReplacedError: A different transaction with the same nonce is in a block.
             NotSentError: Nothing was sent.
         """
         faster: Sent[T] = await self._run(replacements.speed_up(self._state, self._require_sent()))
@@ -74,7 +75,7 @@ class AsyncHandle(SentTransaction[T]):
 
         Returns:
             A handle for the empty transaction. Its `wait` returns True once it is in a block, and raises
-            `TransactionReplacedError` if the cancelled transaction was faster.
+            `TransactionReplacedError` if the cancelled transaction was included instead.
 
         Raises:
             FeeLimitError: The fees exceed the client's limits.
@@ -90,8 +91,8 @@ class AsyncSignalBatch:
     """The published signals of one period.
 
     Attributes:
-        handles: The handles of the signals sent now, in the order of the missing signals.
-        already_published: The signals already on chain.
+        handles: The handles of the signals that were sent, in the order in which they were passed.
+        already_published: The signals that were already on chain.
     """
 
     handles: tuple[AsyncHandle[FeedbackEntry], ...]
@@ -102,7 +103,7 @@ class AsyncSignalBatch:
         """Wait for all transactions that were sent.
 
         Args:
-            timeout: The longest wait for each, in seconds.
+            timeout: The maximum time to wait for each transaction, in seconds.
         """
         return [await handle.wait(timeout) for handle in self.handles]
 
@@ -157,7 +158,7 @@ class AsyncRunner(AsyncClosing):
 
     @property
     def address(self) -> str | None:
-        """The signer's address; None for a client that only reads."""
+        """The signer's address; None for a client without a signer."""
         return registries.address_of(self.state)
 
     async def get_deployment(self) -> Deployment:
@@ -175,7 +176,7 @@ class AsyncRunner(AsyncClosing):
         """Inspect the registries on chain: their code, their owners, and whether they belong together.
 
         Returns:
-            The deployment and a report on each of its registries. Problems are in the report, not raised.
+            The deployment and a report on each of its registries. Problems are listed in the report, not raised.
 
         Raises:
             UnknownDeploymentError: As for `get_deployment`.

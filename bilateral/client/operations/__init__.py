@@ -1,1 +1,1 @@
-"""The client's operations: generators that yield steps and receive their results. They do no input or output."""
+"""The client's operations: generators that yield steps and receive their results. They perform no I/O themselves."""

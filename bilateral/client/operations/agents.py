@@ -219,7 +219,7 @@ def naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
 
 
 def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
-    """Read an agent's domain; empty if it has none, or if the registry has no directory."""
+    """Read an agent's domain. It is empty if the agent has none, or if the registry has no directory."""
     try:
         (entry,) = yield from registries.call(state, Registry.IDENTITY, "getAgent", token_id)
     except registries.NO_FUNCTION:
@@ -228,13 +228,13 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
 
 
 def wallet_deadline() -> Operation[tuple[datetime, str]]:
-    """Return a deadline for a wallet's consent, and the advice if the registry rejects it.
+    """Return a deadline for a wallet's consent, and the advice to give if the registry rejects the deadline.
 
-    The next block's time is assumed to be the later of the last block's time and this machine's clock, because there
-    may not have been a block for a while. A node may however simulate at the time of the last block. The deadline is
-    therefore four minutes after the later of the two, but at most five after the last block if that leaves a minute. If
-    this clock is further ahead, either there was no block for that long or the clock is wrong, and the simulation fails
-    before anything is sent.
+    The next block's time is assumed to be the last block's time or this machine's clock, whichever is later, because
+    there may not have been a block for a while. However, a node may simulate transactions at the time of the last
+    block. The deadline is therefore four minutes after the later of the two times, but at most five minutes after the
+    last block if that leaves at least a minute. If this machine's clock is further ahead, either there was no block for
+    that long or the clock is wrong. The simulation then fails, before anything is sent.
     """
     last, clock = (yield from registries.block_time()), datetime.now(UTC)
     now = max(last, clock)
@@ -280,7 +280,7 @@ class RegistrationChanges:
 
     Attributes:
         fields: The new values by field name in JSON.
-        add_services: Services to add, as JSON objects. They replace the services of the same names.
+        add_services: Services to add, as JSON objects. They replace any services with the same names.
         remove_services: The names of services to remove.
     """
 
@@ -289,7 +289,7 @@ class RegistrationChanges:
     remove_services: Sequence[str] = ()
 
     def apply_to(self, file: RegistrationFile) -> RegistrationFile:
-        """Return the changed file. All other fields stay as they are, including unknown ones."""
+        """Return the changed file. All other fields stay unchanged, including unknown ones."""
         before = file.to_object()
         after = before | dict(self.fields)
         if self.add_services or self.remove_services:
@@ -308,7 +308,7 @@ class RegistrationChanges:
         return changed
 
     def _changed_services(self, services: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the services after the changes, new ones last."""
+        """Return the services after the changes, with new services last."""
         names = {service.get("name") for service in services}
         if unknown := [name for name in self.remove_services if name not in names]:
             raise InvalidArgumentError(f"the registration file has no service {unknown[0]!r} to remove")
@@ -318,7 +318,7 @@ class RegistrationChanges:
 
 
 def changed_file(state: ClientState, agent_id: AgentLike, changes: RegistrationChanges) -> Operation[RegistrationFile]:
-    """Load an agent's registration file, and return it changed."""
+    """Load an agent's registration file, and return it with the changes applied."""
     deployment = yield from registries.connect(state)
     agent = registries.agent_of(deployment, agent_id)
     (uri,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", agent.token_id)

@@ -23,7 +23,7 @@ from bilateral.node.steps import Operation
 LIFETIME: Final = timedelta(days=1)  # a client answers within a day; a longer permission can be misused for longer
 
 _PAGE: Final = 1000
-"""Entries to read per call: about six million gas, which every node allows."""
+"""How many entries to read per call. This takes about six million gas, which every node allows."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class AuthorizedFeedbackEntry:
     """One feedback entry that the agent's owner had authorised.
 
     Attributes:
-        client: The client that gave it.
-        score: 0 to 100.
-        tag1: The first tag; empty if there is none.
-        tag2: The second tag, to which the same applies.
-        position: Its position among all of the agent's entries, from 0; None right after it was given.
-        given_at: The time of its block; None right after it was given.
-        uri: The URI of its file; None if it was read from the registry, which does not store it.
-        hash: The hash of that file; None if it was read from the registry.
+        client: The client that gave the feedback.
+        score: The score, from 0 to 100.
+        tag1: The first tag; empty if not set.
+        tag2: As for `tag1`, but for the second tag.
+        position: The entry's position among all of the agent's entries, counted from 0; None if the entry was just
+            given.
+        given_at: The time of the entry's block; None if the entry was just given.
+        uri: The URI of the feedback file; None if the entry was read from the registry, which does not store the URI.
+        hash: The hash of the feedback file; None if the entry was read from the registry.
     """
 
     agent: AgentId
@@ -58,7 +59,7 @@ class AuthorizedSummary:
 
     Attributes:
         count: The number of entries.
-        average: The average score, truncated to an integer by the registry; None if there is none.
+        average: The average score, truncated to an integer by the registry; None if there are no entries.
     """
 
     agent: AgentId
@@ -71,7 +72,7 @@ class VoidedSignatures:
     """A client invalidated its signed feedback.
 
     Attributes:
-        deadline: The latest invalidated deadline. New signatures need a later one.
+        deadline: The latest invalidated deadline. New signatures need a later deadline.
     """
 
     client: str
@@ -178,7 +179,7 @@ def read(
 
 
 def later(time: datetime | None, name: str) -> Operation[int]:
-    """Return a Unix time that has not passed by the chain's time; by default, a day from the chain's time."""
+    """Return a time as Unix time after checking that it has not passed on chain; by default, one day from now."""
     now = yield from registries.block_time()
     if time is None:
         if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
@@ -202,7 +203,7 @@ def tag_word(tag: str) -> bytes:
 
 
 def tag_text(word: bytes) -> ChainText:
-    """Return the text of a tag in this form."""
+    """Return the text of a tag in the form that `tag_word` returns."""
     return ChainText(word.rstrip(b"\0"))
 
 
@@ -273,7 +274,7 @@ def voided_deadline(state: ClientState, client_address: str | None) -> Operation
 
 
 def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
-    """Reject a deadline that the client has invalidated. Registries without the function invalidate nothing."""
+    """Reject a deadline that the client has invalidated. Registries without the function never invalidate any."""
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
     except registries.NO_FUNCTION:

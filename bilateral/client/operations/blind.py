@@ -33,8 +33,8 @@ class BlindStatus:
     """The state of a server's rating of a client.
 
     Attributes:
-        state: None, open, sealed or blind.
-        pair_hash: The hash of the stored pair; 0 if there is none.
+        state: The state: none, open, sealed or blind.
+        pair_hash: The hash of the stored pair; 0 if no pair is stored.
         is_feedback_open: True if the feedback of the stored pair is open.
     """
 
@@ -208,7 +208,7 @@ def open_(
 
 
 def pair_of(first: SignedEnvelope, second: SignedEnvelope) -> tuple[blind_ratings.Pair, tuple[bytes, bytes]]:
-    """Combine both envelopes, passed in either order."""
+    """Combine two envelopes, which may be passed in either order."""
     client, server = (first, second) if isinstance(first.envelope, blind_ratings.SealedFeedback) else (second, first)
     if not (
         isinstance(client.envelope, blind_ratings.SealedFeedback)
@@ -224,7 +224,7 @@ def _sign(
     draft: blind_ratings.SealedFeedback | blind_ratings.SealedRating,
     opening: Opening,
 ) -> Operation[SignedEnvelope]:
-    """Store an opening, then sign its envelope. Repeating this after a crash signs the stored one again."""
+    """Store an opening, then sign its envelope. If repeated after a crash, sign the stored seal again."""
     domain = yield from _domain(state)
     stored: Opening = yield Blocking(partial(vault.keep, domain, draft, opening))
     envelope = type(draft)(*draft.common, stored.seal_for(draft), draft.deadline)
@@ -248,14 +248,14 @@ def _deadline(lifetime: int, longest: int) -> Operation[int]:
 
 
 def speaks_as(state: ClientState, account: str) -> Operation[int]:
-    """Return an account's primary agent; 0 if it has none."""
+    """Return an account's primary agent, or 0 if it has none."""
     registry = (yield from registries.connect(state)).directory_registry
     (agent_id,) = yield from registries.call(state, registry, "agentOf", account)
     return int(agent_id)
 
 
 def _require_agent(state: ClientState, side: str, account: str, expected: int) -> Operation[None]:
-    """Reject an account whose primary agent is not the expected one, since the registry would reject the envelope."""
+    """Reject an account whose primary agent is not the expected one: the registry would reject its envelope."""
     agent_id = yield from speaks_as(state, account)
     if agent_id != expected:
         raise InvalidArgumentError(
@@ -298,7 +298,7 @@ def _await_seal(state: ClientState, pair: blind_ratings.Pair, confirmations: int
 
 
 def _require_turn(state: ClientState, pair: blind_ratings.Pair) -> Operation[None]:
-    """Raise an error if a rating would be opened before the client's feedback, so the client could see it first."""
+    """Raise an error if the client could see the server's rating before the client's feedback is opened."""
     now = int((yield from registries.block_time()).timestamp())
     ids = pair.client_id, pair.server_id
     _, is_open = yield from registries.call(state, Registry.BIDIRECTIONAL, "getSealedPair", *ids)

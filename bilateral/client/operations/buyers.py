@@ -181,7 +181,7 @@ def _call(state: ClientState, function: str, *arguments: Any) -> Operation[tuple
 
 
 def _term(read: Callable[[int], K], number: int, verb: str = "answers with") -> K:
-    """Return the term with a number used by the registry."""
+    """Return the enum member for a number that the registry uses."""
     try:
         return read(number)
     except ValueError as error:
@@ -231,7 +231,7 @@ def record_payments(
 def _require_not_settled(
     state: ClientState, chain_id: int, transactions_: Mapping[bytes, Collection[tuple[str, int]] | None]
 ) -> Operation[None]:
-    """Check that the registry did not settle and count some payments itself, which a contract cannot look up."""
+    """Check that the registry itself did not settle and count these payments, which its contract cannot look up."""
     deployment = yield from registries.connect(state)
     if chain_id != deployment.chain_id:
         return
@@ -281,7 +281,7 @@ def record_reviews(
 def _attested(
     kind: type[kinds.Event], records: Sequence[T], fields_of: Callable[[T], Mapping[str, Any]] = vars
 ) -> Callable[[Sequence[kinds.Event]], tuple[T, ...]]:
-    """Return a decoder that requires an event for each record. A transaction without records would do nothing."""
+    """Return a decoder that requires an event for each record. Reject an empty list, which would do nothing."""
     if not records:
         raise errors.InvalidArgumentError("pass at least one record")
 
@@ -294,7 +294,7 @@ def _attested(
 
 
 VERIFY_GAS: Final = 1_000_000
-"""The gas for a check, which needs 300,000. With too little gas, Semaphore's verifier returns false, so gas estimates
+"""The gas limit for a check, which needs 300,000. If gas runs out, Semaphore's verifier returns false, so gas estimates
 are too low."""
 
 ROOTS: Final = 3  # one for each tier that has a group

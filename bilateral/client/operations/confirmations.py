@@ -1,4 +1,4 @@
-"""Waiting for transactions, and their outcome: the result, decoded from the receipt, or the error."""
+"""Waiting for transactions, and returning their outcome: the result decoded from the receipt, or the error."""
 
 import time
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 LAG_SECONDS: Final = 15.0
-"""How long two nodes behind one hostname may disagree because one has not yet received what the other reported."""
+"""How long two nodes behind the same host name may disagree, because one lags behind the other."""
 
 
 def read_receipt(hash_: str) -> Operation[dict[str, Any] | None]:
-    """Return the receipt of a transaction; None if it is in no block."""
+    """Return a transaction's receipt, or None if the transaction is not in a block."""
     answer = yield Rpc("eth_getTransactionReceipt", (hash_,))
     return None if answer is None else answers.record(answer)
 
 
 def knows(hash_: str) -> Operation[bool | None]:
-    """Check whether the node has a transaction or its receipt; None if it fails to answer."""
+    """Check whether the node has a transaction or its receipt. Return None if the node fails to respond."""
     try:
         answer = yield Rpc("eth_getTransactionByHash", (hash_,))
         return isinstance(answer, dict) or (yield from read_receipt(hash_)) is not None
@@ -36,20 +36,21 @@ def knows(hash_: str) -> Operation[bool | None]:
 
 
 def transaction_count(state: ClientState, block: str = "latest") -> Operation[int]:
-    """Return the number of the signer's transactions by the end of a block; `pending` counts pending ones too."""
+    """Return how many transactions the signer has sent by the end of a block; `pending` includes pending ones."""
     return answers.quantity((yield Rpc("eth_getTransactionCount", (registries.address_of(state), block))))
 
 
 def is_nonce_used(state: ClientState, nonce: int, block: str = "latest") -> Operation[bool]:
-    """Check whether the signer's transaction with a nonce is in a block or an earlier one."""
+    """Check whether the signer's transaction with a nonce is in the given block or an earlier one."""
     return (yield from transaction_count(state, block)) > nonce
 
 
 def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:
-    """Check whether a transaction took its own nonce, after a node said that the nonce is taken.
+    """After a node reported that a nonce is already used, check whether this transaction itself used it.
 
-    That is possible: a proxy may have forwarded it twice and reported the second result, and the node may not have it
-        yet. Only a block that contains another transaction with that nonce proves the contrary.
+    This can happen because a proxy may have forwarded the transaction twice and reported the second result, and the
+    node may not have received the transaction yet. Only a block that contains a different transaction with the same
+    nonce proves the opposite.
     """
     end = time.monotonic() + LAG_SECONDS
     while True:
@@ -68,7 +69,7 @@ def has_its_nonce(state: ClientState, nonce: int, hash_: str, *, is_priced_out: 
 
 
 def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
-    """Return the hash of the signer's transaction with a nonce, if it is in a block, most likely a recent one."""
+    """Return the hash of the signer's transaction with a nonce if it is in a block, searching recent blocks first."""
     used = yield from registries.latest_block()
     if not (yield from is_nonce_used(state, nonce, hex(used))):
         return None
@@ -95,7 +96,7 @@ def _in_block(state: ClientState, nonce: int) -> Operation[str | None]:
 
 
 def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
-    """Wait for a transaction, see `Handle.wait`. Keep waiting through node failures."""
+    """Wait for a transaction, and keep waiting if the node fails. See `Handle.wait`."""
     if sent.hash is None:
         raise errors.NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
     end = time.monotonic() + timeout
@@ -126,7 +127,7 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
 
 
 def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
-    """Return the receipt of a transaction, or of one that it was meant to replace, with its hash."""
+    """Return the hash and receipt of a transaction, or of a transaction that it was meant to replace."""
     for hash_ in (str(sent.hash), *sent.earlier):
         receipt = yield from read_receipt(hash_)
         if receipt is not None:
@@ -162,7 +163,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
 
 
 def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
-    """Check that a receipt belongs to the transaction that was sent, because a proxy may return another one."""
+    """Check that a receipt belongs to the transaction that was sent, because a proxy may return a different one."""
     ours = {"transactionHash": hash_, "from": registries.address_of(state), "to": sent.transaction["to"]}
     for name, expected in ours.items():
         if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):

@@ -28,8 +28,8 @@ class DirectoryEntry:
     """An agent as the directory (August 2025) describes it.
 
     Attributes:
-        domain: Its domain as registered; empty if it has none.
-        address: Its wallet, or its owner if it has no wallet.
+        domain: The agent's domain as registered; empty if it has none.
+        address: The agent's wallet, or its owner if it has no wallet.
     """
 
     agent: AgentId
@@ -42,7 +42,7 @@ class AgentProven:
     """The companion has proof that an agent exists, so batches of ratings can include it.
 
     Attributes:
-        is_highest: True if no agent with a higher id had been proven before.
+        is_highest: True if no agent with a higher id had been proven earlier.
     """
 
     agent: AgentId
@@ -62,7 +62,7 @@ class Rater:
     """The identity behind an address that gave feedback (best practices, "Agent-as-Rater").
 
     Attributes:
-        agent: Its primary agent; None if it has none.
+        agent: The address's primary agent; None if it has none.
     """
 
     address: str
@@ -70,12 +70,12 @@ class Rater:
 
     @property
     def name(self) -> str | None:
-        """The agent's name; untrusted text."""
+        """The agent's name, which is untrusted text."""
         return self.agent.name if self.agent else None
 
     @property
     def image(self) -> str | None:
-        """The URI of the agent's picture; untrusted text."""
+        """The URI of the agent's picture, which is untrusted text."""
         return self.agent.image if self.agent else None
 
 

@@ -18,7 +18,7 @@ from bilateral.node.steps import Blocking, Operation
 M = TypeVar("M", bound="DocumentModel")
 
 _AT_A_TIME: Final = 16
-"""Documents to load at once, so that the slowest server does not delay a page by much."""
+"""How many documents to load at a time, so that a slow server hardly delays the others."""
 
 _PLACEHOLDER: Final = "ipfs://" + "b" * 59  # the length of a CID of version 1 in base32
 
@@ -34,7 +34,7 @@ def load(
 def load_all(
     state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
-    """Load many documents as `load` does, several at a time, so that a slow server delays few others."""
+    """Load many documents as `load` does, several at a time, so that a slow server hardly delays the others."""
     end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
@@ -62,7 +62,7 @@ def load_all(
 
 @dataclass(frozen=True)
 class Unstored:
-    """A placeholder among a call's arguments for the URI of a document that is not stored yet.
+    """A placeholder, in a call's arguments, for the URI of a document that is not stored yet.
 
     Attributes:
         content: The document.
@@ -77,17 +77,17 @@ class Unstored:
 
 
 def are_published(state: ClientState, arguments: Sequence[Any]) -> bool:
-    """Return whether storing a call's documents would publish them even if the call fails."""
+    """Return whether storing a call's documents would publish them even if the call later fails."""
     return not isinstance(state.store, DataUriStore) and any(isinstance(argument, Unstored) for argument in arguments)
 
 
 def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a call's arguments for its simulation, with a URI of typical length for each one not yet known."""
+    """Return a call's arguments for its simulation, with a placeholder of typical length for each unknown URI."""
     return tuple(_PLACEHOLDER if isinstance(argument, Unstored) else argument for argument in arguments)
 
 
 def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any, ...]]:
-    """Return a call's arguments, once the documents among them are in the client's store."""
+    """Save the documents in a call's arguments to the client's store, and return the arguments with their URIs."""
     uris = []
     for argument in arguments:
         if isinstance(argument, Unstored):

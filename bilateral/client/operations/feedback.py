@@ -26,7 +26,7 @@ Link: TypeAlias = "tuple[str, bytes | str | None]"
 
 @dataclass(frozen=True)
 class Draft:
-    """Feedback to be given, see `Client.give_feedback`."""
+    """Feedback to be given. See `Client.give_feedback`."""
 
     value: HumanValue | FeedbackValue
     tag1: str = ""
@@ -55,7 +55,7 @@ def give(state: ClientState, agent_id: AgentLike, draft: Draft) -> Operation[Sen
 
 
 def arguments_of(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[Any, ...]]:
-    """Return the arguments of `giveFeedback`. The feedback file among them is not stored yet."""
+    """Return the arguments of `giveFeedback`, in which the feedback file is not stored yet."""
     value = draft.stored
     uri, digest = yield from file_link(state, agent, draft)
     return (agent.token_id, value.value, value.decimals, draft.tag1, draft.tag2, draft.all_endpoint, uri, digest)
@@ -139,7 +139,7 @@ def feedback_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]],
 
 
 def read_feedback(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
-    """Return the entry that an event describes, as it was when it was given."""
+    """Return the entry that an event describes, in its state when it was given."""
     agent = AgentId(event.agent_id, chain_id)
     with registries.blame_registry(Registry.REPUTATION):
         feedback = FeedbackId(agent, event.client_address, event.feedback_index)
@@ -159,7 +159,7 @@ def read_response(agent: AgentId, event: ResponseAppended) -> FeedbackResponse:
 def _response_link(
     response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
 ) -> tuple[str | Unstored, bytes]:
-    """Return the location of a response: the caller's, or one in the client's store if the response is text."""
+    """Return a response's location: the caller's or, if the response is text, a location in the client's store."""
     if isinstance(response, ResponseLink):
         return response.uri, hash_bytes(response.hash, "the response's hash")
     if isinstance(response, str) and response:

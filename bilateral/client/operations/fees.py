@@ -12,17 +12,17 @@ from bilateral.node import answers
 from bilateral.node.steps import Operation, Rpc
 
 _BLOCKS: Final = 10
-"""Blocks whose tips are compared: with fewer, one unusual block dominates; with more, a surge is noticed too late."""
+"""How many blocks' tips to compare: with fewer, one unusual block dominates; with more, a surge is noticed late."""
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
-"""The request whose result `quote` uses."""
+"""The request whose result is passed to `quote`."""
 
 
 def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     """Return the fees to pay: enough for the base fee to double, plus the tip that others paid recently.
 
-    A gas price without a base fee is limited like a tip: the node may hide the base fee, and anything above it goes to
-        the block's author.
+    If the node returns only a gas price, the limit for tips applies to it: the node may be hiding the base fee, and
+        anything above the base fee goes to the block's author.
     """
     max_fee, max_tip = _limits(state, (yield from registries.connect(state)).chain_id)
     try:
@@ -42,7 +42,7 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
 
 
 def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
-    """Return fees that replace a pending transaction: at least an eighth more than its own, as nodes require."""
+    """Return fees for replacing a pending transaction: at least an eighth higher, as nodes require."""
     names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in previous]
     fees = {name: max(previous[name] + previous[name] // 8 + 1, now.get(name, 0)) for name in names}
     if "maxFeePerGas" in fees:
@@ -54,7 +54,7 @@ def replacing(state: ClientState, chain_id: int, previous: Mapping[str, Any], no
 
 
 def most(transaction: Mapping[str, Any]) -> int:
-    """Return the maximum cost of a transaction in wei: its gas limit at its highest fee, plus its value."""
+    """Return a transaction's maximum cost in wei: its gas limit times its maximum fee, plus its value."""
     price = transaction.get("maxFeePerGas", transaction.get("gasPrice", 0))
     return int(transaction["gas"] * price + transaction.get("value", 0))
 
@@ -71,7 +71,7 @@ def _require_below(name: str, wei: int, limit: int) -> None:
 
 
 def _limits(state: ClientState, chain_id: int) -> tuple[int, int]:
-    """Return the largest fee and the largest tip that the client signs."""
+    """Return the maximum fee and the maximum tip that the client signs."""
     # A node gains by a tip, so no number of its own sets the limit.
     explicit = state.max_fee_per_gas
     return max_fees_of(chain_id) if explicit is None else (explicit, explicit)

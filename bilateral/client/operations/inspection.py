@@ -40,14 +40,15 @@ class RegistryReport:
     """A registry as found on chain.
 
     Attributes:
-        registry: Its attribute in `Deployment`, such as `identity`.
-        origin: The authors of its code, from the deployment record; None if the caller specified the address.
-        has_code: True if there is a contract.
-        version: The result of its `getVersion`; None if it lacks that function.
+        registry: The registry's attribute in `Deployment`, such as `identity`.
+        origin: The authors of the registry's code, from the deployment record; None if the caller specified the
+            address.
+        has_code: True if there is a contract at the address.
+        version: The result of the registry's `getVersion`; None if it lacks that function.
         identity_registry: The identity registry that it belongs to; None for an identity registry.
         implementation: The contract whose code a proxy runs (EIP-1967); None for a contract that is not such a proxy.
-        owner: The account that can change the code of a proxy; None for a contract that is not a proxy or does not
-            expose its owner.
+        owner: The account that can change a proxy's code; None if the contract is not a proxy or does not expose its
+            owner.
         problem: The first problem that was found; None if there is none.
     """
 
@@ -63,7 +64,7 @@ class RegistryReport:
 
     @property
     def is_upgradable(self) -> bool:
-        """True if it is a proxy, whose code can change."""
+        """True if the registry is a proxy, whose code can change."""
         return self.implementation is not None
 
 
@@ -72,7 +73,7 @@ class DeploymentReport:
     """A deployment's registries as found on chain.
 
     Attributes:
-        registries: A report for each registry that it includes.
+        registries: A report on each registry in the deployment.
     """
 
     deployment: Deployment
@@ -137,7 +138,7 @@ def _problem(deployment: Deployment, name: str, bound: str | None, *, is_identit
 
 
 def _returned(answer: Any) -> bytes:
-    """Return the bytes that a view returned; empty if it reverted."""
+    """Return the bytes that a view returned, or empty bytes if it reverted."""
     if isinstance(answer, NodeError) and answers.revert_of(answer) is not None:
         return b""
     if isinstance(answer, BilateralError):
@@ -146,7 +147,7 @@ def _returned(answer: Any) -> bytes:
 
 
 def _address(word: bytes) -> str | None:
-    """Return the address in a word; None for zero, and for bytes that are not an address."""
+    """Return the address in a 32-byte word, or None if it is zero or not an address."""
     if len(word) != 32 or not any(word) or any(word[:12]):  # noqa: PLR2004  # a word
         return None
     return checksummed("0x" + word[12:].hex())

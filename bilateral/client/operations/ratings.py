@@ -32,7 +32,7 @@ class Rating:
     Attributes:
         kind: The role in which the subject was rated.
         subject: The client or validator.
-        rating: 0 to 100; None if the server has not rated the subject.
+        rating: The rating, from 0 to 100; None if the server has not rated the subject.
     """
 
     kind: RatingKind
@@ -48,13 +48,13 @@ class Rating:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The facts on which a rating depends. They can change until its transaction is included.
+    """The facts on which a rating depends, and which can change until its transaction is in a block.
 
     Attributes:
         server_id: The agent that rates; None for the signer's primary agent.
-        owner: The subject's owner, for a single rating; None for the current owner.
-        confirmations: The number of blocks for which the subject must have had its owner, including the latest.
-        timeout: Seconds to wait for these blocks.
+        owner: The subject's expected owner, for a single rating; None for the current owner.
+        confirmations: For how many blocks, including the latest, the subject must have had its current owner.
+        timeout: How many seconds to wait for these blocks.
     """
 
     server_id: AgentLike | None = None
@@ -150,7 +150,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
 
 
 def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectation) -> Operation[list[str]]:
-    """Return the owners of agents once these have had them for the expected number of blocks."""
+    """Return the agents' owners once they have been unchanged for the expected number of blocks."""
     if expected.confirmations < 1:
         raise InvalidArgumentError(f"confirmations is 1 or more, not {expected.confirmations}")
     end = time.monotonic() + expected.timeout
@@ -179,7 +179,7 @@ def _owners_at(state: ClientState, subjects: Sequence[AgentId], block: str) -> O
 
 
 def _owner_then(state: ClientState, subject: AgentId, block: str) -> Operation[str | None]:
-    """Return the owner of an agent at the end of an earlier block; None if the agent or the registry did not exist."""
+    """Return an agent's owner at the end of an earlier block, or None if the agent or registry did not exist."""
     try:
         (owner,) = yield from _owners_at(state, [subject], block)
     except (ContractRevertError, UnexpectedAnswerError):
@@ -195,7 +195,7 @@ def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and it
     expected: Expectation,
     decode: Callable[[Sequence[Event]], T],
 ) -> Operation[Sent[T]]:
-    """Send ratings with the function that takes rater and owners, or the specification's function otherwise."""
+    """Send ratings with the function that checks rater and owners or, if missing, the specification's function."""
     if facts[0] is not None:
         try:
             call = f"{function}As", (*arguments, *facts)

@@ -23,7 +23,7 @@ from bilateral.node.steps import Operation, together
 
 READ: Final = "readFeedback"
 _PAGE: Final = 1000
-"""Entries that are read in one batch."""
+"""How many entries to read in one batch."""
 
 READ_ALL: Final = "readAllFeedback"
 
@@ -57,9 +57,9 @@ def get(
 
 @dataclass(frozen=True)
 class Selection:
-    """Which feedback to read: by tags (empty for any), revoked or not, given by the end of a block.
+    """Which feedback to read: its tags (empty for any), whether to include revoked entries, and up to which block.
 
-    When no clients are passed, the list of clients is always read as of the last block.
+    If no clients are passed, the list of clients is always read as of the last block.
     """
 
     tag1: str = ""
@@ -154,7 +154,7 @@ def responses(
 
 
 def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackEntry:
-    """Add the fields that only the event contains, if it is among the given events."""
+    """Add the fields that only the event contains, if the entry's event is among those passed."""
     entries = (feedback.read_feedback(entry.id.agent.chain_id, event) for event in events)
     return next((replace(entry, event=new.event) for new in entries if new.id == entry.id), entry)
 
@@ -162,7 +162,7 @@ def with_event(entry: FeedbackEntry, events: Sequence[NewFeedback]) -> FeedbackE
 def with_files(
     state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
 ) -> Operation[list[FeedbackEntry]]:
-    """Return entries with their files or loading errors. No load starts after the given number of seconds."""
+    """Return the entries with their files or loading errors. After the given number of seconds, no load is started."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
     loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
     results = dict(zip(links, loaded, strict=True))
@@ -198,7 +198,7 @@ def _read_at_once(
 def _read_from(
     state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read given clients' feedback, repeatedly halving what is too much for one call, down to single entries."""
+    """Read the feedback from these clients, splitting calls that are too large in half, down to single entries."""
     try:
         return (yield from _read_at_once(state, agent, clients, selection))
     except registries.TOO_LARGE as error:
@@ -214,7 +214,7 @@ def _read_from(
 def _read_one_by_one(
     state: ClientState, agent: AgentId, client: str, selection: Selection
 ) -> Operation[list[FeedbackEntry]]:
-    """Read one client's feedback with one call per entry, a batch of calls at a time."""
+    """Read one client's feedback with one call per entry. Calls are sent in batches."""
     (last,) = yield from registries.call(
         state, Registry.REPUTATION, "getLastIndex", agent.token_id, client, block=selection.block
     )
@@ -228,7 +228,7 @@ def _read_one_by_one(
 
 @dataclass(frozen=True)
 class Query:
-    """The conditions of a search, see `Client.search_feedback`."""
+    """The conditions of a search. See `Client.search_feedback`."""
 
     tags: tuple[str, ...] = ()
     capabilities: frozenset[str] = frozenset()
@@ -243,11 +243,11 @@ class Query:
 
     @property
     def asks_files(self) -> bool:
-        """True if only the files contain the required data."""
+        """True if the search needs data that only the files contain."""
         return bool(self.capabilities or self.skills or self.tasks or self.names)
 
     def matches_state(self, entry: FeedbackEntry) -> bool:
-        """Check a feedback entry by the data that the registry stores."""
+        """Check whether a feedback entry matches, using only the data that the registry stores."""
         least, greatest = (
             None if bound is None else FeedbackValue.of(bound).human for bound in (self.min_value, self.max_value)
         )
@@ -259,7 +259,7 @@ class Query:
         )
 
     def matches_file(self, file: FeedbackFile | None) -> bool:
-        """Check a feedback entry by its file."""
+        """Check whether a feedback entry's file matches."""
         if not self.asks_files:
             return True
         if file is None:
@@ -310,7 +310,7 @@ def search(
 def _feedback_events(
     state: ClientState, agents: Sequence[AgentId], clients: Sequence[str] | None
 ) -> Operation[list[NewFeedback]]:
-    """Return the events of all feedback about the given agents (all if empty) by the given clients (all if None)."""
+    """Return the events of all feedback for the given agents (empty: all) by the given clients (None: all)."""
     about = [registries.topic(agent.token_id) for agent in agents] or None
     by = None if clients is None else [registries.topic(client) for client in clients]
     return (yield from registries.events(state, Registry.REPUTATION, NewFeedback, [about, by]))

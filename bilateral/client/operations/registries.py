@@ -35,7 +35,7 @@ E = TypeVar("E", bound=Event)
 _LOGGER: Final = logging.getLogger("bilateral.client")
 
 NO_FUNCTION: Final = (ContractRevertError, errors.MissingFunctionError, errors.UnexpectedAnswerError)
-"""Errors from a registry that lacks a function, as the canonical registries do."""
+"""Errors that occur if a registry lacks a function, as the canonical registries do."""
 
 TOO_LARGE: Final = (errors.NodeError, errors.NodeTimeoutError, errors.MalformedNodeAnswerError, ContractRevertError)
 """Errors with which nodes reject a call that is too large."""
@@ -56,7 +56,7 @@ _MAY_BE_TOO_LARGE: Final = frozenset(
         *("getFeedbackPage", "getClientFeedbackPage", "getClientRatings"),
     }
 )
-"""Views whose calls a node may reject as too large. A revert without data does not mean that they are missing."""
+"""Views that a node may reject as too large. If they revert without data, they are not necessarily missing."""
 
 
 def address_of(state: ClientState) -> str | None:
@@ -79,7 +79,7 @@ def require_address(state: ClientState) -> str:
 
 
 def connect(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. The node's chain is requested once, even if a deployment was passed."""
+    """Return the deployment. Even if one was passed, the node's chain is requested, but only once."""
     if state.deployment is None:
         chain_id = yield from chain_id_of_node()
         if state.pinned_chain not in {None, chain_id}:
@@ -102,7 +102,7 @@ def chain_id_of_node() -> Operation[int]:
 
 
 def connect_to_sign(state: ClientState) -> Operation[Deployment]:
-    """Return the deployment. If only the node determines the chain, log once for which chain the client signs."""
+    """Return the deployment. If only the node determines the chain, log (once) for which chain the client signs."""
     deployment = yield from connect(state)
     is_node_trusted = state.pinned_chain is None and not isinstance(state.requested, Deployment)
     if is_node_trusted and not state.is_chain_announced:
@@ -174,7 +174,7 @@ def call(
 
 @contextmanager
 def explained(deployment: Deployment, registry: Registry, function: str) -> Iterator[None]:
-    """Explain a revert without data for a function that only this project's registries have: they return data."""
+    """Explain a revert without data as a missing function, if only this project's registries have the function."""
     try:
         yield
     except ContractRevertError as error:
@@ -191,7 +191,7 @@ def raise_if_explained(error: Exception) -> None:
 
 @contextmanager
 def blame_registry(registry: Registry) -> Iterator[None]:
-    """Report values that cannot be parsed as the registry's error, not the caller's."""
+    """Report unparseable values as an error by the registry, not by the caller."""
     try:
         yield
     except (errors.MalformedIdentifierError, errors.UnrepresentableValueError) as error:
@@ -210,7 +210,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
 
 
 def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return a registry's address after checking that it is one. Elsewhere, a transaction would do nothing."""
+    """Return a registry's address after checking that it is a registry. If not, transactions would have no effect."""
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
     if address in state.checked:
@@ -253,7 +253,7 @@ def events(
     topics: Sequence[Topic] = (),
     matches: Callable[[RawLog], bool] | None = None,
 ) -> Operation[list[E]]:
-    """Read the events of one kind that a registry logged, oldest first. The node selects them by topic."""
+    """Read the events of one kind that a registry logged, oldest first. The node filters them by topic."""
     deployment = yield from connect(state)
     first = "0x" + topic_of(registry, kind).hex()
     log_filter = LogFilter((deployment.address_of(registry),), [first, *topics])
@@ -315,7 +315,7 @@ def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
 
 
 def question(deployment: Deployment, registry: Registry) -> dict[str, str]:
-    """Return the call of a view that distinguishes a registry from other contracts."""
+    """Return the call to a view that distinguishes a registry from other contracts."""
     data = encode_call(registry, *((_WALLET, (0,)) if registry is Registry.IDENTITY else (_BOUND, ())))
     return {"to": deployment.address_of(registry), "data": "0x" + data.hex()}
 
@@ -340,7 +340,7 @@ def require_answer(deployment: Deployment, registry: Registry, answer: Any) -> N
 
 
 _IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
-"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the first bytes of an accepting result."""
+"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, which is also the result for a valid signature."""
 
 _DIGEST_BYTES: Final = 32  # of keccak-256, as EIP-712 signs it
 

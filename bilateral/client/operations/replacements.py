@@ -1,4 +1,4 @@
-"""Replacing a pending transaction with another of the same nonce: a faster one, or one that does nothing."""
+"""Replacing a pending transaction with one that has the same nonce: a faster one, or one that does nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
-    """Find a transaction of the signer, see `Client.find_transaction`."""
+    """Find a transaction from the signer. See `Client.find_transaction`."""
     if not _HASH.fullmatch(transaction_hash):
         raise InvalidArgumentError(f"{quoted(transaction_hash)} is not 0x and 64 hexadecimal digits")
     hash_ = transaction_hash.lower()
@@ -42,7 +42,7 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
 
 
 def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
-    """Send a transaction again with higher fees, see `Handle.speed_up`."""
+    """Send a transaction again with higher fees. See `Handle.speed_up`."""
     if sent.hash is None:
         raise NotSentError("nothing was sent, so there is nothing to speed up")
     if (yield from confirmations.read_receipt(sent.hash)) is not None:
@@ -60,7 +60,7 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
 
 
 def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
-    """Send an empty transaction with the nonce of a pending one, see `Handle.cancel`."""
+    """Send an empty transaction with the nonce of a pending transaction. See `Handle.cancel`."""
     if sent.hash is None:
         raise NotSentError("nothing was sent, so there is nothing to cancel")
     sender = registries.require_address(state)
@@ -78,7 +78,7 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
 
 
 def _send(state: ClientState, prepared: Sent[T], previous: str) -> Operation[Sent[T]]:
-    """Send a transaction that has its own nonce. Later nonces used by this client are kept."""
+    """Send a transaction that already has a nonce, without lowering the client's next nonce."""
     fees.require_cost(state, prepared.transaction)
     yield from transactions.require_balance(state, fees.most(prepared.transaction))
     if state.dry_run:
@@ -105,14 +105,15 @@ _PRICES: Final = {
     _ACCESS_LIST: ("gasPrice",),
     _DYNAMIC_FEE: ("maxPriorityFeePerGas", "maxFeePerGas"),
 }
-"""The fees of each type of transaction that can be replaced, in the order in which they are signed (EIP-2930, 1559).
+"""The fee fields of each replaceable transaction type, in the order in which they are signed (EIP-2930, 1559).
 
-Blobs (EIP-4844) and delegations (EIP-7702) are not supported: a replacement without them would do something else.
+Blobs (EIP-4844) and delegations (EIP-7702) are not supported, because a replacement without them would have a different
+effect.
 """
 
 
 def require_transaction(answer: Any, hash_: str, sender: str, chain_id: int) -> dict[str, Any]:
-    """Check that the signer signed a transaction with this hash, and return it in the form of web3.py."""
+    """Check that the signer signed a transaction with this hash, and return it in web3.py's form."""
     record = answers.record(answer)
     kind = answers.quantity(record.get("type", "0x0" if record.get("maxFeePerGas") is None else "0x2"))
     if kind not in _PRICES:
@@ -146,7 +147,7 @@ class _Signed:
     """A signed transaction's encodings (RLP, EIP-2718).
 
     Attributes:
-        chain_id: The chain it was signed for; None if it is valid on all chains.
+        chain_id: The chain for which the transaction was signed; None if it is valid on all chains.
         unsigned: The encoding that was signed.
         raw: The encoding with the signature.
     """
@@ -182,7 +183,7 @@ class _Signed:
 
     @property
     def sender(self) -> str | None:
-        """The account that signed it; None if no account can be recovered."""
+        """The account that signed the transaction; None if it cannot be recovered."""
         return recover_signer(keccak(self.unsigned), self.signature)
 
 

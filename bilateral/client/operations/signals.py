@@ -1,7 +1,7 @@
 """A watchtower's measurements, each published once per period (best practices, "Watchtower Monitoring").
 
-The period is `tag2`, which the registry stores. One call per agent therefore shows which signals of a period are
-already on chain; their endpoints are in their events. An interrupted run is completed by running it again.
+The registry stores the period as `tag2`, so one call per agent shows which of a period's signals are already on chain.
+Their endpoints are read from their events. To complete an interrupted run, run it again.
 """
 
 import time
@@ -26,14 +26,13 @@ _Key: TypeAlias = "tuple[AgentId, str, str]"
 """A signal's agent, tag and endpoint."""
 
 _FIRST_BLOCKS: Final = 10_000
-"""Blocks in which events are looked up first, counting back from the latest: an interrupted run is at most hours
-old."""
+"""How many of the latest blocks to search for events first. An interrupted run is at most a few hours old."""
 
 _ROUNDS: Final = 5
-"""Attempts while another run with the same key is also sending: each rechecks which signals are missing."""
+"""The maximum number of attempts while a parallel run uses the same key. Each rechecks which signals are missing."""
 
 _SETTLING_SECONDS: Final = 120.0
-"""The longest wait for pending transactions: ten blocks on the slowest chain."""
+"""The maximum time to wait for pending transactions: ten blocks on the slowest chain."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class Published:
     """The outcome of publishing the signals of a period.
 
     Attributes:
-        sent: The signals sent by this run.
-        already: The signals already on chain.
+        sent: The signals that this run sent.
+        already: The signals that were already on chain.
     """
 
     sent: tuple[Sent[FeedbackEntry], ...]
@@ -54,9 +53,9 @@ class _Batch:
     """The progress of publishing the signals of a period.
 
     Attributes:
-        requested: The signals.
-        present: Those found on chain so far.
-        sent: Those sent by this run, whatever their outcome.
+        requested: The signals to publish.
+        present: The signals found on chain so far.
+        sent: The signals that this run sent, regardless of their outcome.
     """
 
     requested: dict[_Key, Signal]
@@ -108,7 +107,7 @@ def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Opera
 
 
 def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
-    """Publish the missing signals. If another run with the same key takes a nonce, check again which are missing."""
+    """Publish the missing signals. If a parallel run with the same key uses a nonce, recheck which are missing."""
     # The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
     # send each. `batch` holds the progress, whatever happens.
     for _ in range(_ROUNDS):
@@ -138,7 +137,7 @@ def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Publis
 
 
 def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
-    """Return the signer's next nonce once none of its transactions is pending, and note which signals are on chain."""
+    """Return the signer's next nonce once it has no pending transactions, and record which signals are on chain."""
     # Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce
     # from the one and signals from the other would have everything published again.
     started_at = time.monotonic()
@@ -161,7 +160,7 @@ def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
 
 
 def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
-    """Return the period's signals that are on chain by the end of a block, reading all agents together."""
+    """Return the period's signals that are on chain by the end of a block, reading all agents concurrently."""
     me = [registries.require_address(state)]
     selection = reading.Selection(tag2=period, block=block)
     agents = dict.fromkeys(agent for agent, *_ in batch.requested)
@@ -172,7 +171,7 @@ def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Oper
 
 
 def _endpoints(state: ClientState, unread: set[FeedbackId], last: int) -> Operation[dict[FeedbackId, str]]:
-    """Return the endpoint of each of the signer's feedback entries, from events up to a block, latest first."""
+    """Return the endpoint of each of the signer's feedback entries, searching events backwards from a block."""
     deployment = yield from registries.connect(state)
     reputation = deployment.address_of(Registry.REPUTATION)
     topics = ["0x" + topic_of(Registry.REPUTATION, NewFeedback).hex(), None]

@@ -1,4 +1,4 @@
-"""Transactions: simulated, priced, assigned a nonce, signed and sent, individually or in batches."""
+"""Transactions: simulating, pricing, signing and sending them, individually or in batches."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ T = TypeVar("T")
 E = TypeVar("E", bound="Event")
 
 _NONCE_TRIES: Final = 5
-"""Additional nonces to try after one is taken: as many as other programs with the same key may use meanwhile."""
+"""How many further nonces to try if one is already used by a different program with the same key."""
 
 _NONCE_MEMORY_SECONDS: Final = 60.0
-"""How long this client's own nonce count is trusted: after that, nodes behind a load balancer agree."""
+"""How long this client's own nonce count is used. After that, all nodes behind a load balancer should agree."""
 
 
 class NonceUsedError(Exception):
-    """Another transaction has the nonce. Nothing was sent."""
+    """A different transaction has already used the nonce. Nothing was sent."""
 
 
 def send(
@@ -55,7 +55,7 @@ def prepare(
 ) -> Operation[Sent[T]]:
     """Simulate a transaction, and set its gas limit and fees. It has no nonce yet.
 
-    A document among its arguments is stored once the simulation succeeds.
+    If the arguments contain a document, it is stored once the simulation succeeds.
     """
     sender = registries.require_address(state)
     if documents.are_published(state, arguments):
@@ -87,7 +87,7 @@ def prepare(
 
 
 def next_nonce(state: ClientState) -> Operation[int]:
-    """Return the nonce for the signer's next transaction: the node's, or a later one if this client has used it."""
+    """Return the nonce for the signer's next transaction: the node's or, if larger, this client's own count."""
     return _later_nonce(state, (yield from confirmations.transaction_count(state, "pending")))
 
 
@@ -145,7 +145,7 @@ def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operati
 
 
 def remember_nonce(state: ClientState, nonce: int) -> None:
-    """Record that a nonce is used, for nodes that do not count it yet."""
+    """Record that a nonce has been used, because some nodes may not count it yet."""
     state.nonces = NonceMemory(nonce + 1, time.monotonic())
 
 
@@ -168,7 +168,7 @@ def require_balance(state: ClientState, wei: int) -> Operation[None]:
 
 
 def _is_contract(account: str) -> Operation[bool]:
-    """Return whether an account has code. Its gas is then paid by a paymaster or by whoever bundles its operations."""
+    """Return whether an account has code. If so, a paymaster or the bundler of its operations pays for its gas."""
     return bool(answers.data((yield Rpc("eth_getCode", (account, "latest")))))
 
 
@@ -178,13 +178,13 @@ def _require_balance(sender: str, balance: int, wei: int) -> None:
 
 
 def _later_nonce(state: ClientState, nonce: int) -> int:
-    """Return the larger of two nonces: the node's next one, and this client's."""
+    """Return the node's next nonce or this client's, whichever is larger."""
     is_fresh = time.monotonic() - state.nonces.updated_at < _NONCE_MEMORY_SECONDS
     return max(nonce, state.nonces.next) if is_fresh else nonce
 
 
 def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
-    """Send with the next nonce, or a later one if another program with the same key was faster."""
+    """Send with the next nonce, or a later one if a different program with the same key used it first."""
     refusal = ""
     nonce = _later_nonce(state, prepared.nonce)
     for _ in range(_NONCE_TRIES):
@@ -216,7 +216,7 @@ def _number(answer: Any) -> int:
 
 
 _AT_A_TIME: Final = 50
-"""Transactions per request to the node. If one fails, later ones in the same request may be pending."""
+"""How many transactions to send per request. If one fails, later ones in the same request may remain pending."""
 
 
 def send_all(
@@ -260,7 +260,7 @@ def _send(state: ClientState, prepared: Sequence[Sent[Any]], note: Callable[[int
 
 
 def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[Exception | None]]:
-    """Send signed transactions in one request. For each, return None if the node accepted it, else the error."""
+    """Send signed transactions in one request. For each, return None if the node accepted it, otherwise the error."""
     requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),)) for signed in part)
     try:
         answers = yield Batch(requests)

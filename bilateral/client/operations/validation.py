@@ -24,7 +24,7 @@ class ValidationRequested:
     """A validation was requested.
 
     Attributes:
-        request_hash: The id of the request from now on.
+        request_hash: The hash that identifies the request.
         agent: The agent whose work is to be validated.
         validator: The requested validator.
         uri: The URI of the validator's material.
@@ -43,9 +43,9 @@ class ValidationAnswered:
     Attributes:
         agent: The agent whose work was validated.
         validator: The account that responded.
-        response: 0 to 100.
+        response: The response, from 0 to 100.
         uri: The URI of the evidence; may be empty.
-        hash: The hash of the evidence; zeros if there is none.
+        hash: The hash of the evidence; all zeros if there is none.
         tag: The validator's category; may be empty.
     """
 
@@ -64,10 +64,10 @@ class ValidationStatus:
 
     Attributes:
         validator: The requested validator.
-        response: The last response, 0 to 100; 0 if there is none yet.
-        response_hash: The hash that came with it; zeros if none did.
-        tag: The tag that came with it; may be empty.
-        last_update: The time of the response, or of the request while there is none.
+        response: The last response, from 0 to 100; 0 if there is none yet.
+        response_hash: The hash included in the last response; all zeros if it has none.
+        tag: The tag included in the last response; may be empty.
+        last_update: The time of the last response or, if there is none yet, of the request.
     """
 
     request_hash: bytes
@@ -80,7 +80,7 @@ class ValidationStatus:
 
     @property
     def is_surely_answered(self) -> bool:
-        """True if the registry's record shows a response. A response of 0 with neither hash nor tag leaves no trace."""
+        """True if the registry's record shows a response. A response of 0 without hash and tag cannot be detected."""
         return self.response != 0 or bool(self.tag) or any(self.response_hash)
 
 
@@ -90,9 +90,9 @@ class ValidationSummary:
 
     Attributes:
         count: The number of requests with a response that counts.
-        average: The average, truncated to an integer by the registry; None if none counts.
-        tag: The tag that responses must have; empty: any.
-        validators: The validators that count; empty: all.
+        average: The average, truncated to an integer by the registry; None if no response counts.
+        tag: The tag that responses must have; an empty string matches any tag.
+        validators: The validators whose responses count; empty if all do.
     """
 
     agent: AgentId
@@ -177,7 +177,7 @@ def of_validator(state: ClientState, validator_address: str) -> Operation[list[b
 
 
 def _requests(state: ClientState, function: str, of: int | str, topics: Sequence[Any]) -> Operation[list[bytes]]:
-    """Return the hashes of requests. Since anyone may add some, they are read from logs where the call is too large."""
+    """Return the hashes of requests. Anyone may add requests, so they are read from logs if the call is too large."""
     try:
         (hashes,) = yield from registries.call(state, Registry.VALIDATION, function, of)
     except registries.TOO_LARGE as error:

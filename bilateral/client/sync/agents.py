@@ -33,14 +33,14 @@ class AgentMethods(Runner):
         """Register an agent that the signer owns (ERC-8004, `register`).
 
         Args:
-            uri: The URI of its registration file; may be empty and set later.
-            file: The registration file, to be stored in the client's store instead of passing `uri`. It cannot contain
-                the agent's id yet; `set_agent_uri` adds it.
+            uri: The URI of the agent's registration file; may be empty and set later.
+            file: The registration file, as an alternative to `uri`. It is saved to the client's store. It cannot
+                contain the agent's id yet; `set_agent_uri` adds the id.
             metadata: On-chain metadata by key; text is stored as UTF-8.
 
         Raises:
-            InvalidArgumentError: Both `uri` and `file` are given.
-            ContractRevertError: The registry reverts: `reserved_key` for the key `agentWallet`.
+            InvalidArgumentError: Both `uri` and `file` are passed.
+            ContractRevertError: The registry reverts with `reserved_key` if the key is `agentWallet`.
         """
         return self._write(agents.register(self.state, uri, file, metadata or {}))
 
@@ -48,10 +48,10 @@ class AgentMethods(Runner):
         """Load an agent from the chain, with its registration file unless `load_file` is False.
 
         Args:
-            load_file: False to skip the file. A failure to load it raises no error: see `Agent.file_problem`.
+            load_file: False to skip the file. If loading the file fails, no error is raised: see `Agent.file_problem`.
 
         Raises:
-            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+            ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._run(agents.load(self.state, agent_id, load_file=load_file))
 
@@ -59,7 +59,7 @@ class AgentMethods(Runner):
         """Read a metadata value from the chain.
 
         Returns:
-            The value; empty if it was never set or there is no such agent.
+            The value; empty if it was never set or the agent does not exist.
         """
         return self._run(agents.get_metadata(self.state, agent_id, key))
 
@@ -70,13 +70,13 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
-            uri: The URI; an empty one removes the existing URI.
-            file: The registration file, to be stored in the client's store instead of passing `uri`. The agent is added
-                to its registrations if it is missing.
+            uri: The URI. An empty string removes the existing URI.
+            file: The registration file, as an alternative to `uri`. It is saved to the client's store. If the agent is
+                missing from its registrations, it is added.
 
         Raises:
-            InvalidArgumentError: Both `uri` and `file` are given, or neither is.
-            ContractRevertError: The registry reverts: `not_authorized`, `erc721_nonexistent_token`.
+            InvalidArgumentError: Both `uri` and `file` are passed, or neither.
+            ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
         """
         return self._write(agents.set_uri(self.state, agent_id, uri, file))
 
@@ -93,8 +93,9 @@ class AgentMethods(Runner):
     ) -> Handle[AgentUriSet]:
         """Change an agent's registration file: load it, change it, store it, and set its URI (`setAgentURI`).
 
-        Fields that are not passed stay as they are. The new file lists the agent among its registrations. If another
-        program sets the URI between the load and the transaction, its change is lost.
+        Fields that are not passed stay unchanged. The new file lists the agent among its registrations. If a different
+        program sets the URI after the file is loaded but before the transaction is in a block, that program's change is
+        lost.
 
         Args:
             agent_id: The agent. The signer must own it or be allowed to act for it.
@@ -102,16 +103,16 @@ class AgentMethods(Runner):
             description: The new description; None keeps the current one.
             image: The URI of the new picture; None keeps the current one.
             add_services: Services to add, as JSON objects such as `{"name": "MCP", "endpoint": "https://…"}`. They
-                replace the services of the same names.
+                replace any services with the same names.
             remove_services: The names of services to remove.
-            fields: New values of other fields, by their names in JSON: `active`, `x402Support`, …
+            fields: New values of other fields, by JSON name: `active`, `x402Support`, …
 
         Raises:
             DocumentError: The current file cannot be loaded. Nothing was sent.
             InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
             MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
                 requires.
-            ContractRevertError: The registry reverts: `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
         """
         texts = {"name": name, "description": description, "image": image}
         values = {key: value for key, value in texts.items() if value is not None} | dict(fields or {})
@@ -131,18 +132,19 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
-            new_wallet_signer: Signs for the wallet; defaults to the client's signer, if that is the wallet itself.
+            new_wallet_signer: Signs for the new wallet; by default the client's signer, if it is the wallet itself.
             deadline: When the signature expires, at most five minutes after the time of the transaction's block. By
-                default, four minutes after the last block's time or this machine's clock, whichever is later, but no
-                more than five minutes after the last block if that leaves a minute. Required with `signature`.
+                default, this is four minutes after the last block's time or this machine's clock, whichever is later,
+                but no more than five minutes after the last block if that leaves at least a minute. Required with
+                `signature`.
             signature: The wallet's signature of `AgentWalletSet`, if it was made in advance.
 
         Raises:
-            MissingSignerError: There is neither a signer for the wallet nor its signature.
-            InvalidArgumentError: A signature is passed without its deadline, or together with a signer.
-            ContractRevertError: The registry reverts: `bad_wallet`, `expired`, `deadline_too_far` (also if this
-                machine's clock differs from the chain's, which the advice then mentions), `invalid_wallet_signature`,
-                `not_authorized`, `erc721_nonexistent_token`.
+            MissingSignerError: Neither a signer for the wallet nor its signature was passed.
+            InvalidArgumentError: A signature is passed without a deadline, or together with a signer.
+            ContractRevertError: The registry reverts with `bad_wallet`, `expired`, `deadline_too_far`,
+                `invalid_wallet_signature`, `not_authorized` or `erc721_nonexistent_token`. `deadline_too_far` may also
+                mean that this machine's clock differs from the chain's; the error's advice then says so.
         """
         return self._write(agents.set_wallet(self.state, agent_id, new_wallet, new_wallet_signer, deadline, signature))
 
@@ -153,7 +155,7 @@ class AgentMethods(Runner):
             agent_id: The agent; the signer must own it or be allowed to act for it.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts with `not_authorized` or `erc721_nonexistent_token`.
         """
         return self._write(agents.unset_wallet(self.state, agent_id))
 
@@ -166,19 +168,20 @@ class AgentMethods(Runner):
             value: The value; text is stored as UTF-8.
 
         Raises:
-            ContractRevertError: The registry reverts: `reserved_key`, `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts with `reserved_key`, `not_authorized` or
+                `erc721_nonexistent_token`.
         """
         return self._write(agents.set_metadata(self.state, agent_id, key, value))
 
     def transfer_agent(self, agent_id: AgentLike, new_owner: str) -> Handle[AgentTransferred]:
-        """Transfer an agent to another owner and clear its wallet (ERC-721, `safeTransferFrom`).
+        """Transfer an agent to a new owner and clear its wallet (ERC-721, `safeTransferFrom`).
 
         Args:
             agent_id: The agent; the signer must own it or be allowed to act for it.
             new_owner: The new owner. If it is a contract, it must accept tokens.
 
         Raises:
-            ContractRevertError: The registry reverts: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
+            ContractRevertError: The registry reverts with `erc721_invalid_receiver`, `erc721_insufficient_approval` or
                 `erc721_nonexistent_token`.
         """
         return self._write(agents.transfer(self.state, agent_id, new_owner))
@@ -187,26 +190,26 @@ class AgentMethods(Runner):
         """Return the owner of an agent.
 
         Raises:
-            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+            ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._run(agents.owner_of(self.state, agent_id))
 
     def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
-        """Check whether an account may act for an agent (as owner, operator or approved address) and so cannot rate it.
+        """Check whether an account is an agent's owner, operator or approved address, and so cannot rate the agent.
 
         Raises:
-            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+            ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._run(agents.is_authorized_or_owner(self.state, account, agent_id))
 
     def new_agent(self, domain: str) -> Handle[Registered]:
-        """Register an agent for the signer under a domain (August 2025, `newAgent`). Nothing proves the domain.
+        """Register an agent for the signer under a domain (August 2025, `newAgent`). The domain is not verified.
 
         Args:
-            domain: The domain, not empty; compared without regard to the case of ASCII letters.
+            domain: The domain, which must not be empty. The case of ASCII letters is ignored in comparisons.
 
         Raises:
-            ContractRevertError: The registry reverts: `invalid_domain`, `domain_already_registered`,
+            ContractRevertError: The registry reverts with `invalid_domain`, `domain_already_registered` or
                 `address_already_registered`.
         """
         return self._write(directory.new_agent(self.state, domain))
@@ -218,28 +221,28 @@ class AgentMethods(Runner):
 
         Args:
             agent_id: The agent, which the signer must own.
-            domain: The new domain; empty keeps the current one. If another agent of the same owner holds it, that agent
-                loses it in the same transaction.
+            domain: The new domain; empty keeps the current one. If a different agent of the same owner holds the
+                domain, that agent loses it in the same transaction.
             address: The new owner, who must have no agent; None keeps the current one.
 
         Raises:
-            InvalidArgumentError: There is nothing to change.
-            ContractRevertError: The registry reverts: `agent_not_found`, `unauthorized_update`,
-                `domain_already_registered`, `address_already_registered`.
+            InvalidArgumentError: Nothing would change.
+            ContractRevertError: The registry reverts with `agent_not_found`, `unauthorized_update`,
+                `domain_already_registered` or `address_already_registered`.
         """
         return self._write(directory.update_agent(self.state, agent_id, domain, address))
 
     def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
-        """Release an agent's domain, which others can then register (`releaseAgentDomain`).
+        """Release an agent's domain, so that others can register it (`releaseAgentDomain`).
 
-        An agent without a domain is left unchanged. To move a domain to another agent of the same owner, call
-        `update_agent` for that agent, so that the domain is never free in between.
+        An agent without a domain stays unchanged. To move a domain to a different agent of the same owner, call
+        `update_agent` for that agent instead: the domain is then never free in between.
 
         Args:
             agent_id: The agent, which the signer must own.
 
         Raises:
-            ContractRevertError: The registry reverts: `agent_not_found`, `unauthorized_update`.
+            ContractRevertError: The registry reverts with `agent_not_found` or `unauthorized_update`.
         """
         return self._write(directory.release_agent_domain(self.state, agent_id))
 
@@ -250,7 +253,7 @@ class AgentMethods(Runner):
             domain: The domain; the case of ASCII letters is ignored.
 
         Raises:
-            ContractRevertError: There is no such agent: `agent_not_found`.
+            ContractRevertError: The agent does not exist (`agent_not_found`).
         """
         return self._run(directory.resolve_by_domain(self.state, domain))
 
@@ -261,7 +264,7 @@ class AgentMethods(Runner):
             address: The account.
 
         Raises:
-            ContractRevertError: There is no such agent: `agent_not_found`.
+            ContractRevertError: The agent does not exist (`agent_not_found`).
         """
         return self._run(directory.resolve_by_address(self.state, address))
 
@@ -272,18 +275,18 @@ class AgentMethods(Runner):
             agent_id: The agent; the signer must be its owner or wallet.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_owner_or_wallet`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts with `not_owner_or_wallet` or `erc721_nonexistent_token`.
         """
         return self._write(directory.set_primary_agent(self.state, agent_id))
 
     def prove_agent(self, agent_id: AgentLike) -> Handle[AgentProven]:
-        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anyone may do so.
+        """Prove to a foreign identity registry's companion that an agent exists (`proveAgent`). Anyone may do so.
 
-        A batch of ratings (`rate_clients`, `rate_validators`) rejects agents above the highest proven id. Prove the
-        newest agent of the batch first. This project's own identity registry needs no proof.
+        Batches of ratings (`rate_clients`, `rate_validators`) reject agents above the highest proven id, so prove the
+        newest agent in a batch first. This project's own identity registry needs no proof.
 
         Raises:
             MissingRegistryError: The deployment has no companion.
-            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+            ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._write(directory.prove_agent(self.state, agent_id))

@@ -35,8 +35,8 @@ class BuyerMethods(Runner):
             payment: The payment that the buyer signed. The payee remains the seller's wallet.
 
         Raises:
-            ContractRevertError: The registry or the token reverts: `token_not_listed`, `payment_fell_short`, or the
-                token's own error, such as for a used nonce.
+            ContractRevertError: The registry or the token reverts with `token_not_listed`, `payment_fell_short`, or the
+                token's own error, for example for a used nonce.
         """
         return self._write(buyers.settle(self.state, payment))
 
@@ -48,9 +48,9 @@ class BuyerMethods(Runner):
             amount: The amount, in millionths of a dollar.
 
         Raises:
-            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
-            MissingReceiptError: The node has no receipt for the transaction, which is required on this chain.
-            ContractRevertError: The registry reverts: `not_role_holder`, `payment_too_high`,
+            PaymentSettledHereError: The registry itself settled and counted the payment, which would now count twice.
+            MissingReceiptError: The node has no receipt for the transaction. This chain requires one.
+            ContractRevertError: The registry reverts with `not_role_holder`, `payment_too_high` or
                 `payment_already_recorded`.
         """
         return self._write(buyers.record_payment(self.state, buyer, amount, transaction_hash))
@@ -61,27 +61,27 @@ class BuyerMethods(Runner):
         Payments by the same buyer cost the least gas when they are adjacent.
 
         Args:
-            chain_id: EIP-155 id of the chain on which they were paid.
+            chain_id: The EIP-155 id of the chain on which the payments were made.
             records: The payments, at least one.
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
-            PaymentSettledHereError: The registry settled and counted the payment itself, so it would count twice.
-            MissingReceiptError: The node has no receipt for the transaction, which is required on this chain.
-            ContractRevertError: The registry reverts: `not_role_holder`, `payment_time_out_of_range`,
+            PaymentSettledHereError: The registry itself settled and counted the payment, which would now count twice.
+            MissingReceiptError: The node has no receipt for the transaction. This chain requires one.
+            ContractRevertError: The registry reverts with `not_role_holder`, `payment_time_out_of_range` or
                 `payment_already_recorded`.
         """
         return self._write(buyers.record_payments(self.state, chain_id, records))
 
     def record_buyer_feedback(self, feedback: BuyerFeedback) -> Handle[BuyerFeedback]:
-        """As the attestor, record a seller's vote on a buyer (`recordFeedback`). It replaces an earlier one.
+        """As the attestor, record a seller's vote on a buyer (`recordFeedback`), replacing any earlier vote.
 
         Args:
             feedback: The vote.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
-                `record_is_full`.
+            ContractRevertError: The registry reverts with `not_role_holder`, `score_out_of_range`, `feedback_on_self`
+                or `record_is_full`.
         """
         return self._write(buyers.record_feedback(self.state, feedback))
 
@@ -93,7 +93,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of votes is empty.
-            ContractRevertError: The registry reverts, as for `record_buyer_feedback`.
+            ContractRevertError: The registry reverts with the same errors as for `record_buyer_feedback`.
         """
         return self._write(buyers.record_feedbacks(self.state, feedbacks))
 
@@ -105,7 +105,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of reviews is empty.
-            ContractRevertError: The registry reverts: `not_role_holder`, `review_sum_too_high`.
+            ContractRevertError: The registry reverts with `not_role_holder` or `review_sum_too_high`.
         """
         return self._write(buyers.record_reviews(self.state, reviews))
 
@@ -113,11 +113,11 @@ class BuyerMethods(Runner):
         """As the anchorer, post the Merkle root of the next epoch (`anchorRoot`).
 
         Args:
-            epoch: The epoch, see `get_next_epoch`. Repeating the call has no further effect.
-            root: The root, see `bilateral.buyers.anchors`.
+            epoch: The epoch, from `get_next_epoch`. Repeating the call for the same epoch has no further effect.
+            root: The root. See `bilateral.buyers.anchors`.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_role_holder`, `unexpected_epoch`, `empty_root`.
+            ContractRevertError: The registry reverts with `not_role_holder`, `unexpected_epoch` or `empty_root`.
         """
         return self._write(buyers.anchor(self.state, epoch, root))
 
@@ -128,7 +128,7 @@ class BuyerMethods(Runner):
             nominee: The successor; None withdraws a nomination.
 
         Raises:
-            ContractRevertError: The registry reverts: `not_role_holder`.
+            ContractRevertError: The registry reverts with `not_role_holder`.
         """
         return self._write(buyers.nominate(self.state, role, nominee))
 
@@ -136,14 +136,15 @@ class BuyerMethods(Runner):
         """Take a role for which the signer was nominated (`takeRole`).
 
         Raises:
-            ContractRevertError: The registry reverts: `not_nominated`.
+            ContractRevertError: The registry reverts with `not_nominated`.
         """
         return self._write(buyers.take(self.state, role))
 
     def get_buyer_score(self, buyer: str) -> int:
-        """Return a buyer's score from both records, 0 to 100 (`getBuyerScore`).
+        """Return a buyer's score, from 0 to 100, based on both records (`getBuyerScore`).
 
-        It only counts what was settled or attested. Missing payments make it too low, and missing disputes too high.
+        The score reflects only what was settled or attested. If payments are missing, it is too low; if disputes are
+        missing, it is too high.
 
         Args:
             buyer: The account.
@@ -151,7 +152,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.score(self.state, buyer))
 
     def get_buyer_tier(self, buyer: str) -> BuyerTier:
-        """Return a buyer's tier from both records (`buyerTierOf`).
+        """Return a buyer's tier, based on both records (`buyerTierOf`).
 
         Args:
             buyer: The account.
@@ -159,9 +160,9 @@ class BuyerMethods(Runner):
         return self._run(buyers.tier(self.state, buyer))
 
     def get_settlement_score(self, buyer: str) -> BuyerStanding:
-        """Return a buyer's score and tier from only the settled record (`settlementScoreOf`).
+        """Return a buyer's score and tier, based only on the settled record (`settlementScoreOf`).
 
-        It needs no trust in the attestor. The score is at most 75, and the tier at most `verified`.
+        No trust in the attestor is required. The score is at most 75, and the tier at most `verified`.
 
         Args:
             buyer: The account.
@@ -179,16 +180,17 @@ class BuyerMethods(Runner):
     def has_payment(
         self, transaction_hash: bytes | str, position: int = WHOLE_TRANSACTION, *, chain_id: int | None = None
     ) -> bool:
-        """Return whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
+        """Return whether the attestor recorded a payment, individually or with its whole transaction (`hasPayment`).
 
         Args:
-            position: The position of its log within the transaction; 255: any payment in it.
-            chain_id: EIP-155 id of the payment's chain; by default the registry's.
+            position: The position of the payment's log within the transaction, or 255 for any payment in the
+                transaction.
+            chain_id: The EIP-155 id of the payment's chain; by default the registry's chain.
         """
         return self._run(buyers.has_payment(self.state, transaction_hash, position, chain_id))
 
     def get_buyer_feedback(self, buyer: str, seller: str) -> int | None:
-        """Return a seller's vote on a buyer, 0 to 100; None if there is none (`getBuyerFeedback`).
+        """Return a seller's vote on a buyer, from 0 to 100, or None if there is none (`getBuyerFeedback`).
 
         Args:
             buyer: The account that paid.
@@ -201,7 +203,7 @@ class BuyerMethods(Runner):
         return self._run(buyers.next_epoch(self.state))
 
     def get_root(self, epoch: int) -> bytes | None:
-        """Return an epoch's root; None if it has none (`rootOf`)."""
+        """Return an epoch's root, or None if the epoch has no root (`rootOf`)."""
         return self._run(buyers.root_of(self.state, epoch))
 
     def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
@@ -211,14 +213,15 @@ class BuyerMethods(Runner):
             proof: The sibling hashes, from the leaf up.
 
         Raises:
-            ContractRevertError: The epoch has no root: `unknown_epoch`.
+            ContractRevertError: The epoch has no root (`unknown_epoch`).
         """
         return self._run(buyers.verify(self.state, buyer_state, epoch, proof))
 
     def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
         """Return whether the attestor signed a credential that is valid now (`verifyCredential`).
 
-        Compare its holder with the account that presents it. The time is that of the latest block.
+        Validity is checked at the time of the latest block. You must also compare the credential's holder with the
+        account that presents it.
 
         Args:
             signature: The attestor's signature.
@@ -234,26 +237,26 @@ class BuyerMethods(Runner):
         return self._run(buyers.tokens(self.state))
 
     def post_tier_roots(self, epoch: int, policy: bytes | str, roots: Sequence[int]) -> Handle[TierRootsPosted]:
-        """As the attestor, post the roots of today's groups of buyers (`postTierRoots`). Nobody can replace them.
+        """As the attestor, post the roots of today's buyer groups (`postTierRoots`). They cannot be replaced later.
 
         Args:
-            epoch: The UTC day, in days since the beginning of Unix time.
-            policy: The hash of the scoring policy's name, see `bilateral.core.contracts.buyer_terms.policy_hash`.
-            roots: The roots for `verified`, `trusted` and `premium`; 1 for a tier without members.
+            epoch: The UTC day, in days since the Unix epoch.
+            policy: The hash of the scoring policy's name. See `bilateral.core.contracts.buyer_terms.policy_hash`.
+            roots: The roots for `verified`, `trusted` and `premium`. The root of a tier without members is 1.
 
         Raises:
             InvalidArgumentError: There are not exactly three roots.
-            ContractRevertError: The contract reverts: `not_the_attestor`, `epoch_over`, `roots_already_posted`,
+            ContractRevertError: The contract reverts with `not_the_attestor`, `epoch_over`, `roots_already_posted` or
                 `root_out_of_range`.
         """
         return self._write(buyers.post_tier_roots(self.state, epoch, policy, roots))
 
     def get_tier_roots(self, policy: bytes | str, epoch: int) -> tuple[int, int, int] | None:
-        """Return the roots of a day for `verified`, `trusted` and `premium`; None if none were posted (`rootsOf`).
+        """Return a day's roots for `verified`, `trusted` and `premium`, or None if none were posted (`rootsOf`).
 
         Args:
             policy: The hash of the scoring policy's name.
-            epoch: The UTC day, in days since the beginning of Unix time.
+            epoch: The UTC day, in days since the Unix epoch.
         """
         return self._run(buyers.tier_roots(self.state, policy, epoch))
 
@@ -269,18 +272,19 @@ class BuyerMethods(Runner):
     ) -> None:
         """Check a private tier proof with fixed gas, and return whether it is valid (`verifyTier`).
 
-        The contract does not track used proofs: do so by nullifier.
+        The contract does not track which proofs have been used. To do so, store their nullifiers.
 
         Args:
             nullifier: The proof's nullifier.
             points: The eight coordinates of the proof's points.
             policy: The hash of the scoring policy's name.
-            minimum: The lowest tier that passes.
+            minimum: The lowest tier that is accepted.
             epoch: The UTC day of the roots: today or yesterday.
-            scope: The place and day of use.
-            message: The use that the proof is bound to.
+            scope: The place and day for which the proof is used.
+            message: The use to which the proof is bound.
 
         Raises:
-            ContractRevertError: The contract reverts: `epoch_over`, `unknown_root`, `proof_malformed`, `proof_refused`.
+            ContractRevertError: The contract reverts with `epoch_over`, `unknown_root`, `proof_malformed` or
+                `proof_refused`.
         """
         self._run(buyers.verify_tier_proof(self.state, nullifier, points, policy, minimum, epoch, scope, message))

@@ -28,25 +28,26 @@ class RatingMethods(Runner):
     ) -> Handle[Rating]:
         """As the signer's primary agent, rate a client (EIP-8004a, `rateClient`). Ratings are final.
 
-        The registry checks that the rater and the client's owner are the expected ones (`rateClientAs`), because a
-        reorganisation can give the id to another agent. For a registry without this function, the client calls
-        `rateClient`, which checks neither, unless you pass `server_id` or `owner`.
+        The registry checks that the rater and the client's owner are as expected (`rateClientAs`), because a
+        reorganisation can assign the client's id to a different agent. If the registry lacks this function, the SDK
+        client calls `rateClient`, which checks neither, unless you pass `server_id` or `owner`.
 
         Args:
-            rating: 0 to 100.
+            rating: The rating, from 0 to 100.
             server_id: The server that rates; by default the signer's primary agent at the time of the call.
             owner: The client's owner; by default the owner at the time of the call.
-            confirmations: The number of blocks for which the client must have had its owner, including the latest. The
+            confirmations: For how many blocks, including the latest, the client must have had its current owner. The
                 default, 1, does not wait. Choose as many blocks as a reorganisation may replace. The node must still
-                have the state of that block, usually one of the last 128.
-            timeout: Seconds to wait for these blocks.
+                have the state at the first of these blocks; most nodes retain the last 128.
+            timeout: How many seconds to wait for these blocks.
 
         Raises:
             InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
                 `server_id` or `owner`.
-            AgentUnsettledError: The client did not have its owner for that many blocks in time. Nothing was sent.
-            ContractRevertError: The registry reverts: `unexpected_rater`, `unexpected_owner`,
-                `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self`,
+            AgentUnsettledError: The client's owner did not remain the same for that many blocks in time. Nothing was
+                sent.
+            ContractRevertError: The registry reverts with `unexpected_rater`, `unexpected_owner`,
+                `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self` or
                 `already_rated`.
         """
         expected = ratings.Expectation(server_id, owner, confirmations, timeout)
@@ -68,7 +69,7 @@ class RatingMethods(Runner):
 
         Args:
             validator_id: The validator, an agent.
-            rating: 0 to 100.
+            rating: The rating, from 0 to 100.
             server_id: See `rate_client`.
             owner: The validator's owner; by default the owner at the time of the call.
             confirmations: See `rate_client`.
@@ -88,7 +89,7 @@ class RatingMethods(Runner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> Handle[tuple[Rating, ...]]:
-        """Rate many clients at once, either all or none (`rateClientsAs`). Consecutive ids cost the least.
+        """Rate many clients in one call, either all or none (`rateClientsAs`). Consecutive ids cost least.
 
         The registry checks the rater and each owner, as with `rate_client`.
 
@@ -98,11 +99,12 @@ class RatingMethods(Runner):
             timeout: See `rate_client`.
 
         Raises:
-            InvalidArgumentError: A rating is not a uint8, two keys are the same client, or `confirmations` is 0 or
+            InvalidArgumentError: A rating is not a uint8, two keys identify the same client, or `confirmations` is 0 or
                 less.
-            AgentUnsettledError: A client did not have its owner for that many blocks in time. Nothing was sent.
-            ContractRevertError: The registry reverts: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
-                `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
+            AgentUnsettledError: A client's owner did not remain the same for that many blocks in time. Nothing was
+                sent.
+            ContractRevertError: The registry reverts with `empty_batch`, `unexpected_rater`, `unexpected_owner`,
+                `erc721_nonexistent_token`, `rater_not_registered` or `rating_refused`.
         """
         expected = ratings.Expectation(server_id, None, confirmations, timeout)
         return self._write(ratings.rate_many(self.state, RatingKind.CLIENT, client_ratings, expected))
@@ -115,7 +117,7 @@ class RatingMethods(Runner):
         confirmations: int = 1,
         timeout: float = TIMEOUT,
     ) -> Handle[tuple[Rating, ...]]:
-        """Rate many validators at once, either all or none (`rateValidatorsAs`). Consecutive ids cost the least.
+        """Rate many validators in one call, either all or none (`rateValidatorsAs`). Consecutive ids cost least.
 
         The registry checks the rater and each owner, as with `rate_validator`.
 
@@ -134,12 +136,12 @@ class RatingMethods(Runner):
         """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
 
         Returns:
-            The rating. Its `rating` is None if the server has not rated it.
+            The rating. Its `rating` is None if the server has not rated the agent.
         """
         return self._run(ratings.get(self.state, RatingKind.CLIENT, client_id, server_id))
 
     def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
-        """Return the ratings that a server gave many clients, in their order (`getClientRatings`)."""
+        """Return the ratings that a server gave many clients, in the order of the clients (`getClientRatings`)."""
         return self._run(ratings.get_many(self.state, client_ids, server_id))
 
     def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
@@ -166,12 +168,12 @@ class ValidationMethods(Runner):
             agent_id: The agent; the signer must own it or be allowed to act for it.
             validator_address: The validator, the only account that may respond.
             request_uri: The URI of the validator's material.
-            request_hash: The keccak-256 hash of that material, which identifies the request from now on.
-            document: The validator's material, to be stored in the client's store instead of passing URI and hash.
+            request_hash: The keccak-256 hash of the material, which identifies the request.
+            document: The validator's material, as an alternative to URI and hash. It is saved to the client's store.
 
         Raises:
-            InvalidArgumentError: Neither a document nor a hash is given, or both are.
-            ContractRevertError: The registry reverts: `bad_validator`, `request_exists`, `not_authorized`,
+            InvalidArgumentError: Neither a document nor a hash is passed, or both are.
+            ContractRevertError: The registry reverts with `bad_validator`, `request_exists`, `not_authorized` or
                 `erc721_nonexistent_token`.
         """
         return self._write(
@@ -189,14 +191,14 @@ class ValidationMethods(Runner):
         """Respond to a request as its validator (ERC-8004, `validationResponse`). The last response counts.
 
         Args:
-            response: 0 for failed, 100 for passed, or anything between.
+            response: 0 for failed, 100 for passed, or any value in between.
             response_uri: The URI of the evidence; may be empty.
-            response_hash: The hash of the evidence; None if there is none.
+            response_hash: The hash of the evidence; None if there is no hash.
             tag: The validator's own category; may be empty.
 
         Raises:
-            InvalidArgumentError: The response does not fit a uint8, or a hash is malformed.
-            ContractRevertError: The registry reverts: `unknown_request`, `not_validator`, `response_too_high`.
+            InvalidArgumentError: The response does not fit in a uint8, or a hash is malformed.
+            ContractRevertError: The registry reverts with `unknown_request`, `not_validator` or `response_too_high`.
         """
         return self._write(validation.respond(self.state, request_hash, response, (response_uri, response_hash), tag))
 
@@ -204,7 +206,7 @@ class ValidationMethods(Runner):
         """Read a request and its last response (ERC-8004, `getValidationStatus`).
 
         Raises:
-            ContractRevertError: There is no such request: `unknown_request`.
+            ContractRevertError: The request does not exist (`unknown_request`).
         """
         return self._run(validation.status(self.state, request_hash))
 
@@ -213,12 +215,12 @@ class ValidationMethods(Runner):
     ) -> validation.ValidationSummary:
         """Average an agent's latest responses (ERC-8004, `getSummary`).
 
-        This is a single call, which a node may refuse if the agent has very many requests.
+        This is a single call, which a node may reject if the agent has a very large number of requests.
 
         Args:
-            validators: The validators whose responses count; when left out, all of them, including those on the agent's
-                own side.
-            tag: The tag that responses must have; empty: any.
+            validators: The validators whose responses count. By default, all validators count, including any on the
+                agent's own side.
+            tag: The tag that responses must have; an empty string matches any tag.
         """
         return self._run(validation.summarize(self.state, agent_id, validators, tag))
 

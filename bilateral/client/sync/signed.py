@@ -33,12 +33,13 @@ class SignedMethods(Runner):
 
         Args:
             agent_id: The agent, which the signer must own.
-            client_address: The account that may rate it.
-            count: The number of additional feedback entries.
-            last_index: The number of feedback entries the client has given for the agent in this registry. The node
-                must agree: otherwise, a malicious node could make the signed limit as high as it likes.
+            client_address: The account that may rate the agent.
+            count: The number of additional feedback entries to allow.
+            last_index: The number of feedback entries that the client has given for the agent in this registry. The
+                node
+                must report the same number: otherwise, a malicious node could make the signed limit arbitrarily high.
             index_limit: The limit below which the client's index must stay, instead of `count` and `last_index`.
-            expiry: When it expires; by default, a day from the chain's time.
+            expiry: When the authorisation expires; by default, one day after the chain's current time.
 
         Returns:
             The authorisation, whose `encoded` form the client needs.
@@ -47,8 +48,8 @@ class SignedMethods(Runner):
             NotAgentOwnerError: The signer does not own the agent, so the registry would reject the authorisation.
             IndexMismatchError: The node reports a different number than `last_index`. Nothing was signed.
             InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
-                so the registry would accept none of its feedback.
-            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+                so that the registry would reject all of its feedback.
+            ContractRevertError: The agent does not exist (`erc721_nonexistent_token`).
         """
         return self._run(
             authorized.authorize(self.state, agent_id, client_address, count, last_index, index_limit, expiry)
@@ -66,19 +67,19 @@ class SignedMethods(Runner):
         file_uri: str = "",
         file_hash: bytes | str | None = None,
     ) -> Handle[AuthorizedFeedbackEntry]:
-        """Rate an agent whose owner has authorised the signer to (FeedbackAuth, `giveFeedback`).
+        """Rate an agent whose owner has authorised the signer to do so (FeedbackAuth, `giveFeedback`).
 
         Args:
-            score: 0 to 100.
+            score: The score, from 0 to 100.
             feedback_auth: The authorisation, as an object, bytes, or hexadecimal digits.
             tag1: The first tag, at most 32 bytes in UTF-8.
-            tag2: The second tag, to which the same applies.
-            file: A feedback file, to be completed and stored in the client's store.
+            tag2: As for `tag1`, but for the second tag.
+            file: A feedback file, which is completed and saved to the client's store.
             file_uri: The URI of an existing file, instead of `file`.
 
         Raises:
-            InvalidArgumentError: An argument does not fit its type.
-            ContractRevertError: The registry reverts with one of the errors of `AuthorizedReputationRegistry`:
+            InvalidArgumentError: An argument does not fit its Solidity type.
+            ContractRevertError: The registry reverts with one of the errors in `AuthorizedReputationRegistry`:
                 `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
         """
         draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
@@ -118,8 +119,8 @@ class SignedMethods(Runner):
     ) -> SignedFeedback:
         """Sign feedback for another account to send and pay for (`giveFeedbackBySig`). Nothing is sent.
 
-        The signature is valid only for the signer's next feedback for the agent: any feedback given before then
-        invalidates it. `void_signatures` invalidates it permanently.
+        The signature is valid only for the signer's next feedback for the agent: if the signer gives any other feedback
+        for the agent first, the signature becomes invalid. `void_signatures` invalidates it permanently.
 
         Args:
             value: See `give_feedback`.
@@ -129,13 +130,13 @@ class SignedMethods(Runner):
             feedback_file: See `give_feedback`.
             feedback_uri: See `give_feedback`.
             feedback_hash: See `give_feedback`.
-            deadline: When it expires; by default, a day from the chain's time.
+            deadline: When the signature expires; by default, one day after the chain's current time.
 
         Raises:
             UnrepresentableValueError: The value has no exact representation, or is not meaningful for its tag.
-            InvalidArgumentError: Both a file and a URI are given, the hash is invalid, or the deadline has passed or is
-                void.
-            ContractRevertError: The registry would revert: `self_feedback`, `erc721_nonexistent_token`.
+            InvalidArgumentError: Both a file and a URI are passed, the hash is invalid, or the deadline has passed or
+                was invalidated.
+            ContractRevertError: The registry would revert with `self_feedback` or `erc721_nonexistent_token`.
         """
         draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
         return self._run(authorized.sign(self.state, agent_id, draft, deadline))
@@ -147,35 +148,35 @@ class SignedMethods(Runner):
             signed_feedback: The result of `sign_feedback`.
 
         Raises:
-            ContractRevertError: The registry reverts: `signature_expired`, `signature_voided`,
-                `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry reverts with `signature_expired`, `signature_voided`,
+                `unexpected_feedback_index`, `invalid_signature`, `self_feedback` or `erc721_nonexistent_token`.
         """
         return self._write(authorized.submit(self.state, signed_feedback))
 
     def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
-        """Invalidate the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`). Final.
+        """Permanently void the signer's signed feedback for all agents up to a deadline (`voidSignaturesThrough`).
 
         Args:
-            through: The latest deadline to invalidate. New signatures need a later one.
+            through: The latest deadline to invalidate. New signatures need a later deadline.
 
         Raises:
             InvalidArgumentError: The deadline has no time zone.
-            ContractRevertError: The registry reverts: `deadline_already_voided`.
+            ContractRevertError: The registry reverts with `deadline_already_voided`.
         """
         return self._write(authorized.void(self.state, through))
 
     def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
-        """Return the latest deadline a client has invalidated (`getVoidedDeadline`).
+        """Return the latest deadline that a client has invalidated (`getVoidedDeadline`).
 
         Args:
             client_address: The client; by default the signer.
 
         Returns:
-            The deadline; None if the client has invalidated nothing. Deadlines after the year 9999 are returned as its
-            last second.
+            The deadline; None if the client has not invalidated anything. Deadlines after the year 9999 are returned as
+            the last second of that year.
 
         Raises:
-            MissingSignerError: There is neither an address nor a signer.
+            MissingSignerError: No address was passed, and the client has no signer.
         """
         return self._run(authorized.voided_deadline(self.state, client_address))
 
@@ -189,6 +190,7 @@ class SignedMethods(Runner):
 
         Raises:
             InvalidArgumentError: The digest does not have 32 bytes.
-            NodeError: The node reports an error other than a revert, for example because a contract used all gas.
+            NodeError: The node reports an error other than a revert, for example because a contract used up all the
+                gas.
         """
         return self._run(registries.is_valid_signature(self.state, account, digest, signature, verifier))

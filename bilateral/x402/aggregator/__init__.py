@@ -1,6 +1,7 @@
-"""The aggregator for feedback on paid requests: checks signed feedback and pays the gas ("feedbackAggregator").
+"""The aggregator for feedback on paid requests: checks signed feedback and pays for the gas ("feedbackAggregator").
 
-It accepts all valid feedback, whatever its sentiment, and publishes everything it accepts. `service` is the aggregator,
-with `settings` and `records`; it needs the extra `index`, which suffices for `tables`. `client` is the reviewer's side.
-Both sides use `messages` and `refusals`. Sealed ratings have their own modules. `docs/x402.md` is the manual.
+It accepts all valid feedback, whatever its sentiment, and publishes everything it accepts. `service` is the aggregator
+itself; `settings` and `records` support it. The service also needs the extra `index`, which is all that `tables` needs.
+Reviewers use `client`. Both sides use `messages` and `refusals`. Blind ratings are handled in separate modules.
+`docs/x402.md` is the manual.
 """

@@ -1,7 +1,8 @@
-"""The relay for blind ratings: takes both sides' envelopes and openings, and puts them on chain together.
+"""The relay for blind ratings: collects envelopes and openings from both sides, and submits them together.
 
-Openings are secret until they are sent. They appear in no response or log, and are deleted once both ratings are on
-chain or can no longer get there. A restart loses nothing: the chain shows each pair's progress.
+Openings are secret until they are sent. They never appear in a response or a log, and are deleted once both ratings are
+on chain or can no longer be submitted. A restart loses nothing, because each pair's progress can be read from the
+chain.
 """
 
 import json
@@ -32,7 +33,7 @@ from bilateral.x402.proof import fields as read
 from bilateral.x402.proof.errors import InvalidMessageError
 
 _LEAST_SECONDS: Final = 60
-"""The minimum remaining validity of an envelope, because a transaction may wait for a block."""
+"""The minimum remaining validity of an envelope, because a transaction may not be mined immediately."""
 
 _KEY: Final = ("client_id", "client", "server_id", "server", "interaction")
 _NO_OPENINGS: Final = {"client_opening": None, "server_opening": None}
@@ -40,7 +41,7 @@ _OPENED: Final[dict[str, Any]] = {"state": PairState.OPENED, "problem": None, **
 
 
 MAX_BYTES: Final = 65_536
-"""The maximum message size in bytes: feedback texts and a contract's signature may be long."""
+"""The maximum message size in bytes. Feedback texts and contract signatures may be long."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class BlindMessage:
 
     Attributes:
         network: The registry's chain.
-        signed: The envelope.
+        signed: The signed envelope.
     """
 
     network: ChainId
@@ -81,7 +82,7 @@ class BlindMessage:
 
     @property
     def side(self) -> str:
-        """The side that sent it: `client` or `server`."""
+        """The side that sent the message: `client` or `server`."""
         return "client" if isinstance(self.signed.envelope, SealedFeedback) else "server"
 
 
@@ -89,7 +90,8 @@ class BlindRelay:
     """Relays blind ratings on one chain.
 
     Args:
-        client: A client for the chain with the sponsor's signer. The worker sends with it; requests have their own.
+        client: An SDK client for the chain, with the sponsor's signer. Only the worker uses it; requests use a separate
+            client.
         charge: Called with each transaction's cost, in wei.
         clock: Returns the time, in Unix seconds.
     """
@@ -174,7 +176,7 @@ class BlindRelay:
         return _OPENED
 
     def _verdict(self, pair: Pair, status: BlindStatus, openings: Sequence[Opening]) -> dict[str, Any] | None:
-        """Return the final changes to a pair for which nothing is left to do, or None while something is."""
+        """Return the final changes to a pair once no work remains for it, or None before that."""
         if status.state is RatingState.OPEN or status.pair_hash not in (0, pair.hash):
             return _failed("the server rated this client before, or sealed another pair")
         if status.state is RatingState.BLIND and status.pair_hash == 0:  # one transaction opened both ratings of a pair
@@ -231,7 +233,7 @@ def _failed(problem: str) -> dict[str, Any]:
 
 
 def _holds(row: Row[Any], side: str, envelope: Envelope) -> bool:
-    """Return True if a row contains this envelope for its side, or False if that side is missing."""
+    """Return True if a row contains this side's envelope, or False if this side is still missing."""
     stored_text = row._mapping[f"{side}_envelope"]
     if stored_text is None:
         return False

@@ -1,4 +1,4 @@
-"""Blind ratings through a relay: each side sends its envelope and opening, and the relay pays the gas.
+"""Blind ratings through a relay: each side sends its envelope and opening, and the relay pays for the gas.
 
 url = "https://feedback.example/v1/aggregator/blind-ratings"
 pair = relay_blind_rating(signed, opening, "eip155:8453", relay=url)
@@ -23,17 +23,17 @@ _LONGEST_PROBLEM: Final = 1_000  # characters of an aggregator's words that a te
 def relay_blind_rating(
     signed: SignedEnvelope, opening: Opening, network: str, *, relay: str, http: httpx.Client | None = None
 ) -> RelayedPair:
-    """Send one side of two blind ratings to a relay. Safe to retry: sending the same side again returns its state.
+    """Send one side of a pair of blind ratings to a relay. It is safe to send the same side again.
 
     The relay learns the rating. A relay that reveals an opening to the other side before both are sealed makes
-    retaliation possible, so choose one you trust, or use none.
+    retaliation possible, so choose a relay that you trust, or do not use one.
 
     Args:
-        signed: Your side's envelope.
-        opening: Its opening; `BlindVault.all()` contains both.
+        signed: Your side's signed envelope.
+        opening: The envelope's opening. `BlindVault.all()` returns both.
         network: The registry's chain (CAIP-2), such as `eip155:8453`.
         relay: The URL to post to: `https://…/v1/aggregator/blind-ratings`.
-        http: The HTTP client; by default one that only accepts https and follows no redirects.
+        http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
 
     Returns:
         The pair as reported by the relay: its `state`, and the sides that are `missing`.
@@ -41,8 +41,8 @@ def relay_blind_rating(
     Raises:
         InvalidArgumentError: The network is malformed, or the URL is not https.
         SealMismatchError: The opening does not match the envelope. Nothing is sent.
-        FeedbackRefusedError: The relay rejected the side. Its `code` is the reason.
-        AggregatorFailedError: The relay cannot be reached, or does not respond as one should.
+        FeedbackRefusedError: The relay rejected the message. The error's `code` is the reason.
+        AggregatorFailedError: The relay could not be reached, or its response was invalid.
     """
     return post(http, relay, _message(signed, opening, network), _pair)
 
@@ -50,7 +50,7 @@ def relay_blind_rating(
 async def relay_blind_rating_async(
     signed: SignedEnvelope, opening: Opening, network: str, *, relay: str, http: httpx.AsyncClient | None = None
 ) -> RelayedPair:
-    """Send one side of two blind ratings to a relay without blocking. See `relay_blind_rating`."""
+    """Send one side of a pair of blind ratings to a relay without blocking. See `relay_blind_rating`."""
     return await post_async(http, relay, _message(signed, opening, network), _pair)
 
 

@@ -1,4 +1,4 @@
-"""Feedback through an aggregator: the client signs, and the aggregator pays the gas.
+"""Feedback through an aggregator: the client signs, and the aggregator pays for the gas.
 
 url = "https://feedback.example/v1/aggregator/feedback"
 sponsored = give_sponsored_feedback(client, verification, 95, signer, aggregator=url)
@@ -33,7 +33,7 @@ from bilateral.x402.proof.verdicts import Verification
 Answer = TypeVar("Answer")
 
 Reading: TypeAlias = Callable[[dict[str, Any], bool], Answer]
-"""Reads a response's JSON object, and whether it describes something new."""
+"""Parses a response's JSON object. The second argument is True if the response reports something new."""
 
 SECONDS: Final = 30.0
 """The maximum time to wait for an aggregator."""
@@ -45,11 +45,11 @@ _PROOFS: Final = frozenset({"bound", "unbound"})
 _HASH: Final = re.compile("0x[0-9a-f]{64}")
 
 _POLL_SECONDS: Final = 0.5
-"""The time between two reads of the registry: a quarter of two seconds, the shortest common block time."""
+"""Seconds between reads of the registry: a quarter of two seconds, which is the shortest common block time."""
 
 
 class AggregatorFailedError(ReputationExtensionError):
-    """An aggregator cannot be reached, or does not respond as one should. The feedback may be queued: send it again."""
+    """An aggregator could not be reached, or its response was invalid. The feedback may be queued: send it again."""
 
     reason = "aggregator_failed"
 
@@ -73,16 +73,17 @@ class UnconfirmedFeedbackError(AggregatorFailedError):
 
 @dataclass(frozen=True)
 class SponsoredFeedback:
-    """The response from an aggregator that accepted feedback. It may be untrue unless `entry` is set.
+    """The response from an aggregator that accepted feedback. It is unverified unless `entry` is set.
 
     Attributes:
-        status: `submitted`, or `queued` if it has no transaction yet; `included` and `confirmed` for earlier feedback.
-        id: The feedback's number in the aggregator's log.
-        transaction: The transaction's hash; None if there is none yet.
+        status: `submitted`, or `queued` if there is no transaction yet; `included` or `confirmed` if the feedback was
+            sent earlier.
+        id: The number of the feedback entry in the aggregator's log.
+        transaction: The transaction's hash; None before a transaction exists.
         proof: `bound` or `unbound`.
         is_new: False if the aggregator already had the same feedback.
         signed: The signed feedback. Anyone may send it to the registry if the aggregator does not.
-        entry: The on-chain feedback, according to the client's own node; None without `confirm`.
+        entry: The on-chain feedback entry, read from the client's own node; None if `confirm` is not set.
     """
 
     status: str
@@ -112,20 +113,20 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
 
     Args:
         client: The SDK client for the chain, whose signer is `signer`. It needs no ether.
-        aggregator: The URL to post to. A server may declare one; use one that you trust to be neutral.
-        send_bodies: True to send the paid request's bodies, at most 1 MiB in total. They let the aggregator prove that
-            the agent's signature belongs to this payment. They are not published.
-        confirm: How many seconds to wait for the feedback to appear in the registry, read through `client`. Without it,
-            the aggregator is trusted.
-        http: The HTTP client; by default one that only accepts https and follows no redirects.
+        aggregator: The URL to post to. A server may declare an aggregator, but use one that you trust to be neutral.
+        send_bodies: True to send the request and response bodies, at most 1 MiB in total. With them, the aggregator can
+            prove that the agent's signature belongs to this payment. It does not publish them.
+        confirm: How many seconds to wait for `client` to find the feedback in the registry. If omitted, the
+            aggregator's response is trusted.
+        http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
 
     Raises:
-        InvalidArgumentError: As for `paid_feedback`, or the URL is not https, or the bodies are unavailable or exceed 1
-            MiB.
+        InvalidArgumentError: As for `paid_feedback`; also if the URL is not https, or if the bodies are unavailable or
+            exceed 1 MiB.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: Since the payment, this client has given feedback whose file cannot be loaded.
-        FeedbackRefusedError: The aggregator rejected the feedback. Its `code` is the reason.
-        AggregatorFailedError: The aggregator cannot be reached, or does not respond as one should.
+        UnreadFeedbackError: This client has given feedback since the payment, and its file cannot be loaded.
+        FeedbackRefusedError: The aggregator rejected the feedback. The error's `code` is the reason.
+        AggregatorFailedError: The aggregator could not be reached, or its response was invalid.
         UnconfirmedFeedbackError: The feedback is not on chain after `confirm` seconds.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
@@ -197,7 +198,7 @@ def submission_of(
         verification: The answer's verification.
         arguments: The value returned by `paid_feedback`.
         signed: The value returned by `Client.sign_feedback` for these arguments.
-        bodies: The paid request's bodies.
+        bodies: The bodies of the paid request and its response.
     """
     interaction, registration, file = verification.interaction, verification.registration, arguments["feedback_file"]
     if interaction is None or registration is None:
@@ -230,14 +231,14 @@ def post(http: httpx.Client | None, url: str, message: dict[str, Any], read: Rea
     """Post a message to an aggregator, and read its response.
 
     Args:
-        http: The HTTP client; by default one that only accepts https and follows no redirects.
-        read: Reads a successful response's JSON object, and whether it describes something new. It may raise KeyError,
-            TypeError or ValueError.
+        http: The HTTP client. The default client accepts only https URLs and does not follow redirects.
+        read: Parses a successful response's JSON object. The second argument is True if the response reports something
+            new. May raise KeyError, TypeError or ValueError.
 
     Raises:
         InvalidArgumentError: The URL is not https.
         FeedbackRefusedError: The aggregator rejected the message.
-        AggregatorFailedError: It cannot be reached, or the response is not from an aggregator.
+        AggregatorFailedError: The aggregator could not be reached, or the response is not from an aggregator.
     """
     with _reaching(url, http), httpx.Client(timeout=SECONDS) if http is None else nullcontext(http) as session:
         return _read(session.post(url, json=message), read)
@@ -293,10 +294,10 @@ def _read(response: httpx.Response, read: Reading[Answer]) -> Answer:
 
 
 def word_among(word: Any, words: frozenset[str]) -> str:
-    """Return a word from a response.
+    """Return a word from a response if it is one of those expected.
 
     Raises:
-        ValueError: It is not one of the known words.
+        ValueError: The word is not one of those expected.
     """
     if not isinstance(word, str) or word not in words:
         raise ValueError(f"{quoted(str(word))} is not one of {', '.join(sorted(words))}")

@@ -1,6 +1,6 @@
-"""An aggregator's checks before it spends gas, as operations: payment, agent's signature, reviewer's signatures.
+"""An aggregator's checks before it spends gas, as operations: payment, agent signature, reviewer signatures.
 
-Each check has its own rejection code. None looks at the feedback's value.
+Each check has its own rejection code. No check considers the feedback's value.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from bilateral.x402.proof.keys import find_signer
 from bilateral.x402.proof.verdicts import Payment
 
 _SIGNATURE_DIGITS: Final = 128
-"""The digits of a key's signature without its last byte."""
+"""The number of hexadecimal digits in a key's signature without its last byte."""
 
 _BLOCK_SECONDS: Final = 5  # two blocks of most chains
 
@@ -42,7 +42,7 @@ class Evidence:
     """The result of the checks.
 
     Attributes:
-        payments: The matching payments in the transaction, in order. Each feedback entry is for one of them.
+        payments: The matching payments in the transaction, in order. Each feedback entry is for a single payment.
         is_bound: True if the agent's signature is proven to belong to this payment.
         is_file_checked: True if the feedback file was loaded and its hash and fields match.
     """
@@ -90,7 +90,7 @@ def _binding(submission: Submission) -> bool:
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
-    """Check both of the reviewer's signatures, with its key or through its contract (ERC-1271)."""
+    """Check both of the reviewer's signatures, made by a key or validated by a contract (ERC-1271)."""
     deployment = yield from registries.connect(state)
     registry = deployment.address_of(Registry.REPUTATION)
     feedback, account = submission.feedback, submission.reviewer.address
@@ -117,7 +117,7 @@ def _reviewer_message(submission: Submission) -> bytes:
 
 
 def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
-    """Check the agent's signature with its current file or, since keys rotate, with a provable file from that time."""
+    """Check the agent's signature against its current file or, if keys were rotated, its file at payment time."""
     token = submission.agent.agent_id.token_id
     try:
         (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
@@ -197,7 +197,7 @@ def _file_problem(document: Document, submission: Submission) -> str | None:
 
 
 def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
-    """Return the feedback file's fields that the message also contains: name and both values."""
+    """Return the fields that both the feedback file and the message contain: each with its name and both values."""
     feedback, proof, data = submission.feedback, file.proof_of_interaction, submission.data_hash
     signed_hash = ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex())
     if proof is not None and data is not None:
@@ -219,7 +219,7 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
 
 
 def _comparable(text: str | None, signature: bytes) -> tuple[str | None, str]:
-    """Return two signatures without their last byte if both may be from keys, else whole, because contracts read it."""
+    """Return two signatures: without the last byte if both may be from keys; otherwise whole, as contracts read it."""
     there, here, digits = _digits(text), signature.hex(), _SIGNATURE_DIGITS
     if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
         return there[:digits], here[:digits]

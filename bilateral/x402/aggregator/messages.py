@@ -1,7 +1,7 @@
 """An aggregator's messages: the feedback that a client posts.
 
-The format is the upstream draft's `POST`, plus `sponsored`: the client's signature for the registry. It covers every
-on-chain argument, including the feedback file's hash, so an aggregator cannot change anything.
+The format is the upstream draft's `POST`, plus `sponsored`: the client's signature for the registry. The signature
+covers every on-chain argument, including the feedback file's hash, so an aggregator cannot change anything.
 """
 
 import base64
@@ -33,7 +33,7 @@ MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
 MAX_TAG: Final = 128  # characters; tags are words, and the sponsor pays gas for each
 MAX_FEEDBACK_URI: Final = 8192  # characters: a small file in a data URI, for which the sponsor pays gas
 MAX_SIGNATURE: Final = 4096
-"""Maximum size of a signature, in bytes: contract wallets may need many."""
+"""Maximum size of a signature, in bytes. Contract wallets may have long signatures."""
 
 _AGENT_SIGNATURE_BYTES: Final = (64, 65)  # r and s, or an Ed25519 signature; r, s and v
 _UINT64: Final = 1 << 64  # one above the greatest
@@ -42,7 +42,7 @@ _UINT256: Final = 1 << 256  # one above the greatest
 
 @dataclass(frozen=True)
 class Bodies:
-    """The paid request's decoded bodies.
+    """The decoded bodies of a paid request and its response.
 
     Attributes:
         request: The request's body.
@@ -62,8 +62,8 @@ class Submission:
         task_ref: The payment's transaction, exactly as it was hashed.
         interaction_hash: The hash that the agent signed.
         agent_signature: The agent's signature.
-        reviewer: The client that paid.
-        reviewer_signature: The client's signature over agent, payment and value ("Client Signature").
+        reviewer: The client account that paid.
+        reviewer_signature: The client's signature of the agent, the payment and the value ("Client Signature").
         feedback: The message that the client signed for the registry.
         signature: The client's signature of that message.
         bodies: The bodies, if the client sent them.
@@ -93,12 +93,12 @@ class Submission:
 
     @property
     def registry_signature(self) -> bytes:
-        """The signature in the registry's form: a key's ends in 27 or 28, and a contract's is unchanged."""
+        """The signature in the registry's form: a key's signature ends in 27 or 28; a contract's is unchanged."""
         return registry_form(self.signature)
 
     @property
     def content_hash(self) -> bytes:
-        """The hash of everything in the message except the bodies: identical if the message is sent again."""
+        """The hash of the whole message except the bodies. It stays the same if the message is sent again."""
         return keccak(rfc8785.dumps({**self.to_object(), "bodies": None}))
 
     @classmethod
@@ -222,7 +222,7 @@ def _feedback(
 
 
 def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
-    """Read an integer below a limit: a JSON number, or text with decimal digits."""
+    """Read an integer below a limit, given as a JSON number or as text with decimal digits."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
@@ -236,7 +236,7 @@ def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
 
 
 def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> str:
-    """Read a text that may be missing or empty. NUL is rejected, as it is by databases and the draft."""
+    """Read a text that may be missing or empty. Reject NUL, which neither databases nor the draft allow."""
     value = fields.get(name)
     if value is None or value == "":
         return ""
@@ -247,7 +247,7 @@ def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> st
 
 
 def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
-    """Read a signature of any length, because contracts check their own."""
+    """Read a signature of any length, because contracts define their own signature formats."""
     text = read.text(fields, name, path, 2 + 2 * MAX_SIGNATURE)
     try:
         content = bytes.fromhex(text.removeprefix("0x"))
@@ -280,9 +280,9 @@ class RelayedPair:
     """A pair as published, without openings.
 
     Attributes:
-        id: Its number.
+        id: The number that the aggregator assigned.
         state: `waiting`, `queued`, `sealed`, `opened` or `failed`.
-        missing: The sides for which the relay is waiting.
+        missing: The sides that have not sent their message yet.
         problem: The reason for a failure or delay.
     """
 

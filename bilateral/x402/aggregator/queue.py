@@ -1,7 +1,7 @@
 """The durable queue of an aggregator: accepted feedback with its nonces, transactions and costs.
 
-One process at a time works on an account's queue, under a lease. It makes all changes under the lease, so a process
-that was suspended for too long changes nothing when it resumes.
+Only one process at a time works on an account's queue: the one that holds its lease. Every change requires the lease,
+so a process that was suspended for too long changes nothing when it resumes.
 """
 
 import json
@@ -22,7 +22,7 @@ _AT_ONCE: Final = 100  # rows of a look; an account has 16 transactions under wa
 
 
 class LeaseLostError(Exception):
-    """Another process is now working on the queue. Nothing was changed."""
+    """A different process is now working on the queue. Nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Signed:
     Attributes:
         raw: The raw transaction.
         fees: Its gas limit and fees.
-        is_empty: True if it only uses up the nonce.
-        signed_at: When it was signed.
+        is_empty: True if the transaction only uses up the nonce.
+        signed_at: When the transaction was signed.
     """
 
     hash: bytes
@@ -45,10 +45,10 @@ class Signed:
 
 
 class WorkQueue:
-    """The queue of one account on one chain, under a lease. Every change raises `LeaseLostError` without it.
+    """The queue of one account on one chain. Without the queue's lease, every change raises `LeaseLostError`.
 
     Args:
-        lease_seconds: The length of the lease.
+        lease_seconds: How many seconds a lease lasts.
         clock: Returns the time, in Unix seconds.
     """
 
@@ -106,7 +106,7 @@ class WorkQueue:
             return connection.execute(query).one_or_none() is not None
 
     def charge(self, cost: int) -> None:
-        """Add a cost that was paid, other than for feedback, to today's costs."""
+        """Add an amount that was paid for something other than feedback to today's costs."""
         with self._leased() as connection:
             spend(connection, self._chain, int(self._clock()) // SECONDS_A_DAY, cost, is_paid=True)
 
@@ -117,7 +117,7 @@ class WorkQueue:
             return spent_on(connection, self._chain.chain_id, self._chain.account, day) < self._chain.budget
 
     def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
-        """Assign the next nonce to queued feedback, and count its cost for today."""
+        """Assign the next nonce to queued feedback, and add its cost to today's costs."""
         table = sponsored_feedback
         with self._leased() as connection:
             used = connection.execute(select(func.max(table.c.nonce)).where(*self._key(table))).scalar_one()
@@ -127,7 +127,7 @@ class WorkQueue:
         return int(nonce)
 
     def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
-        """Store a signed transaction. Only then may it be sent."""
+        """Store a signed transaction. It may be sent only after this."""
         with self._leased() as connection:
             self._charge(connection, row, cost)
             values = {name: getattr(signed, name) for name in ("nonce", "raw", "is_empty", "signed_at")}
@@ -141,11 +141,11 @@ class WorkQueue:
         self._update(row, attempts=row.attempts + 1, next_at=self._clock() + seconds, problem=problem)
 
     def note(self, row: Row[Any], problem: str) -> None:
-        """Record why feedback will fail once its nonce is used up."""
+        """Record the reason why feedback will fail once its nonce is used up."""
         self._update(row, failure=problem)
 
     def requeue(self, row: Row[Any], problem: str) -> None:
-        """Remove the nonce from feedback, because another of the account's transactions used it."""
+        """Remove the nonce from feedback, because a different transaction from the account used it."""
         self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
 
     def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
@@ -165,7 +165,7 @@ class WorkQueue:
             self._set(connection, row, state=state, problem=problem, **values)
 
     def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
-        """Replace the feedback's cost. A cost that was paid counts for the day it was paid, any other for today."""
+        """Replace the feedback's cost. A paid cost counts on the day it was charged, any other cost today."""
         table = sponsored_feedback
         query = select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
         charged = connection.execute(query).one()
@@ -185,7 +185,7 @@ class WorkQueue:
 
     @contextmanager
     def _leased(self) -> Iterator[Connection]:
-        """Open a transaction. This process must hold the lease; meanwhile no other process can take it."""
+        """Open a transaction under the lease, which no other process can take until the transaction ends."""
         with self._engine.begin() as connection:
             if lock_account(connection, self._chain).lease != self._token:
                 raise LeaseLostError

@@ -28,12 +28,12 @@ def reading(engine: Engine) -> Connection:
 
 
 class Sponsored:
-    """Feedback that an aggregator accepted: its row's columns (`docs/index.md`) and values derived from them.
+    """Feedback that an aggregator accepted: the columns of its row (see `docs/index.md`) and values derived from them.
 
     Attributes:
-        id: Its number.
-        transaction: The latest transaction's hash; None before there is one.
-        accepted_at: When it was accepted.
+        id: The number that the aggregator assigned.
+        transaction: The latest transaction's hash; None before a transaction exists.
+        accepted_at: When the feedback was accepted.
     """
 
     def __init__(self, row: Row[Any]) -> None:
@@ -47,12 +47,12 @@ class Sponsored:
 
     @property
     def is_waiting(self) -> bool:
-        """True until it has a transaction or has failed."""
+        """True until the feedback has a transaction or has failed."""
         return self.transaction is None and self.state in {State.QUEUED, State.SENT}
 
 
 def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
-    """Return sponsored feedback by number, or None if there is none."""
+    """Return the sponsored feedback entry with this number, or None if it does not exist."""
     table = sponsored_feedback
     row = connection.execute(select(table).where(table.c.feedback_id == feedback_id)).one_or_none()
     return None if row is None else Sponsored(row)
@@ -61,10 +61,10 @@ def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
 def list_feedback(
     connection: Connection, chosen: Mapping[str, Any], *, before: int | None = None, limit: int = 50
 ) -> list[Sponsored]:
-    """Return sponsored feedback, newest first. Numbers only increase, so new feedback does not shift pages.
+    """Return sponsored feedback, newest first. Numbers only increase, so pages do not shift as feedback is added.
 
     Args:
-        chosen: The column values that it must have; None selects all feedback.
+        chosen: Column values that the feedback must match; None selects all feedback.
     """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
@@ -76,10 +76,10 @@ def list_feedback(
 
 @dataclass(frozen=True)
 class Tally:
-    """Feedback in one band of values, which would reveal whether negative feedback was rejected more often.
+    """Counts for one band of feedback values. They would show if negative feedback were rejected more often.
 
     Attributes:
-        band: The band: 0 for human-scale values below 10, 9 for 90 to 100, -1 for messages without a value.
+        band: The band: 0 for values below 10 on the human scale, 9 for 90 to 100, -1 for messages without a value.
         accepted: The number of accepted entries, by state.
         refused: The number of rejections, by code.
     """
@@ -90,12 +90,12 @@ class Tally:
 
 
 def band_of(value: int, decimals: int) -> int:
-    """Return the band of a value, see `Tally`."""
+    """Return the band of a value. See `Tally`."""
     return min(value // int(10 ** (decimals + 1)), 9)
 
 
 def tally_feedback(connection: Connection) -> list[Tally]:
-    """Count feedback and rejections by bands of values."""
+    """Count accepted and rejected feedback in each band of values."""
     tallies = {band: Tally(band, {}, {}) for band in range(-1, 10)}
     table = sponsored_feedback
     columns = (table.c.value, table.c.value_decimals, table.c.state)
@@ -110,14 +110,14 @@ def tally_feedback(connection: Connection) -> list[Tally]:
 
 
 def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
-    """Return a day's cost in wei: the amount paid, plus the amount that pending feedback may still cost."""
+    """Return a day's costs in wei: the amount already paid plus the amount that pending feedback may still cost."""
     table = tables.sponsor_day
     query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
     return int(connection.execute(query).scalar_one_or_none() or 0)
 
 
 class BudgetSpentError(Exception):
-    """The day's budget does not allow the cost. Nothing was changed."""
+    """The cost would exceed the day's budget. Nothing was changed."""
 
 
 def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
@@ -129,7 +129,7 @@ def lock_account(connection: Connection, chain: SponsoredChain) -> Row[Any]:
 
 
 def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, is_paid: bool = False) -> None:
-    """Add to a day's cost. The account's row is locked."""
+    """Add to a day's costs, with the account's row locked."""
     key = {"chain_id": chain.chain_id, "account": chain.account, "day": day}
     conditions = [tables.sponsor_day.c[name] == value for name, value in key.items()]
     insert_new(connection, tables.sponsor_day, [{**key, "cost": 0}])
@@ -140,7 +140,7 @@ def spend(connection: Connection, chain: SponsoredChain, day: int, wei: int, *, 
 
 
 class Acceptance:
-    """Adds feedback to the queue, once per payment. Any process may do so.
+    """Adds feedback to the queue, once per payment. Any process may use it.
 
     Args:
         clock: Returns the time, in Unix seconds.
@@ -150,7 +150,7 @@ class Acceptance:
         self._engine, self._clock = engine, clock
 
     def find(self, submission: Submission) -> Sponsored | None:
-        """Return the feedback already created by the same message, or None."""
+        """Return the feedback that the same message already created, or None."""
         with reading(self._engine) as connection:
             return _find_same(connection, submission, _of_payment(connection, submission))
 
@@ -221,7 +221,7 @@ def _of_payment(connection: Connection, submission: Submission) -> list[Row[Any]
 
 
 def _find_same(connection: Connection, submission: Submission, accepted: Iterable[Row[Any]]) -> Sponsored | None:
-    """Find the same message's feedback. Reject a proof for a different payment: the signed hash covers it."""
+    """Find the feedback that the same message created. Reject a proof used for a different payment."""
     content_hash = submission.content_hash
     for row in accepted:
         if bytes(row.content_hash) == content_hash:
@@ -243,7 +243,7 @@ def _free_payment(evidence: Evidence, submission: Submission, accepted: Iterable
 
 
 def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
-    """Reject feedback while another entry from the reviewer for the agent is pending, because its index is unknown."""
+    """Reject feedback while an earlier entry by the reviewer for the agent is pending: its index is not yet certain."""
     table = sponsored_feedback
     query = select(table.c.feedback_id).where(
         table.c.chain_id == chain.chain_id,

@@ -12,10 +12,10 @@ class Code(StrEnum):
     """Rejection codes. None depends on the feedback's value."""
 
     INVALID_PAYLOAD = "INVALID_PAYLOAD"
-    """A field is missing, invalid, or contradicts another."""
+    """A field is missing or invalid, or contradicts a different field."""
 
     INVALID_AGENT_SIGNATURE = "INVALID_AGENT_SIGNATURE"
-    """No valid key of the agent signed this interaction."""
+    """The interaction was not signed by a valid key of the agent."""
 
     INVALID_REVIEWER_SIGNATURE = "INVALID_REVIEWER_SIGNATURE"
     """The reviewer did not sign this feedback, or the registry no longer accepts the signature."""
@@ -27,16 +27,16 @@ class Code(StrEnum):
     """The reviewer has already given feedback for this payment."""
 
     PAYMENT_NOT_FOUND = "PAYMENT_NOT_FOUND"
-    """The transaction in `taskRef` is in no block, or failed."""
+    """The transaction in `taskRef` is not in a block, or failed."""
 
     PAYMENT_MISMATCH = "PAYMENT_MISMATCH"
     """The transaction does not pay enough of an accepted token from the reviewer to the agent's wallet."""
 
     PAYMENT_NOT_SETTLED = "PAYMENT_NOT_SETTLED"
-    """The transaction transfers enough, but not through a signed payment: anyone can pay themselves."""
+    """The transaction transfers enough, but not by a signed payment. Anyone can transfer tokens to themselves."""
 
     PAYMENT_NOT_PROVABLE = "PAYMENT_NOT_PROVABLE"
-    """Another contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it."""
+    """A different contract settled the payment, and the node has no trace (`debug_traceTransaction`) to prove it."""
 
     PAYMENT_UNCONFIRMED = "PAYMENT_UNCONFIRMED"
     """The payment has too few confirmations. Try again."""
@@ -51,16 +51,16 @@ class Code(StrEnum):
     """The day's budget is spent. Try again tomorrow."""
 
     UNBOUND_PROOF = "UNBOUND_PROOF"
-    """This service sponsors only feedback whose signature is proven to belong to this payment: send `bodies`."""
+    """This service requires proof that the agent's signature belongs to this payment: send `bodies`."""
 
     UNCHECKED_FILE = "UNCHECKED_FILE"
-    """This service sponsors only feedback whose file it can load and compare: publish the file first."""
+    """This service requires a feedback file that it can load and compare: publish the file first."""
 
     PENDING_FEEDBACK = "PENDING_FEEDBACK"
-    """The reviewer's earlier feedback for this agent is not on chain yet. Sign for the next index, and try again."""
+    """The reviewer's earlier feedback for this agent is not on chain yet. Sign again for the next index, and retry."""
 
     ALREADY_SEALED = "ALREADY_SEALED"
-    """The server has already rated this client, both have sealed ratings, or this service holds another envelope."""
+    """The server has rated this client, both have sealed ratings, or this service stores a different envelope."""
 
     UNAVAILABLE = "UNAVAILABLE"
     """A node or a file server is failing, or this service cannot pay at the moment. Try again."""
@@ -73,7 +73,7 @@ _STATUS: Final[Mapping[Code, HTTPStatus]] = {
 """HTTP statuses other than 422."""
 
 _RETRY_SECONDS: Final = {Code.UNAVAILABLE: 5, Code.PAYMENT_UNCONFIRMED: 5, Code.PENDING_FEEDBACK: 5}
-"""Seconds after which the same request may succeed: a server has restarted, most chains have two more blocks."""
+"""Seconds before a retry may succeed: by then a server has restarted, and most chains have two more blocks."""
 
 
 class FeedbackRefusedError(ReputationExtensionError):
@@ -81,8 +81,8 @@ class FeedbackRefusedError(ReputationExtensionError):
 
     Attributes:
         code: The rejection code.
-        details: Additional members of the response, such as `field`. They may contain untrusted text.
-        retry_seconds: How many seconds later the same request may succeed; None if it never will.
+        details: Additional members of the response, such as `field`. Their text may be untrusted.
+        retry_seconds: How many seconds to wait before retrying the same request; None if it can never succeed.
     """
 
     reason = "feedback_refused"

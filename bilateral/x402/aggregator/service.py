@@ -1,4 +1,4 @@
-"""The aggregator: accepts feedback that clients signed, checks it, pays for it, and publishes its actions."""
+"""The aggregator: accepts feedback that clients signed, checks it, pays for the gas, and publishes its actions."""
 
 import logging
 import threading
@@ -34,10 +34,10 @@ from bilateral.x402.proof.checking import FileCache
 
 _LOG: Final = logging.getLogger(__name__)
 _FLUSH_SECONDS: Final = 1.0
-"""How often the counters are written: a crash loses at most a second's worth."""
+"""How often the counters are written: a crash loses at most one second of counts."""
 
 _MIN_SECONDS_LEFT: Final = 60
-"""The minimum remaining validity of a signature, because a transaction may wait for a block."""
+"""The minimum remaining validity of a signature, because a transaction may not be mined immediately."""
 
 _NO_BAND: Final = -1  # feedback without a band of values, in the records of a day
 
@@ -52,7 +52,7 @@ _CODES: Final[Mapping[str, Code]] = {
 
 @dataclass(frozen=True)
 class _Chain:
-    """A chain and its clients: one for requests, and one for the worker."""
+    """A chain and its SDK clients: one for requests and one for the worker."""
 
     settings: SponsoredChain
     client: Client
@@ -96,7 +96,7 @@ class Aggregator(Closing):
         return self
 
     def start(self) -> None:
-        """Start a worker for each chain. Each resumes an earlier process's unfinished work."""
+        """Start a worker for each chain. Each worker resumes the work that an earlier process left unfinished."""
         for network, chain in self._chains.items():
             work = partial(chain.submitter.run, self._stop, chain.wake)
             self._threads.append(threading.Thread(target=work, name=f"aggregator {network}", daemon=True))
@@ -139,7 +139,7 @@ class Aggregator(Closing):
         return sponsored
 
     def relay(self, content: bytes) -> tuple[RelayedPair, bool]:
-        """Accept one side of two blind ratings: its envelope and its opening."""
+        """Accept one side of a pair of blind ratings: its envelope and its opening."""
         with self._refusing("rating"):
             message = BlindMessage.from_bytes(content)
             chain = self._chain_of(message.network)
@@ -150,7 +150,7 @@ class Aggregator(Closing):
 
     @contextmanager
     def _refusing(self, subject: str, count: Callable[[FeedbackRefusedError], None] = lambda _: None) -> Iterator[None]:
-        """Reject anything that cannot be checked now, and count each rejection."""
+        """Reject messages that cannot be checked now, and count each rejection."""
         try:
             yield
         except BilateralError as failure:
@@ -172,13 +172,13 @@ class Aggregator(Closing):
         return self._chains[str(network)]
 
     def read_pair(self, pair_id: int) -> RelayedPair | None:
-        """Return two blind ratings that this service relays, without openings, or None if there are none."""
+        """Return a pair of blind ratings that this service relays, without openings, or None if it does not exist."""
         with reading(self._engine) as connection:
             row = connection.execute(select(blind_pair).where(blind_pair.c.pair_id == pair_id)).one_or_none()
         return None if row is None else public(row)
 
     def read(self, feedback_id: int) -> Sponsored | None:
-        """Return feedback by number, or None if there is none."""
+        """Return the feedback entry with this number, or None if it does not exist."""
         with reading(self._engine) as connection:
             return records.read_feedback(connection, feedback_id)
 
@@ -190,7 +190,7 @@ class Aggregator(Closing):
             return {(chain_id, state): count for chain_id, state, count in rows}
 
     def spent_today(self, chain: SponsoredChain) -> int:
-        """Return the wei that count towards a chain's budget for today."""
+        """Return how many wei count towards a chain's budget for today."""
         day = int(self._clock()) // records.SECONDS_A_DAY
         with reading(self._engine) as connection:
             return records.spent_on(connection, chain.chain_id, chain.account, day)
@@ -249,7 +249,7 @@ class Aggregator(Closing):
         return checked, fees.most(prepared.transaction)
 
     def _keep_counts(self) -> None:
-        """Write the rejection counts periodically, not on each request, since anyone can send those."""
+        """Write the rejection counts periodically instead of on each request, because anyone can send requests."""
         while not self._stop.wait(_FLUSH_SECONDS):
             self.flush_refusals()
         self.flush_refusals()

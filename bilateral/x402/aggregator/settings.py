@@ -24,21 +24,23 @@ class SponsoredChain:
     """One chain that an aggregator serves.
 
     Attributes:
-        rpc_url: A node's JSON-RPC URL. The node must have the state of the blocks that contain payments.
+        rpc_url: A node's JSON-RPC URL. The node must provide the state at the blocks that contain payments.
         deployment: The registries. Feedback for agents in other registries is rejected.
-        signer: The account that sends feedback and pays the gas. No other program may use it.
-        tokens: The tokens in which payments count, by address, each with its minimum amount in its smallest unit.
+        signer: The account that sends feedback and pays for the gas. No other program may use it.
+        tokens: The accepted payment tokens, by address, each with its minimum payment in the token's smallest unit.
         budget: The maximum total cost of feedback per UTC day, in wei.
-        confirmations: The number of blocks, including its own, that must confirm a payment, and feedback before it
-            counts as final.
-        requires_bound_proof: True to reject feedback without `bodies`: without them, nothing proves that the agent's
-            signature belongs to this payment.
+        confirmations: The number of confirmations, including the transaction's own block, after which a payment is
+            accepted and feedback is final.
+        requires_bound_proof: True to reject feedback without `bodies`. Only the bodies prove that the agent's signature
+            belongs to this payment.
         requires_checked_file: True to reject feedback whose file cannot be loaded and compared.
         max_cost: The maximum cost per feedback entry, in wei; None for no limit.
-        poll_seconds: The seconds between two reads of the chain while feedback is unconfirmed.
-        replace_seconds: The seconds after which a transaction not yet included is sent again with higher fees.
-        private_mempool: True to exchange sealed ratings in one transaction, which nobody sees before it is included.
-            False to seal them first and open them once confirmed. None to follow the address book.
+        poll_seconds: How many seconds to wait between reads of the chain while feedback is unconfirmed.
+        replace_seconds: How many seconds to wait before a transaction that is not in a block is resent with higher
+            fees.
+        private_mempool: True to submit both seals and openings in one transaction, which nobody can see before it is in
+            a block. False to submit the seals first, and the openings once the seals are confirmed. None to use the
+            address book's setting.
     """
 
     rpc_url: str
@@ -55,7 +57,7 @@ class SponsoredChain:
     private_mempool: bool | None = None
 
     def __post_init__(self) -> None:
-        """Reject settings that would let anyone spend the budget."""
+        """Reject settings that would let strangers spend the budget."""
         self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
             raise InvalidArgumentError("list the tokens whose payments count: anybody can create a token")
@@ -97,8 +99,9 @@ class AggregatorSettings:
     Attributes:
         chains: The chains that it serves.
         answer_seconds: How long a request waits for its transaction. The feedback remains queued after that.
-        lease_seconds: The seconds after which another process may take over an unresponsive process's queue.
-        resend_seconds: The seconds after which a transaction that the node does not report is resent.
+        lease_seconds: How many seconds to wait before a different process may take over the queue of an unresponsive
+            one.
+        resend_seconds: How many seconds to wait before resending a transaction that the node does not report.
         allow_private: True to allow registration and feedback files from private addresses. Set it only in tests.
     """
 
@@ -109,7 +112,7 @@ class AggregatorSettings:
     allow_private: bool = False
 
     def __post_init__(self) -> None:
-        """Reject settings that list no chain, or list one twice."""
+        """Reject settings that list no chain, or the same chain twice."""
         if not self.chains:
             raise InvalidArgumentError("an aggregator needs at least one chain")
         if len({chain.chain_id for chain in self.chains}) < len(self.chains):

@@ -1,6 +1,6 @@
 """An aggregator's worker: sends one account's queue and tracks each transaction until it is confirmed.
 
-A transaction is stored before it is sent. If the process is killed at any point, the next one finds the nonce, the
+A transaction is stored before it is sent. If the process is killed at any point, the next process finds the nonce, the
 transaction or its receipt, and continues from there. The registry accepts signed feedback only once, so even a
 transaction sent twice results in one entry.
 """
@@ -62,7 +62,7 @@ class SignedMessage:
 
     @classmethod
     def of(cls, fields: Any, client: str, signature: bytes) -> SignedMessage:
-        """Collect the arguments from an object whose attributes are named like the columns."""
+        """Collect the arguments from an object whose attributes have the same names as the columns."""
         *params, file_hash, deadline = (getattr(fields, name) for name in SIGNED_COLUMNS)
         return cls(fields.agent_id, client, (client, (*params, bytes(file_hash)), deadline, bytes(signature)))
 
@@ -70,7 +70,7 @@ class SignedMessage:
 def is_final(revert: ContractRevertError) -> bool:
     """Return whether feedback that the registry now rejects can never be accepted.
 
-    Feedback whose index is too high may be accepted later: after a reorganisation an earlier entry may be missing.
+    Feedback whose index is too high may be accepted later: a reorganisation may have removed an earlier entry.
     """
     if revert.reason == "unexpected_feedback_index":
         index, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
@@ -85,7 +85,7 @@ def prepare(state: ClientState, message: SignedMessage) -> Operation[Sent[Any]]:
 
 
 def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Return a stored transaction for signed feedback as it was prepared."""
+    """Return the prepared form of a stored transaction for signed feedback."""
     decode = yield from _decoder(state, message)
     data = registries.calldata(Registry.REPUTATION, FUNCTION, message.arguments)
     deployment = yield from registries.connect(state)
@@ -95,7 +95,7 @@ def restore(state: ClientState, message: SignedMessage, fees_: Mapping[str, int]
 
 
 def prepare_again(state: ClientState, message: SignedMessage, previous: Mapping[str, int]) -> Operation[Sent[Any]]:
-    """Prepare pending feedback with current fees. Pending transactions are not part of the simulation."""
+    """Prepare pending feedback again, with current fees. The simulation ignores pending transactions."""
     prepared = yield from restore(state, message, previous)
     call = {name: prepared.transaction[name] for name in ("to", "data")}
     yield from registries.simulate({"from": registries.address_of(state), **call})
@@ -123,7 +123,7 @@ def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
 
 
 def outbid(state: ClientState, prepared: Sent[Any], previous: Mapping[str, int]) -> Sent[Any]:
-    """Raise the fees of a transaction, so that it replaces a pending one with its nonce."""
+    """Raise a transaction's fees, so that it replaces a pending transaction with the same nonce."""
     higher = fees.replacing(state, prepared.transaction["chainId"], previous, prepared.transaction)
     raised = replace(prepared, transaction=prepared.transaction | higher)
     fees.require_cost(state, raised.transaction)
@@ -153,8 +153,8 @@ class AccountStatus:
 
     Attributes:
         head: The latest block's number.
-        used: The number of nonces used in blocks.
-        receipts: The receipt of each transaction that is in a block, by transaction hash.
+        used: The number of nonces used by transactions in blocks.
+        receipts: The receipts of the transactions that are in blocks, by transaction hash.
     """
 
     head: int
@@ -192,19 +192,19 @@ def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapp
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
-"""The first pause after a failure; it doubles each time."""
+"""The pause after the first failure. It doubles with each further failure."""
 
 _MOST_SECONDS: Final = 300.0
-"""The maximum pause: a node that recovers is used again within five minutes."""
+"""The maximum pause: a node that has recovered is used again within five minutes."""
 
 _IDLE_SECONDS: Final = 2.0
-"""How often an idle process checks for a queue whose sender has stopped."""
+"""How often an idle process checks for a queue whose previous worker has stopped."""
 
 _MOST_PENDING: Final = 16
-"""The maximum number of transactions waiting for a block. Nodes drop those of accounts with many more."""
+"""The maximum number of pending transactions. Nodes drop transactions from accounts with many more."""
 
 _LAG_SECONDS: Final = 15.0
-"""How long nodes behind one host name may disagree about which nonces are used."""
+"""How long nodes behind the same host name may disagree on which nonces have been used."""
 
 _NONCE_USED: Final = "another transaction of the account has the nonce"
 
@@ -214,7 +214,7 @@ class Submitter:
 
     Args:
         settings: The settings of the aggregator.
-        client: A client for the chain with the sponsor's signer. No other thread uses it.
+        client: An SDK client for the chain, with the sponsor's signer. No other thread may use it.
         clock: Returns the time, in Unix seconds.
         count: Called with the name and amount of each counted event.
     """
@@ -235,7 +235,7 @@ class Submitter:
         self._run, self._state = client.runner.run, client.state
 
     def run(self, stop: threading.Event, wake: threading.Event) -> None:
-        """Work until stopped. Retries after node or database failures."""
+        """Process the queue until stopped. Retry after node or database failures."""
         failures = 0
         while not stop.is_set():
             try:
@@ -252,7 +252,7 @@ class Submitter:
             self.queue.release_lease()
 
     def step(self) -> bool:
-        """Make one pass: check the feedback already sent, then send any that is due."""
+        """Make one pass: check the feedback that was already sent, then send the feedback that is due."""
         if not self.queue.take_lease():
             return True
         try:
@@ -300,7 +300,7 @@ class Submitter:
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
 
     def _watch(self) -> int:
-        """Check everything that was sent but is not confirmed. Return the number waiting for a block."""
+        """Check all feedback that was sent but is not confirmed. Return how many entries are not in a block yet."""
         sent = self.queue.sent()
         if not sent:
             return 0

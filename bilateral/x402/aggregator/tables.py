@@ -1,7 +1,8 @@
 """The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` documents them.
 
-They contain this service's messages and transactions, so no rebuild can restore them. They are in the index's database
-because operators back that up. The extra `index` suffices for them: nothing from `proof` is imported here.
+They contain this service's messages and transactions, which cannot be restored by rebuilding the index. They are stored
+in the index's database because operators back it up. They need only the extra `index`: nothing from `proof` is imported
+here.
 """
 
 from enum import StrEnum
@@ -14,7 +15,7 @@ from bilateral.index.log.columns import ADDRESS, HASH, WideInteger, optional, re
 metadata: Final = sa.MetaData()
 
 _ID: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""A number assigned by the database: SQLite only increments INTEGER columns."""
+"""The type of numbers that the database assigns. SQLite auto-increments only INTEGER columns."""
 
 _UNIX_SECONDS: Final = sa.Float(53)
 """Unix seconds with a fraction, from the machine's clock."""
@@ -27,29 +28,29 @@ class State(StrEnum):
     """The feedback was accepted, but has no nonce yet."""
 
     SENT = "sent"
-    """It has a nonce. Its transaction is stored, then sent, and is not yet in a block."""
+    """The feedback has a nonce. Its transaction is stored, may have been sent, and is not in a block yet."""
 
     INCLUDED = "included"
-    """Its transaction is in a block, with too few confirmations."""
+    """The feedback's transaction is in a block, but has too few confirmations."""
 
     CONFIRMED = "confirmed"
     """The feedback is on chain."""
 
     FAILED = "failed"
-    """The feedback can never be on chain. `problem` is the reason."""
+    """The feedback can never be put on chain. `problem` is the reason."""
 
 
 class PairState(StrEnum):
     """The states of a pair of blind ratings at a relay."""
 
     WAITING = "waiting"
-    """One side is missing."""
+    """One side's message is still missing."""
 
     QUEUED = "queued"
-    """Both sides have arrived. Nothing is on chain."""
+    """Both sides' messages have arrived. Nothing is on chain yet."""
 
     SEALED = "sealed"
-    """Both seals are on chain. The openings wait for confirmations."""
+    """Both seals are on chain. The openings are sent once the seals are confirmed."""
 
     OPENED = "opened"
     """Both ratings are on chain. The relay deleted its openings."""
@@ -59,7 +60,7 @@ class PairState(StrEnum):
 
 
 OPEN: Final = (State.QUEUED, State.SENT, State.INCLUDED)
-"""The states in which work remains."""
+"""The states of feedback that still requires work."""
 
 sponsor: Final = sa.Table(
     "sponsor",

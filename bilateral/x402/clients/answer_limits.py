@@ -1,4 +1,4 @@
-"""Limits on servers' answers, which might never end or might arrive at one byte per minute."""
+"""Limits on servers' answers, which might otherwise never end or arrive at one byte per minute."""
 
 import asyncio
 import time
@@ -28,8 +28,9 @@ class AnswerLimits:
     """Limits for one answer from a server.
 
     Attributes:
-        bytes: The maximum size of its body in bytes, both as sent and decoded. The default is our own servers' limit.
-        seconds: The maximum time until it is complete. The default allows for a settlement on Ethereum.
+        bytes: The maximum size of the body in bytes, before and after decoding. The default is the limit on this
+            package's servers.
+        seconds: The maximum time until the answer is complete. The default allows for a settlement on Ethereum.
     """
 
     bytes: int = MAX_BODY
@@ -42,13 +43,13 @@ class AnswerLimits:
 
 
 class AnswerLimitError(ReputationExtensionError):
-    """An answer exceeds a limit, and was not read to the end."""
+    """An answer exceeded a limit, so the rest of it was not read."""
 
     reason = "answer_limit"
 
 
 class AnswerTimeoutError(AnswerLimitError):
-    """An answer took too long."""
+    """An answer took too long to arrive."""
 
     reason = "answer_timeout"
 
@@ -81,10 +82,10 @@ def too_slow(limits: AnswerLimits) -> AnswerTimeoutError:
 
 
 def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[_T], object]) -> _T:
-    """Run a function in its own thread, and wait for it up to the time limit.
+    """Run a function in its own thread, waiting at most until the time limit.
 
-    The timeouts of HTTP clients apply between two pieces of data, so they never trigger if a server sends its headers
-    byte by byte. The thread for such an answer is abandoned, and ends with the connection.
+    HTTP client timeouts apply to the gap between two pieces of data, so they never trigger if a server sends its
+    headers byte by byte. The thread that reads such an answer is abandoned, and ends when the connection closes.
     """
     future: Future[_T] = Future()
     context = copy_context()
@@ -106,14 +107,14 @@ def within(limits: AnswerLimits, function: Callable[[], _T], discard: Callable[[
 
 
 DAMAGED: Final = "bilateral.x402.damaged"
-"""The key in `response.extensions` for the content encoding of a body that cannot be decoded."""
+"""The key in `response.extensions` that contains the content encoding of a body that cannot be decoded."""
 
 
 class BoundedTransport(httpx.BaseTransport):
-    """Sends requests through another transport, and limits the answers' size and duration.
+    """Sends requests through an underlying transport, and limits the size and duration of the answers.
 
     Args:
-        inner: The other transport.
+        inner: The underlying transport.
     """
 
     def __init__(self, inner: httpx.BaseTransport, limits: AnswerLimits) -> None:
@@ -125,7 +126,7 @@ class BoundedTransport(httpx.BaseTransport):
             return within(self._limits, lambda: self._answer(request), httpx.Response.close)
 
     def close(self) -> None:
-        """Close the other transport."""
+        """Close the underlying transport."""
         self._inner.close()
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -154,7 +155,7 @@ class AsyncBoundedTransport(httpx.AsyncBaseTransport):
                 raise too_slow(self._limits) from None
 
     async def aclose(self) -> None:
-        """Close the other transport."""
+        """Close the underlying transport."""
         await self._inner.aclose()
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -181,7 +182,7 @@ class ReadBody(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
-    """A body that is counted while the program reads it."""
+    """A body whose bytes are counted as the program reads them."""
 
     def __init__(self, response: httpx.Response, meter: Meter, request: httpx.Request) -> None:
         self._response, self._meter, self._request = response, meter, request
@@ -206,14 +207,14 @@ class _Metered(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 def _is_read_at_once(request: httpx.Request, response: httpx.Response) -> bool:
-    """Return whether an answer is a price, was paid for, or may grow when decoded. Programs read all others."""
+    """Return whether to read an answer in full here: a price, a paid answer, or one that may grow when decoded."""
     if response.status_code == HTTPStatus.PAYMENT_REQUIRED or payment_among(request.headers):
         return True
     return "content-encoding" in response.headers and not is_stream(response.headers.get("content-type", ""))
 
 
 def _read(response: httpx.Response, raw: bytes, limits: AnswerLimits) -> httpx.Response:
-    """Return an answer that httpx can decode within the limit. A damaged body is left as it was sent."""
+    """Return an answer that httpx can decode within the limit. A body that cannot be decoded is left unchanged."""
     encoding = response.headers.get("content-encoding", "")
     try:
         decode_body(raw, encoding, limits.bytes)

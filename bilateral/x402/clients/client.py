@@ -1,4 +1,4 @@
-"""The client's side: check the agent before anything is signed, and the proof once the answer arrives.
+"""The client side: checks the agent before anything is signed, and the proof once the answer arrives.
 
 from x402 import x402Client
 from bilateral.x402 import AsyncVerifier, protect_client, verifying_transport
@@ -57,7 +57,7 @@ class Reputation8004ClientExtension:
     def on_before_payment_creation(
         self, declaration: Any, context: PaymentCreationContext
     ) -> AbortResult | Coroutine[Any, Any, AbortResult | None] | None:
-        """Check the server's agent. If it fails, return an `AbortResult`, so that nothing is signed."""
+        """Check the server's agent. If the check fails, return an `AbortResult`, so that nothing is signed."""
         terms = context.selected_requirements
         if profile_among(getattr(context.payment_required, "extensions", None)) is not self.profile:
             return None  # the other profile is declared too, and is checked
@@ -73,7 +73,7 @@ class Reputation8004ClientExtension:
     def enrich_payment_payload(
         self, payment_payload: PaymentPayload, payment_required: PaymentRequired
     ) -> PaymentPayload:
-        """Add the claim to be an agent, and an identifier that allows a lost answer to be fetched again."""
+        """Add the client's claim to be an agent, and an identifier that allows a lost answer to be fetched again."""
         declared = payment_required.extensions or {}
         extensions = dict(payment_payload.extensions or {})
         if "payment-identifier" in declared:
@@ -99,7 +99,7 @@ def _refuse_unsupported(context: PaymentCreationContext) -> AbortResult | None:
 
 
 def _prefer_supported(_version: int, options: list[Any]) -> list[Any]:
-    """Remove terms that would be refused, if the server offers others."""
+    """Remove terms that would be rejected, if the server also offers acceptable ones."""
     return [terms for terms in options if _unsupported(terms) is None] or options
 
 
@@ -119,7 +119,7 @@ def protect_client(
         required: False to pay servers that do not declare the extension, without checking them.
 
     Returns:
-        The client. A refused payment raises the SDK's `PaymentAbortedError` with the reason.
+        The client. If a check fails, the SDK raises `PaymentAbortedError` with the reason instead of paying.
     """
     extension = Reputation8004ClientExtension(verifier, client_agent)
     client.register_extension(extension)

@@ -1,9 +1,10 @@
-"""Feedback on one chain about an answer paid for on another, for an agent registered on both.
+"""Feedback on one chain about an answer that was paid for on another, for an agent registered on both.
 
     give_cross_chain_feedback(client, verification, agent, 95, signer, payer).wait()
 
-The registry identifies the reviewer by an account on its own chain, while the payment specifies another account. The
-payer therefore signs which account reviews on its behalf, so that nobody can use someone else's payment as proof.
+The registry identifies the reviewer by an account on the registry's own chain, but the payment was made by a different
+account. The payer therefore signs a statement of which account may review on its behalf, so that nobody can use someone
+else's payment as proof.
 """
 
 from typing import Any, Final
@@ -24,7 +25,7 @@ _DOMAIN: Final = "bilateral payer v1"
 
 
 def payer_digest(agent: GlobalAgentId, task_ref: str, reviewer: AccountId) -> bytes:
-    """Return the 32 bytes that a payer signs to authorise an account to review an agent for its payment.
+    """Return the 32 bytes that a payer signs to authorise an account to review the agent that it paid.
 
     Args:
         agent: The agent on the feedback's chain.
@@ -48,8 +49,9 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
     """Return the arguments of `give_feedback` for a chain other than the payment's.
 
     Args:
-        verification: The answer's verification. Agent, payment, task reference and signature must have passed.
-        agent: The agent on an EVM chain, which the server declares in addition to the paid agent. Only
+        verification: The answer's verification. The checks of agent, payment, task reference and signature must have
+            passed.
+        agent: The agent to review, on an EVM chain. The server must declare it in addition to the paid agent, but only
             `other_registrations` proves that both are the same agent.
         value: The on-chain integer value, from 0 to 255; at most 100 once decimals are applied.
         signer: The client's key on the feedback's chain.
@@ -59,7 +61,7 @@ def cross_chain_feedback(  # noqa: PLR0913  # the feedback's own parameters
         comment: A comment for human readers.
 
     Raises:
-        InvalidArgumentError: A required check did not pass, another account paid, the server does not declare the
+        InvalidArgumentError: A required check did not pass, a different account paid, the server does not declare the
             agent, the agent is on the payment's chain, or the value is out of range.
         SignerFailedError: The key failed to sign.
     """
@@ -90,7 +92,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback as described in `cross_chain_feedback`, once per payment. The client pays the gas.
+    """Give feedback as described in `cross_chain_feedback`, once per payment. The client pays for the gas.
 
     Args:
         client: The SDK client for the feedback's chain, whose signer is `signer`.
@@ -98,7 +100,7 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
     Raises:
         InvalidArgumentError: As for `cross_chain_feedback`.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: This client has given earlier feedback whose file cannot be loaded.
+        UnreadFeedbackError: The file of earlier feedback by this client cannot be loaded.
     """
     arguments = cross_chain_feedback(verification, agent, value, signer, payer, **options)
     make(feedback.refuse_second(client, verification, arguments, signer, accept_unread))
@@ -106,9 +108,9 @@ def give_cross_chain_feedback(  # noqa: PLR0913, PLR0917  # as cross_chain_feedb
 
 
 def is_signed_by_payer(file: FeedbackFile) -> bool:
-    """Check that the account that paid authorised the client of a feedback file to review on its behalf.
+    """Check that the payer authorised a feedback file's client to review on its behalf.
 
-    Only `TransactionRef` and signatures are read: look up the payment with a reader for its chain.
+    This checks only the transaction reference and the signatures: look up the payment with a reader for its chain.
 
     Args:
         file: The feedback file.

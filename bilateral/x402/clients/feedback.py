@@ -38,7 +38,7 @@ class Tags(NamedTuple):
     """Both tags of a feedback entry ("Tag Conventions").
 
     Attributes:
-        tag1: The dimension measured.
+        tag1: The dimension that is measured.
         tag2: The qualifier, or the level of proof.
     """
 
@@ -92,12 +92,12 @@ def feedback_file(fields: dict[str, Any], comment: str | None, payment: dict[str
 
 @dataclass(frozen=True)
 class Claim:
-    """A feedback file's statement that an account signed it.
+    """A feedback file's claim that an account signed it.
 
     Attributes:
-        chain_id: Its chain; None if that is not an EVM chain.
-        digests: The signed hash, without and with the EIP-191 prefix.
-        signature: The signature; a key's ends in 27 or 28.
+        chain_id: The account's chain; None if it is not an EVM chain.
+        digests: The hash that was signed, without and with the EIP-191 prefix.
+        signature: The signature. One made by a key ends in 27 or 28.
     """
 
     account: str
@@ -112,14 +112,14 @@ class Claim:
 
 
 def client_signature_of(file: FeedbackFile) -> bytes:
-    """Return the client's signature from a feedback file in either form, or nothing if it is unsigned."""
+    """Return the client's signature from a feedback file in either form, or an empty value if it is unsigned."""
     proof = file.proof_of_interaction
     text = file.client_signature if proof is None else proof.reviewer_signature
     return bytes.fromhex((text or "").removeprefix("0x"))
 
 
 def _claim_of(file: FeedbackFile) -> Claim | None:
-    """Return a feedback file's statement that its client signed it, or None if a field is missing or malformed."""
+    """Return a feedback file's claim that its client signed it, or None if a field is missing or malformed."""
     if file.malformed_fields & SIGNED_FIELDS:
         return None
     proof = file.proof_of_interaction
@@ -152,7 +152,7 @@ def prefixed_digest(digest: bytes) -> bytes:
 
 
 def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:
-    """Sign the client's message: the bare hash if the key supports it, else with the EIP-191 prefix."""
+    """Sign the client's message: the bare hash if the key supports that, otherwise the hash with the EIP-191 prefix."""
     sign_hash = getattr(signer, "unsafe_sign_hash", None)
     with signer_errors():
         if sign_hash is not None:
@@ -176,7 +176,7 @@ REACHABLE: Final = Tags("reachable", X402_TAG)
 """The tags for a delivery without a rating in the profile `reputation`; the value is 1 or 0."""
 
 PAYMENT_STATUS: Final = "paymentStatus"
-"""Our own feedback file field: `not_provable` if the payment could not be proven. Such files prove no payment."""
+"""This package's own feedback file field: `not_provable` if the file contains no proof of the payment."""
 
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 
@@ -194,18 +194,18 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     """Return the arguments of `give_feedback` or `sign_feedback` for a paid answer.
 
     Args:
-        verification: The answer's verification. Agent, payment, task reference and signature must have passed. The
-            payment may also be `not_provable`; the file then says so, and contains no proof of payment.
+        verification: The answer's verification. The checks of agent, payment, task reference and signature must have
+            passed. The payment may also be `not_provable`; the file then says so, and contains no proof of payment.
         value: The on-chain integer value, from 0 to 255 except in the profile `reputation`; at most 100 once decimals
             are applied.
         signer: The client's key, which made the payment.
-        tags: Both tags; by default `RESOURCE_DELIVERED`, and `QUALITY` in the profile `reputation`.
+        tags: Both tags; by default `RESOURCE_DELIVERED`, or `QUALITY` in the profile `reputation`.
         decimals: The number of decimals in the value.
         comment: A comment for human readers.
         endpoint: The endpoint that was used.
 
     Raises:
-        InvalidArgumentError: A required check did not pass, another account paid, the value is out of range, or the
+        InvalidArgumentError: A required check did not pass, a different account paid, the value is out of range, or the
             second tag is not the one required in the profile `reputation`.
         SignerFailedError: The key failed to sign.
     """
@@ -270,17 +270,17 @@ def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
-    """Give feedback on a paid answer as described in `paid_feedback`, once per payment. The client pays the gas.
+    """Give feedback on a paid answer as described in `paid_feedback`, once per payment. The client pays for the gas.
 
     Args:
         client: The SDK client for the chain, whose signer is `signer`.
-        accept_unread: True to continue if an earlier feedback entry's file cannot be loaded, for example because its
-            server no longer exists. Only you can then know that it is for a different payment.
+        accept_unread: True to continue even if the file of an earlier feedback entry cannot be loaded, for example
+            because its server no longer exists. You must then be sure that the entry is for a different payment.
 
     Raises:
         InvalidArgumentError: As for `paid_feedback`.
         DuplicateFeedbackError: This client has already given feedback for this payment.
-        UnreadFeedbackError: Since the payment, this client has given feedback whose file cannot be loaded.
+        UnreadFeedbackError: This client has given feedback since the payment, and its file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
     make(refuse_second(client, verification, arguments, signer, accept_unread))
@@ -324,8 +324,8 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
 
     Args:
         file: The feedback file.
-        client: The SDK client for the chain, which verifies contract wallets' signatures (ERC-1271). Without it, only
-            key signatures are accepted.
+        client: The SDK client for the chain, which is used to verify signatures by contract wallets (ERC-1271). Without
+            it, only signatures by keys are accepted.
 
     Raises:
         NodeError: The node does not respond, or a contract wallet uses up all the gas.
@@ -353,7 +353,7 @@ def _is_signed(file: FeedbackFile, client: Any) -> Steps[bool]:
 def refuse_second(
     client: Any, verification: Verification, arguments: dict[str, Any], signer: TransactionSigner, accept_unread: bool
 ) -> Steps[None]:
-    """Reject a second feedback entry for one payment, for clients with or without an event loop."""
+    """Reject a second feedback entry for the same payment. Works with blocking and asynchronous clients."""
     search = {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
     entries: Sequence[FeedbackEntry] = yield client.search_feedback(arguments["agent_id"], **search)
     task_ref = arguments["feedback_file"].payment_reference
@@ -368,7 +368,7 @@ def refuse_second(
 
 
 def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
-    """Return whether feedback whose file is missing may be for a payment: it has a file and came after the payment."""
+    """Return whether feedback with a missing file may be for a payment: it has a URI and is not older than it."""
     if entry.event is None or verification.payment is None or verification.interaction is None:
         return True
     if not entry.event.uri:

@@ -56,7 +56,7 @@ def verifying_sync_transport(
 ) -> httpx.BaseTransport:
     """Return a transport for `httpx.Client` that pays through the SDK client and checks each proof.
 
-    As in the asynchronous transport, a refused payment raises the SDK's `PaymentError`.
+    As with the asynchronous transport, the SDK's `PaymentError` is raised if a payment is not made.
 
     Args:
         client: The SDK client returned by `protect_client`.
@@ -148,7 +148,7 @@ class _AsyncVerifying(httpx.AsyncBaseTransport):
 
 
 def _call(request: httpx.Request) -> PaidCall:
-    """Return a request whose body has been read. The chunked transfer header is removed."""
+    """Read a request's body, and return the request without the chunked transfer header."""
     if request.headers.pop("Transfer-Encoding", None) is not None:
         request.headers["Content-Length"] = str(len(request.content))
     payment = payment_among(request.headers)
@@ -158,7 +158,7 @@ def _call(request: httpx.Request) -> PaidCall:
 
 
 def _answer(reply: Reply, verification: Verification | None, is_paid: bool) -> httpx.Response:
-    """Return the response from a purchase. A paid one has been read, and includes its verification."""
+    """Return the response from a purchase. If it was paid for, it has been read and includes its verification."""
     response = cast("httpx.Response", reply.response)
     if not is_paid:
         return response

@@ -1,9 +1,9 @@
-"""Checks of a server before it takes payments: its agent, its wallet, its signing key and its token.
+"""Checks of a server before it accepts payments: its agent, its wallet, its signing key and its token.
 
     app.add_middleware(ReputationMiddleware, routes=routes, server=server, preflight=Preflight(verifier))
 
-Without them, a misconfigured server starts, is paid, and signs proofs that no client accepts. `check_url` performs the
-same checks from outside.
+Without these checks, a misconfigured server can start, be paid, and sign proofs that no client accepts. `check_url`
+performs the same checks from outside.
 """
 
 import logging
@@ -40,10 +40,10 @@ _SECONDS: Final = 30.0
 _DEFAULT_SECONDS: Final = 300  # the SDK's own, for an option without a time limit
 
 _FLOWS: Final = (None, "authorization", "upfront")
-"""The values of `extra.paymentFlow` that settle a payment once."""
+"""The values of `extra.paymentFlow` for which a payment is settled exactly once."""
 
 _MOST_TERMS: Final = 20
-"""The number of payment terms to check. Each requires node requests, and a hostile price may contain hundreds."""
+"""The maximum number of payment terms to check. Each requires node requests, and a hostile price may list hundreds."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class Finding:
     """One check of a declaration.
 
     Attributes:
-        subject: The route or URL.
+        subject: The route or URL that was checked.
         profile: The key of the declaration.
         network: The payment's network (CAIP-2); empty if the declaration has no payment terms.
         check: `wallet`: the agent exists in trusted registries, and `payTo` is its wallet. `keys`: its registration
-            file lists a valid key and, on the server, the extension's own. `payment`: payments on these terms can be
-            made and proven. `token`: the token supports such payments, and has the EIP-712 domain that clients sign.
-            The last two are listed only if they do not pass.
-        code: The reason for programs; empty if the check passed.
-        problem: The reason for people; empty if the check passed.
+            file lists a valid key and, if run by the server itself, the extension's key. `payment`: payments on these
+            terms can be made and proven. `token`: the token supports such payments, and has the EIP-712 domain that
+            clients sign. `payment` and `token` are listed only if they do not pass.
+        code: The machine-readable reason; empty if the check passed.
+        problem: The human-readable reason; empty if the check passed.
     """
 
     subject: str
@@ -80,8 +80,8 @@ class Preflight:
     Attributes:
         verifier: Reads the payments' chains, as clients do.
         on_problem: `fail` to raise an error, so that the server does not start; `warn` to log the problems.
-        fee_tokens: Tokens that deduct a fee from each transfer, so that less than the price would arrive. They cannot
-            be detected on chain.
+        fee_tokens: Tokens that deduct a fee from each transfer, so that the seller would receive less than the price.
+            They cannot be detected on chain.
     """
 
     verifier: Verifier
@@ -89,20 +89,20 @@ class Preflight:
     fee_tokens: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        """Check the setting."""
+        """Check the value of `on_problem`."""
         if self.on_problem not in {"fail", "warn"}:
             raise InvalidArgumentError(f"on_problem is {self.on_problem!r}: it must be 'fail' or 'warn'")
 
     def run(self, routes: Mapping[str, RouteConfig], keys: Mapping[str, str], server: Any = None) -> list[Finding]:
         """Check the routes that declare the extension, and return all findings.
 
-        A `pay_to` or a price that a function computes for each request is not checked.
+        If a function computes `pay_to` or the price for each request, that value is not checked.
 
         Args:
             routes: The paid routes.
             keys: Each registered extension's public key, by the extension's key in declarations.
-            server: The SDK's resource server, which turns prices into terms. Without it, only the kind of payment and
-                its time limit are checked.
+            server: The SDK's resource server, which converts prices to payment terms. Without it, only the kind of
+                payment and its time limit are checked.
 
         Raises:
             PreflightError: A check did not pass, and `on_problem` is `fail`.
@@ -146,7 +146,7 @@ def examine(
 
 
 def _priced(options: Iterable[PaymentOption], server: Any) -> Iterator[dict[str, Any]]:
-    """Yield the options' terms as clients get them, without an `asset` if a function or a facilitator sets them."""
+    """Yield the options' terms as clients receive them. If a function or a facilitator sets them, omit `asset`."""
     for option in options:
         terms: dict[str, Any] = {"scheme": option.scheme, "network": str(option.network), "extra": extra_of(option)}
         terms["maxTimeoutSeconds"] = option.max_timeout_seconds or _DEFAULT_SECONDS
@@ -197,7 +197,7 @@ def _option_findings(
 
 
 def _payment_problems(verifier: Verifier, terms: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the code and text of each reason why payments on these terms would not be made or proven."""
+    """Return the code and text of each reason why payments on these terms could not be made or proven."""
     scheme, network, extra = terms.get("scheme"), str(terms.get("network")), terms.get("extra")
     unsupported, extra = unsupported_kind(scheme, network, extra), extra if isinstance(extra, Mapping) else {}
     if unsupported is not None:
@@ -235,7 +235,7 @@ def _is_account(value: object) -> bool:
 
 
 def _outcome(check: Callable[[], object]) -> tuple[str, str]:
-    """Perform a check, and return its problem's code and text, both empty if it passes."""
+    """Perform a check, and return the code and text of its problem. Both are empty if it passes."""
     try:
         check()
     except InvalidMessageError as error:
@@ -264,8 +264,8 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
         content: The request's body.
 
     Raises:
-        InvalidArgumentError: The server requests no payment.
-        DocumentError: It cannot be reached, or its response cannot be read.
+        InvalidArgumentError: The server does not request payment.
+        DocumentError: The server cannot be reached, or its response cannot be read.
     """
     return findings_of(verifier, url, ask_price(url, method, content=content))
 
@@ -273,10 +273,11 @@ def check_url(verifier: Verifier, url: str, method: str = "GET", *, content: byt
 def ask_price(
     url: str, method: str = "GET", *, content: bytes = b"", network: Network | None = None
 ) -> Mapping[str, Any] | None:
-    """Send a request without a payment, and return the server's stated price, or None if it cannot be read.
+    """Send a request without a payment, and return the price that the server states, or None if it is unreadable.
 
     Args:
-        network: Connection settings. Without them, the URL is trusted input from the program's user and may be private.
+        network: Connection settings. If omitted, the URL is treated as trusted input from the program's user, and may
+            be a private address.
     """
     limits = Limits(seconds=_SECONDS, redirects=0)
     answer = exchange(method, url, limits, network or Network(allow_private=True), body=content, is_cut=True)

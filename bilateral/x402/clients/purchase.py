@@ -1,7 +1,7 @@
-"""The steps of a purchase: pay, evaluate the answer, look up the payment, and never sign twice.
+"""The steps of a purchase: pay, evaluate the answer, look up the payment, and never sign a second payment.
 
-The table of `payment_outcomes.json` decides; docs/x402.md prints it. `purchase` performs no I/O itself: all transports
-run it, each over a `Wire` for its HTTP library.
+Decisions follow the table in `payment_outcomes.json`, which docs/x402.md also shows. `purchase` performs no I/O itself:
+each transport runs it over a `Wire` for its HTTP library.
 """
 
 import json
@@ -33,7 +33,7 @@ from bilateral.x402.proof.verifier import AsyncVerifier, Verifier
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[Any, Any, T]
-"""Yields results (or awaitables of them if there is an event loop), and receives the results."""
+"""A generator that yields results (or awaitables, if there is an event loop) and receives them back."""
 
 
 class PaymentOutcome(StrEnum):
@@ -59,13 +59,13 @@ class AnswerKind(StrEnum):
 OUTCOMES: Final[dict[str, Any]] = json.loads(
     resources.files("bilateral.x402.clients").joinpath("payment_outcomes.json").read_bytes()
 )
-"""The outcomes and kinds of answers with their meanings, and the action for each combination."""
+"""The payment outcomes and answer kinds with their meanings, and the action for each combination."""
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-"""The statuses that httpx and requests follow, if there is a `Location`."""
+"""The statuses that httpx and requests treat as redirects if there is a `Location` header."""
 
 _REPEATED: Final = frozenset({408, 409, 425, 429})
-"""The statuses below 500 after which SDKs of web APIs retry the request."""
+"""The statuses below 500 after which web API SDKs usually retry the request."""
 
 _MOST_REASON: Final = 200  # characters of a server's reason in an error
 
@@ -79,7 +79,7 @@ class Reply:
     Attributes:
         status: The HTTP status.
         headers: The headers needed for verification, by lower-case name.
-        response: The answer as an HTTP library object.
+        response: The HTTP library's response object.
     """
 
     status: int
@@ -89,7 +89,7 @@ class Reply:
 
     @property
     def location(self) -> str | None:
-        """The address of a redirect; None without one."""
+        """The target of a redirect; None if the response is not a redirect."""
         return self.headers.get("location") if self.status in _REDIRECTS else None
 
     @property
@@ -100,7 +100,7 @@ class Reply:
 
     @property
     def is_delivery(self) -> bool:
-        """True for an answer, and for an error whose payment was settled before the application ran."""
+        """True for a successful response, and for an error after a settled payment."""
         is_settled = (self.settlement or {}).get("success") is True and self.status != HTTPStatus.PAYMENT_REQUIRED
         return self.location is None and (self.status < HTTPStatus.BAD_REQUEST or is_settled)
 
@@ -112,18 +112,18 @@ class Reply:
 
     @property
     def is_repeated(self) -> bool:
-        """True if SDKs send the request again after this status."""
+        """True if web API SDKs usually retry the request after this status."""
         return self.status in _REPEATED or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
     def reason(self) -> str:
-        """The server's reason for an error, or an empty text."""
+        """The server's reason for an error, or an empty string."""
         price = decode_header(self.headers.get("payment-required")) or {}
         text = (self.settlement or {}).get("errorReason") or price.get("error")
         return printable(text[:_MOST_REASON]) if isinstance(text, str) else ""
 
     def reported_transaction(self, network: str) -> str | None:
-        """Return the transaction reported by the server, or None if it reports none on the payment's network."""
+        """Return the transaction that the server reports, or None if it reports none on the payment's network."""
         transaction = (self.settlement or {}).get("transaction")
         try:
             TransactionRef.parse(f"{network}:{transaction}")
@@ -133,7 +133,7 @@ class Reply:
 
 
 class Wire(Protocol):
-    """One request over one HTTP library. Its methods return results, or awaitables of them if there is an event loop.
+    """One request made with one HTTP library. Its methods return results, or awaitables if there is an event loop.
 
     Responses are the library's own objects.
     """
@@ -142,7 +142,7 @@ class Wire(Protocol):
         """Send the request with additional headers. The response's body is not read."""
 
     def resend(self, call: PaidCall) -> Any:
-        """Send a request with an already signed payment."""
+        """Send a request with a payment that is already signed."""
 
     def read(self, response: Any) -> Any:
         """Read a complete response, and return its `Reply`."""
@@ -155,7 +155,7 @@ class Wire(Protocol):
 
 
 def json_of(response: Any) -> Any:
-    """Return the body of a response that has been read as JSON, or None if it is not JSON."""
+    """Parse the body of a response that has already been read as JSON; return None if it is not JSON."""
     try:
         return response.json()
     except ValueError:
@@ -163,11 +163,11 @@ def json_of(response: Any) -> Any:
 
 
 class Payer:
-    """The part of all transports that pays and verifies.
+    """The part that all transports share: it pays and verifies.
 
     Args:
         client: The SDK client. With an event loop, the verifier must be an `AsyncVerifier`.
-        refusal: The SDK's `PaymentError` for the HTTP library.
+        refusal: The SDK's `PaymentError` class for the HTTP library.
     """
 
     def __init__(self, client: Any, verifier: Verifier | AsyncVerifier, refusal: type[Exception]) -> None:
@@ -192,7 +192,7 @@ async def make_async(steps: Steps[T]) -> T:
 def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, Verification | None, bool]]:
     """Make a request, pay for it if payment is required, and return its answer.
 
-    If a request's payment has no answer yet, that payment is sent again and no other is signed.
+    If an earlier payment for the same request has no answer yet, it is sent again and no new payment is signed.
     """
     payments = payer.payments
     call = request if request.payment else (yield from _outstanding(payer, request))
@@ -231,7 +231,7 @@ def purchase(payer: Payer, wire: Wire, request: PaidCall) -> Steps[tuple[Reply, 
 
 
 def _paid(payer: Payer, wire: Wire, url: str, sent: list[dict[str, str]]) -> Steps[Reply]:
-    """Send a request, then again with a payment if one is required. The SDK's hooks sign no other payment."""
+    """Send a request. If payment is required, sign one payment and send the request again with it."""
     response = yield from _unpaid(payer, wire, {})
     if response.status_code != HTTPStatus.PAYMENT_REQUIRED:
         return Reply(response.status_code, {}, b"", response)
@@ -267,7 +267,7 @@ def _unpaid(payer: Payer, wire: Wire, headers: Mapping[str, str]) -> Steps[Any]:
 
 
 def _sent_again(wire: Wire, call: PaidCall) -> Steps[Reply]:
-    """Send a request with its payment. If a payment is refused, the SDK would pay again."""
+    """Send a request with its payment again. This bypasses the SDK, which would pay a second time after a rejection."""
     response = yield wire.resend(call)
     reply: Reply = yield wire.read(response)
     return reply
@@ -299,7 +299,7 @@ def _reply_or_error(steps: Steps[Reply], sent: list[dict[str, str]]) -> Steps[Re
 def _judged(
     payer: Payer, call: PaidCall, reply: Reply | Exception, *, is_again: bool
 ) -> Steps[tuple[AnswerKind, PaymentOutcome, Verification | None, Settlement]]:
-    """Find the table's row and column from an answer's verification and the state of the chain."""
+    """Find the table's row and column from the answer's verification and the payment's on-chain state."""
     payment = decode_header(call.header)
     if isinstance(reply, Reply) and reply.is_delivery:
         sent = call.payment, f"{call.method} {call.url}", call.headers, call.body
@@ -320,7 +320,7 @@ def _judged(
 
 
 def _outcome(reply: Reply | Exception, settlement: Settlement) -> PaymentOutcome:
-    """Return the outcome of a payment according to the chain or, where the chain shows none, the server."""
+    """Return a payment's outcome according to the chain or, if the chain shows none, according to the server."""
     if settlement.is_paid:
         return PaymentOutcome.SETTLED
     if settlement.is_expired:

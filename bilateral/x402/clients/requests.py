@@ -38,7 +38,7 @@ def verifying_session(
         client: The SDK client returned by `protect_client`.
         verifier: Checks the proofs.
         session: The session to change; by default a new one.
-        limits: Limits for each answer; by default 32 MiB and two minutes. Every answer is read completely.
+        limits: Limits for each answer; by default 32 MiB and two minutes. Each answer is read in full.
     """
     session = session or requests.Session()
     for prefix in ("https://", "http://"):
@@ -57,7 +57,7 @@ def verification_of(response: requests.Response) -> Verification | None:
 
 
 class _Verifying(HTTPAdapter):
-    """Pays, reads each answer within limits, and checks each paid answer's proof."""
+    """Pays, reads each answer within limits, and checks the proof of each paid answer."""
 
     def __init__(self, payer: Payer, limits: answer_limits.AnswerLimits) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class _Wire:
 
 
 def _read(response: requests.Response, limits: answer_limits.AnswerLimits) -> requests.Response:
-    """Read the whole body of an answer. A damaged body is left as it was sent."""
+    """Read the whole body of an answer. A body that cannot be decoded is left unchanged."""
     meter = answer_limits.Meter(limits)
     try:
         raw = b"".join(meter.count(piece) for piece in response.raw.stream(answer_limits.CHUNK, decode_content=False))
@@ -140,7 +140,7 @@ def _read(response: requests.Response, limits: answer_limits.AnswerLimits) -> re
 
 
 def _whole_body(request: requests.PreparedRequest) -> bytes:
-    """Return a request's body. A file or an iterator is read into the request, which may have to be sent again."""
+    """Return a request's body. Files and iterators are read into memory, because the request may be sent again."""
     body: Any = request.body or b""
     if isinstance(body, (bytes, bytearray, str)):
         return body.encode() if isinstance(body, str) else bytes(body)

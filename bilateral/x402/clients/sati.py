@@ -3,9 +3,9 @@
     data = payment_feedback(task_ref, mint, client, data_hash, outcome=Outcome.POSITIVE)
     signature = key.sign(data.message("Feedback"))
 
-The specification shows a call `createFeedback({...})`. It is only an example: SATI's program uses other names, stores
-neither the text of `taskRef` nor the file's URI, and rejects the agent's signature of `interactionHash`. It requires
-the holder's signature of `interaction_hash` and the counterparty's of `message`.
+The specification shows a call `createFeedback({...})`, which is only an example. SATI's program uses different names,
+stores neither the text of `taskRef` nor the file's URI, and rejects the agent's signature of `interactionHash`. It
+requires the holder's signature of `interaction_hash` and the counterparty's signature of `message`.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ __all__ = ["Attestation", "ContentType", "FeedbackData", "Outcome", "ReadAttesta
 __all__ += ["payment_feedback", "read_attestation", "sati_feedback"]
 
 Mode: TypeAlias = Literal["both", "counterparty", "owner"]
-"""Who signs a schema's attestations: holder and counterparty, only the counterparty, or only the holder."""
+"""Who signs a schema's attestations: the holder and the counterparty, only the counterparty, or only the holder."""
 
 Proof: TypeAlias = Literal["blind", "public", "unverifiable"]
 
 
 @dataclass(frozen=True)
 class Schema:
-    """An attestation schema. SATI has changed some since 2026-01, so schemas are settings, not constants.
+    """An attestation schema. Schemas are settings, not constants, because SATI has changed some since 2026-01.
 
     Attributes:
         name: The name in the text that the counterparty signs, such as `Feedback`.
-        mode: The signers.
+        mode: Who signs the attestations.
     """
 
     name: str
@@ -48,9 +48,9 @@ class ReadAttestation:
     """An attestation, and what its signatures prove about it.
 
     Attributes:
-        proof: `blind` if holder and counterparty signed, the holder before it knew the outcome; `public` if one of them
-            signed; `unverifiable` if a signature does not match its signer.
-        problem: The reason why it is unverifiable; empty otherwise.
+        proof: `blind` if both the holder and the counterparty signed, and the holder did so before it knew the outcome;
+            `public` if only one of them signed; `unverifiable` if a signature does not match its signer.
+        problem: The reason why the attestation is unverifiable; empty otherwise.
     """
 
     attestation: Attestation
@@ -64,15 +64,15 @@ def payment_feedback(  # noqa: PLR0913  # the fields of the layout
     """Return the feedback data for a paid request.
 
     Args:
-        task_ref: The payment, `taskRef` of the statement.
+        task_ref: The payment: the statement's `taskRef`.
         agent: The agent's mint.
         client: The account that gives feedback.
         data_hash: The hash of the request and response, as signed by the agent.
-        outcome: The outcome. It is never guessed from a value.
-        content: The content as JSON, see `feedback_content`.
+        outcome: The outcome. It is required, because it is never derived from a value.
+        content: The content as JSON. See `feedback_content`.
 
     Raises:
-        InvalidArgumentError: There is no outcome, or a field is out of range.
+        InvalidArgumentError: The outcome is missing, the payment is not on Solana, or a field is out of range.
         MalformedIdentifierError: The payment, the agent or the client is malformed.
     """
     if outcome is None:
@@ -99,9 +99,10 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
     """Decode an attestation strictly, and verify its signatures.
 
     Args:
-        content: The bytes, as Photon returns them.
+        content: The attestation's bytes, as Photon returns them.
         schemas: The supported schemas by address.
-        holder: The agent's holder at signing time, for schemas that the holder signs. The bytes do not contain it.
+        holder: The account that held the agent at signing time, for schemas that the holder signs. The attestation's
+            bytes do not contain it.
 
     Raises:
         MalformedAccountError: The layout, the version or the schema is unknown.
@@ -133,11 +134,11 @@ def read_attestation(content: bytes, schemas: Mapping[str, Schema], holder: str 
 def sati_feedback(file: FeedbackFile, uri: str) -> dict[str, Any]:
     """Return the arguments of the specification's example `createFeedback` ("Backend Submission Examples").
 
-    No published SATI client accepts them: see `payment_feedback` for the bytes that SATI's program accepts.
+    No published SATI client accepts these arguments. See `payment_feedback` for the bytes that SATI's program accepts.
 
     Args:
         file: The feedback file of an agent on Solana, signed by the client.
-        uri: The URI at which it is stored.
+        uri: The URI at which the file is stored.
 
     Raises:
         InvalidArgumentError: A field is missing, or the agent and its client are not on the same Solana chain.

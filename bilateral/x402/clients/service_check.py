@@ -1,4 +1,4 @@
-"""The answer about a service identified only by its URL: price, declaration, agent, file, ratings, verdict.
+"""The check of a service identified only by its URL: price, declaration, agent, file, ratings and verdict.
 
 The verdict comes from `bilateral.checks`, so this module also needs the extra `index`.
 """
@@ -33,23 +33,23 @@ _MOST_SYMBOL: Final = 20  # bytes
 _MOST_DECIMALS: Final = 36
 
 _MOST_OPTIONS: Final = 10
-"""The number of prices to read from an offer: a hostile offer may contain any number."""
+"""The maximum number of payment options to read from an offer: a hostile offer may contain any number."""
 
 _MOST_AGENTS: Final = 3
-"""The number of declared agents to check. Each takes up to 60 node requests, and an honest server declares one."""
+"""The maximum number of declared agents to check. Each takes up to 60 node requests; honest servers declare one."""
 
 _GRAVITY: Final = (Verdict.ACCEPT, Verdict.CAUTION, Verdict.DECLINE)
-"""The verdicts, worst last: a service is only as good as its worst finding."""
+"""The verdicts from best to worst: a service is only as good as its worst finding."""
 
 
 @dataclass(frozen=True)
 class ServiceCheck:
-    """The answer about a service.
+    """The result of checking a service.
 
     Attributes:
-        verdict: The worst verdict among findings and agents.
-        price: Up to ten payment options as stated by the server: untrusted text. `text` describes each in words, such
-            as "0.01 TUSD to 0x7099…". The token's contract chooses its symbol: rely on `asset`.
+        verdict: The worst verdict among the findings and the agents.
+        price: Up to ten payment options as stated by the server, which are untrusted text. `text` describes each option
+            in words, such as "0.01 TUSD to 0x7099…". Rely on `asset`, because a token's contract can choose any symbol.
         findings: The checks of the declaration, as returned by `check_url`.
         agents: The checks of the declared agents on the client's chain.
         unknown: The facts that could not be determined.
@@ -73,7 +73,7 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
     loader: Loader | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> ServiceCheck:
-    """Answer the question: should I pay the service behind this URL? Nothing is paid or signed.
+    """Check whether to pay the service behind a URL. Nothing is paid or signed.
 
     Args:
         price: The value returned by `ask_price`.
@@ -107,12 +107,12 @@ def check_service(  # noqa: PLR0913  # the service, and how to ask
 
 
 def networks_of(price: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the payment options' distinct networks, which are untrusted text."""
+    """Return the distinct networks of the payment options, as untrusted text."""
     return tuple(dict.fromkeys(str(option.get("network"))[:80] for option in _options(price or {})))
 
 
 def _verdict(finding: Finding) -> Verdict:
-    """Return one finding's verdict. A service that declares no agent may be honest; that cannot be determined."""
+    """Return one finding's verdict: caution if no agent is declared, because such a service may still be honest."""
     if not finding.code:
         return Verdict.ACCEPT
     return Verdict.CAUTION if finding.code == "not_declared" else Verdict.DECLINE
@@ -125,7 +125,7 @@ def _options(price: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_words(client: Client, offered: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], ...]:
-    """Return each option with its description. Tokens on other chains and those without a symbol remain addresses."""
+    """Return each option with its description. Tokens without a symbol or on other chains are shown as addresses."""
     options = [
         {name: printable(str(option[name])[:longest]) for name, longest in _FIELDS.items() if name in option}
         for option in offered
@@ -149,7 +149,7 @@ def _sentence(option: Mapping[str, str], network: str, tokens: Mapping[str, tupl
 
 
 def _tokens(assets: list[str]) -> Operation[dict[str, tuple[str, int]]]:
-    """Return ERC-20 tokens' symbols and decimals by address, except for contracts that lack them."""
+    """Return the symbols and decimals of ERC-20 tokens by address, omitting contracts that lack them."""
     if not assets:
         return {}
     questions = [Rpc("eth_call", ({"to": asset, "data": view}, "latest")) for asset in assets for view in _VIEWS]

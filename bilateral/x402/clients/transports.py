@@ -1,4 +1,4 @@
-"""Paid requests over HTTP: the payment header, readable prices, and what an answer says about its payment."""
+"""Paid requests over HTTP: the payment header, readable prices, and what an answer shows about its payment."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ PAYMENT_1: Final = "X-PAYMENT"
 """The payment header in x402 version 1, which some servers still use."""
 
 _UNFINISHED: Final = frozenset({408, 425, 499})
-"""The statuses below 500 after which a server, or one behind a gateway, may still be processing the request."""
+"""The statuses below 500 after which the server or its upstream may still be processing the request."""
 
 
 def may_be_unfinished(status: int) -> bool:
@@ -32,14 +32,15 @@ def may_be_unfinished(status: int) -> bool:
 
 
 def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the payment header by name, or nothing if there is none."""
+    """Return the payment header by name, or an empty mapping if there is none."""
     return next(({name: headers[name]} for name in (PAYMENT, PAYMENT_1) if name in headers), {})
 
 
 def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return the reason not to pay a price that cannot be read strictly, or None for any other answer.
+    """Return the reason not to pay a price that fails strict parsing, or None for any other response.
 
-    In `PAYMENT-REQUIRED`, the SDK takes the last of two duplicate names, at any length, and pays under any version.
+    The SDK is more lenient with `PAYMENT-REQUIRED`: it accepts any length and version, and uses the last of two
+    duplicate names.
     """
     price = headers.get("payment-required")
     if status != HTTPStatus.PAYMENT_REQUIRED or price is None:
@@ -88,7 +89,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
 
 
 def is_body_lost(status: int, body: bytes) -> bool:
-    """Return whether the answer to a repeated payment is only the proof, because the server did not retain the body."""
+    """Return whether the answer to a resent payment is only the proof because the server did not retain the body."""
     if status != PROOF_STATUS or len(body) > MAX_HEADER:
         return False
     try:
@@ -117,7 +118,7 @@ class PaidCall:
 
     Attributes:
         method: The request's method.
-        headers: Its headers without the payment.
+        headers: The request's headers without the payment.
         payment: The payment header, by name; empty before a payment is signed.
     """
 
@@ -139,7 +140,7 @@ class PaidCall:
 
     @property
     def identity(self) -> bytes:
-        """The request's hash: identical if it is sent again, even by an SDK that re-encodes a form."""
+        """The request's hash. It stays the same if the request is sent again, even by an SDK that re-encodes a form."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         boundary = _BOUNDARY.search(headers.get("content-type", ""))
         body = self.body if boundary is None else self.body.replace(boundary[1].encode("latin-1"), b"")
@@ -156,7 +157,7 @@ class _Outstanding:
 
 
 class OutstandingPayments:
-    """One client's payments that have no answer yet, in memory. Threads may share it."""
+    """One client's payments that have no answer yet, in memory. Thread-safe."""
 
     def __init__(self) -> None:
         self._payments: dict[bytes, list[_Outstanding]] = {}
@@ -180,8 +181,8 @@ class OutstandingPayments:
     def take(self, call: PaidCall) -> PaidCall | None:
         """Return and forget the oldest payment for the same request, or return None if there is none.
 
-        A settled payment counts for a day, because servers retain answers no longer. Any other counts until the chain
-        shows that it can no longer be settled.
+        A settled payment is remembered for a day, because servers retain answers no longer than that. Any other payment
+        is remembered until the chain shows that it can no longer be settled.
         """
         with self._lock:
             listed = self._payments.pop(call.identity, [])
@@ -197,22 +198,22 @@ _OUTSTANDING_LOCK: Final = threading.Lock()
 
 
 def outstanding_payments(client: Any) -> OutstandingPayments:
-    """Return an SDK client's outstanding payments, whichever transport sent them."""
+    """Return an SDK client's outstanding payments, regardless of which transport sent them."""
     with _OUTSTANDING_LOCK:
         return _OUTSTANDING.setdefault(client, OutstandingPayments())
 
 
 def abandon_payment(client: Any, request: Any) -> bool:
-    """Forget a request's unanswered payments, so that the next such request signs a new one.
+    """Forget a request's unanswered payments, so that the next such request signs a new payment.
 
     The request may then be paid twice: a forgotten payment can still be settled until it expires.
 
     Args:
         client: The SDK client that the transport uses.
-        request: A `LostAnswerError`, or an answer's request object from httpx or requests.
+        request: A `LostAnswerError`, or the request object of a response from httpx or requests.
 
     Returns:
-        False if there was no such payment.
+        True if there was at least one such payment.
     """
     body = request.content if hasattr(request, "content") else request.body or b""
     body = body.encode() if isinstance(body, str) else body

@@ -15,18 +15,18 @@ from eth_utils.crypto import keccak
 from bilateral.x402.offers import decode_header
 
 MAX_STORED_BODY: Final = 1024 * 1024
-"""The maximum size in bytes of a body retained for a buyer that asks again; for larger ones, only the proof is."""
+"""The maximum size in bytes of a retained body. For larger bodies, only the proof is retained."""
 
 SECONDS: Final = 24 * 3600.0
-"""How long a paid answer is retained: a buyer that crashes will be back within a day."""
+"""How long a paid answer is retained. A buyer that crashes is expected to be back within a day."""
 
 PROOF_STATUS: Final = 410
-"""The HTTP status with which only an answer's proof is returned, if its body was not retained."""
+"""The HTTP status of a response that contains only an answer's proof, because the body was not retained."""
 
 PROOF_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _UNSETTLED: Final = (b":unsettled", b"")
-"""Marks an answer among its headers, so that every store retains the mark. No HTTP header has a colon in its name."""
+"""Marks an answer as unsettled. It is stored as a header, with a name that no real header can have."""
 
 _MIN_IDENTIFIER: Final = 16  # characters, as the extension `payment-identifier` demands
 
@@ -62,14 +62,14 @@ class PaidAnswer:
 
     @property
     def proof(self) -> PaidAnswer:
-        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache stores it."""
+        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. It must not be cached."""
         proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
         headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
         return replace(self, status=PROOF_STATUS, headers=headers, body=PROOF_BODY)
 
 
 class PaidAnswers:
-    """Paid answers in memory, within limits. Thread-safe. `StoredAnswers` is the equivalent for several processes.
+    """Paid answers in memory, within limits. Thread-safe. For several processes, use `StoredAnswers`.
 
     Args:
         max_bytes: The maximum total size of all bodies. The oldest answers are removed first.
@@ -78,7 +78,7 @@ class PaidAnswers:
     """
 
     is_blocking = False
-    """True if `keep` and `find` may block, so that an event loop must call them in a thread."""
+    """True if `keep` and `find` may block, so that async code must call them in a thread."""
 
     def __init__(
         self,
@@ -92,12 +92,12 @@ class PaidAnswers:
         self._lock = threading.Lock()
 
     def stored_form(self, answer: PaidAnswer) -> PaidAnswer:
-        """Return an answer in the form retained: only its proof if it has one and its body exceeds 1 MiB."""
+        """Return an answer in its retained form: only the proof if it is settled and its body exceeds 1 MiB."""
         is_whole = answer.is_unsettled or len(answer.body) <= min(MAX_STORED_BODY, self._max_bytes)
         return answer if is_whole else answer.proof
 
     def keep(self, payment: bytes, answer: PaidAnswer) -> None:
-        """Retain an answer, or only its proof if its body exceeds 1 MiB."""
+        """Retain an answer, or only the proof if the body exceeds 1 MiB."""
         answer = self.stored_form(answer)
         with self._lock:
             self._drop(payment)
@@ -109,7 +109,7 @@ class PaidAnswers:
                     break
 
     def find(self, payment: bytes) -> PaidAnswer | None:
-        """Return the answer bought with a payment, or None."""
+        """Return the answer that a payment bought, or None if there is none."""
         with self._lock:
             answer = self._stored.get(payment)
             if answer is None or answer[1] <= self._clock():
@@ -126,8 +126,8 @@ class PaidAnswers:
 def payment_of(header: str) -> bytes | None:
     """Return the hash of a payment that can fetch its answer again.
 
-    Only a payment with an identifier can (x402 extension `payment-identifier`). The authorization becomes public on
-    chain when it is settled, whereas only client and server know the identifier.
+    Only a payment with an identifier can do this (x402 extension `payment-identifier`). The authorization becomes
+    public on chain when it is settled, whereas the identifier is known only to the client and the server.
     """
     identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):
@@ -138,7 +138,7 @@ def payment_of(header: str) -> bytes | None:
 
 
 def request_of(method: str, target: bytes, body: bytes) -> bytes:
-    """Return the hash of a request: method, target with query, body. Nobody else reads it, so any fast hash will do."""
+    """Return the hash of a request: method, target with query, and body. It is internal, so any fast hash will do."""
     parts = (hashlib.sha256(part).digest() for part in (method.encode(), target, body))
     return hashlib.sha256(b"".join(parts)).digest()
 

@@ -21,7 +21,7 @@ from bilateral.x402.proof.types import AgentRegistration, BlindTerms, Interactio
 from bilateral.x402.proof.verdicts import EnvelopeCheck, Outcome, Payment
 
 _MOST_BYTES: Final = 16_384
-"""An envelope is about 800 bytes; a contract account's signature may make it longer."""
+"""The maximum envelope size in bytes. Most need about 800; a contract account's signature may be longer."""
 
 
 class BlindSealer:
@@ -29,9 +29,9 @@ class BlindSealer:
 
     Args:
         client: The server's SDK client, whose signer's primary agent rates.
-        vault: The vault for its ratings. It also counts each client's paid interactions.
-        rate: Returns a client's rating, 0 to 100, given its account and the payment's transaction. None for no rating
-            yet.
+        vault: The vault for the server's ratings. It also counts each client's paid interactions.
+        rate: Returns a client's rating from 0 to 100, given the client's account and the payment's transaction, or None
+            not to rate the client yet.
     """
 
     def __init__(self, client: Client, vault: BlindVault, rate: Callable[[str, str], int | None]) -> None:
@@ -46,8 +46,8 @@ class BlindSealer:
             transaction: The settlement's transaction, which is the interaction's id.
 
         Returns:
-            The envelope as a JSON object; None if nothing was paid (scheme `upto`), or if the payer has no primary
-            agent, is not yet due, or has already been rated.
+            The envelope as a JSON object. None if nothing was paid (scheme `upto`), if the payer has no primary agent
+            or has already been rated, or if its rating is not due yet.
         """
         if not transaction:
             return None
@@ -73,7 +73,7 @@ class BlindSealer:
 def check_envelope(
     reader: RegistryReader, info: ReputationInfo, statement: InteractionData | None, payment: Payment | None
 ) -> Operation[EnvelopeCheck | None]:
-    """Check a paid answer's envelope: its form, sides, specified payment, deadline and signature."""
+    """Check a paid answer's envelope: its form, its sides, the payment it specifies, its deadline and its signature."""
     terms, state = info.blind, getattr(reader, "state", None)
     if terms is None or state is None or statement is None or payment is None:
         return None

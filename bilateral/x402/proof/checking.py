@@ -1,8 +1,8 @@
-"""Checks of a server before a payment and of a client's claim, and the registration files used by all checks.
+"""Checks before a payment, checks of a client's claim, and the registration files that all checks use.
 
-`examination` contains the checks after the answer.
+`examination` contains the checks made after the answer.
 
-They are operations: they perform no I/O themselves.
+These checks are operations: they perform no I/O themselves.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ UNSUPPORTED: Final = (
     "no transaction of its own would prove a payment of this kind: offer the scheme exact, by EIP-3009 or Permit2, or "
     "upto"
 )
-"""The reason why payments of other kinds are refused."""
+"""The reason why other kinds of payments are rejected."""
 
 MAX_SIGNERS: Final = 64
-"""The maximum number of keys to try from one file: each requires a signature recovery."""
+"""The maximum number of keys to accept in one file, because each may require a signature check."""
 
 FRESH_SECONDS: Final = 300.0
 """How long a server's file is trusted. Signatures from a removed key are accepted for at most this long."""
 
 MAX_CACHED: Final = 256
-"""The maximum number of files to cache, which strangers would otherwise determine."""
+"""The maximum number of files to cache. Without a limit, strangers could fill the memory."""
 
 WALLET_SERVICE: Final = "agentWallet"
-"""The service name for a wallet on another chain (ERC-8004 best practices, "Registration")."""
+"""The name of the service that lists a wallet on a different chain (ERC-8004 best practices, "Registration")."""
 
 
 @dataclass
 class FileCache:
     """Caches registration files by URI: indefinitely if the URI commits to the content, otherwise for five minutes.
 
-    After five minutes, the server is queried for changes using the file's `ETag` or `Last-Modified`.
+    After five minutes, a conditional request with the file's `ETag` or `Last-Modified` checks for changes.
 
     Attributes:
         loader: Loads the files.
@@ -92,13 +92,13 @@ class FileCache:
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms on which a server and its proofs are judged.
+    """The terms on which a server and its proofs are checked.
 
     Attributes:
         confirmations: The number of blocks that must confirm the payment, including its own.
-        is_historical: True to judge the keys and the file as of the payment's block.
+        is_historical: True to check the keys and the file as of the payment's block.
         allow_wallet_signer: True to accept the signature of the agent's wallet if its file lists no keys.
-        wallet_services: True to accept wallets that the registration file lists for other chains.
+        wallet_services: True to accept the wallets that the registration file lists on other chains.
         receipt_seconds: The maximum time to wait for a payment's receipt and confirmations.
     """
 
@@ -129,7 +129,7 @@ def check_before_payment(
 
 
 def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
-    """Return the wallet that a registration file lists as a service on a chain, or an empty text if it lists none."""
+    """Return the wallet that a registration file lists as a service on a chain, or an empty string if there is none."""
     for service in file.all_services:
         endpoint = service.endpoint or ""
         if service.name == WALLET_SERVICE and endpoint.startswith(f"{chain}:"):
@@ -139,7 +139,7 @@ def service_wallet(file: RegistrationFile, chain: ChainId) -> str:
 
 
 def authentic_file(document: Document) -> RegistrationFile | None:
-    """Read a registration file; return None if nothing proves its authenticity, as with http."""
+    """Read a registration file. Return None if its authenticity cannot be proven, as with an http URL."""
     is_authentic = document.integrity is not None or document.uri.lower().startswith("https:")
     return document.registration() if is_authentic else None
 
@@ -187,9 +187,9 @@ class VerifiedClient:
 
     Attributes:
         payer: The account that pays: the agent's wallet or its owner.
-        rating: The rating that the server gave it, 0 to 100; None if it has not been rated.
-        check: An index's answer about the client, with its reasons; None if no index was queried.
-        failures: The payer's failed settlements with this server; None if it does not count them.
+        rating: The server's rating of the client, from 0 to 100; None if it has not been rated.
+        check: An index's check of the client, with its reasons; None if no index was queried.
+        failures: The number of the payer's failed settlements with this server; None if the server does not count them.
     """
 
     agent: GlobalAgentId
@@ -223,14 +223,14 @@ _DOMAIN_FIELDS: Final = ("bytes1", "string", "string", "uint256", "address", "by
 """The types of the values returned by `eip712Domain()` (ERC-5267)."""
 
 _ALL_FIELDS: Final = b"\x0f"
-"""A domain with name, version, chain and contract, and without a salt."""
+"""The bits of a domain that has a name, version, chain and contract, but no salt."""
 
 _STATE_ARGUMENTS: Final = encode(("address", "bytes32"), ("0x" + "00" * 20, bytes(32)))
 _MOST_TEXT: Final = 80  # characters of a stranger's name in a problem
 
 
 def check_token(terms: Mapping[str, Any]) -> Operation[None]:
-    """Check that a token supports the payments required by its terms. The node must serve the terms' network."""
+    """Check that a token supports the payments that the terms require. The node must serve the terms' network."""
     network, extra = str(terms.get("network")), terms.get("extra")
     code = unsupported_kind(terms.get("scheme"), network, extra)
     if code is not None:
@@ -250,7 +250,7 @@ def check_token(terms: Mapping[str, Any]) -> Operation[None]:
 
 
 def missing_contracts(terms: Mapping[str, Any]) -> Operation[list[str]]:
-    """Return the contracts that Permit2 payments require and that the node's chain lacks."""
+    """Return the contracts that Permit2 payments require but that are missing on the node's chain."""
     proxy = PROXIES.get(kind_of_terms(terms.get("scheme"), terms.get("extra")))
     missing = []
     for contract in (PERMIT2, proxy) if proxy is not None else ():
@@ -280,7 +280,7 @@ def _check_domain(token: str, network: str, extra: Mapping[str, Any]) -> Operati
 
 
 def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name and version that the SDK client signs: from the terms, or from a token it recognises."""
+    """Return the name and version that the SDK client signs, from the terms or from the SDK's list of tokens."""
     name, version = extra.get("name"), extra.get("version", "1")
     if name is None:
         try:
@@ -295,7 +295,7 @@ def _signed_domain(token: str, network: str, extra: Mapping[str, Any]) -> tuple[
 
 
 def _own_domain(token: str) -> Operation[tuple[bytes, str, str, int, str] | None]:
-    """Return the domain that a token itself reports (ERC-5267): its fields, name, version, chain and contract."""
+    """Return the domain that a token reports (ERC-5267): its fields, name, version, chain and contract."""
     returned = yield from _view(token, "eip712Domain()")
     try:
         fields, name, version, chain, contract = decode(_DOMAIN_FIELDS, returned or b"")[:5]

@@ -1,4 +1,4 @@
-"""The extension's errors. The error for an invalid field contains the field and a code for programs."""
+"""The extension's errors. The error for an invalid field contains the field and a machine-readable code."""
 
 from dataclasses import InitVar
 from typing import Any, Literal, TypeAlias
@@ -23,7 +23,7 @@ class InvalidMessageError(ReputationExtensionError, ValueError):
 
     Attributes:
         field: The field's path, such as `registrations[0].agentId`.
-        fault: The kind of fault.
+        fault: Why the field is invalid.
     """
 
     reason = "invalid_message"
@@ -40,7 +40,7 @@ class InvalidKeyError(ReputationExtensionError, ValueError):
 
 
 class UnsupportedBodyError(ReputationExtensionError):
-    """A body has an unsupported content encoding, or violates its encoding.
+    """A body has an unsupported content encoding, or is not valid in its encoding.
 
     Attributes:
         encoding: The content encoding.
@@ -69,7 +69,7 @@ class PaymentRefusedError(ReputationExtensionError):
 
 
 class UnprovenFailureError(ReputationExtensionError):
-    """The chain does not prove a failed settlement, so nobody should publish it or rely on it.
+    """The chain does not prove a failed settlement, so the failure should be neither published nor relied on.
 
     Attributes:
         code: The problem: `no_evidence`, `malformed_evidence`, `unlisted_token`, `reason_not_shown`, `never_payable`,
@@ -98,12 +98,12 @@ class DuplicateFeedbackError(FormattedError, ReputationExtensionError, ValueErro
 
 
 class UnreadFeedbackError(ReputationExtensionError):
-    """Earlier feedback by the client may refer to this payment, but its file cannot be loaded.
+    """Earlier feedback by the client may be for this payment, but its file cannot be loaded.
 
     Attributes:
         feedback: The earlier feedback's textual id.
         task_ref: The payment.
-        uri: The URI of the file; empty if the event that contains it was not found.
+        uri: The URI of the file; empty if the event with the URI was not found.
     """
 
     reason = "unread_feedback"
@@ -118,21 +118,22 @@ class UnreadFeedbackError(ReputationExtensionError):
 
 
 class LostAnswerError(FormattedError, ReputationExtensionError):
-    """A payment was sent with a request, and nothing was delivered. The payment may be settled, now or later.
+    """A payment was sent with a request, but nothing was delivered. The payment may be settled, now or later.
 
-    Each transport's `fetch_lost_answer` asks again with the same payment and signs no other. So does any request with
-    the same method, URL and body by the same client, until the payment has its answer or the chain shows that it can
-    never be settled. `abandon_payment` stops this: the next request then pays again. A payment is settled at most once.
-    The answer includes its verification; if the server retained only its proof, the status is 410, and the check
-    `interaction_hash` is unchecked. If there is still no answer, this error is raised again.
+    Each transport's `fetch_lost_answer` repeats the request with the same payment and does not sign a new one. The
+    client does the same for any request with the same method, URL and body, until the payment's answer arrives or the
+    chain shows that the payment can never be settled. To stop this, call `abandon_payment`; the next request then pays
+    again. A payment is settled at most once. The answer includes its verification. If the server retained only the
+    proof, the status is 410, and the check `interaction_hash` is unchecked. If there is still no answer, this error is
+    raised again.
 
     Attributes:
         method: The request's method.
-        headers: Its headers, including the payment.
+        headers: The request's headers, including the payment.
         outcome: The outcome of the payment: `settled`, `pending`, `unknown` or `refused`. See docs/x402.md.
-        transaction: The transaction that settles it; None if none was found and the server reported none.
+        transaction: The transaction that settles the payment; None if none was found and the server reported none.
         status: The HTTP status of the server's error; None if there was no response.
-        answer: The body of that error.
+        answer: The body of the server's error.
     """
 
     reason = "lost_answer"
@@ -154,20 +155,21 @@ class LostAnswerError(FormattedError, ReputationExtensionError):
 
 
 class PaidNotAnsweredError(LostAnswerError):
-    """A payment was taken, but the server did not deliver: it refused the payment, or failed.
+    """A payment was taken, but the server did not deliver: it rejected the payment, or failed.
 
-    The chain shows that the authorization was used. `fetch_lost_answer` may still be able to fetch the answer.
+    The chain shows that the payment's authorization was used. `fetch_lost_answer` may still be able to fetch the
+    answer.
     """
 
     reason = "paid_not_answered"
 
 
 class RedirectedPaymentError(LostAnswerError):
-    """A server responded to a payment with a redirect. It is not followed: the next server may request payment too.
+    """A server responded to a payment with a redirect, which is not followed: its target may request payment too.
 
     Attributes:
-        location: The address of the redirect.
-        is_paid: True if the chain shows that the payment was taken, False if not yet, None if unknown.
+        location: The target of the redirect.
+        is_paid: True if the chain shows that the payment was taken, False if it was not taken so far, None if unknown.
     """
 
     reason = "redirected_payment"
@@ -183,7 +185,7 @@ class RedirectedPaymentError(LostAnswerError):
 
 
 class StreamingRouteError(FormattedError, ReputationExtensionError, ValueError):
-    """A route that streams its responses declares the extension, but a stream cannot be signed before it ends."""
+    """A route that streams its responses declares the extension. A stream cannot be signed before it ends."""
 
     reason = "streaming_route"
     template = "{route} streams its responses, which 8004-reputation does not support: remove the declaration"
@@ -191,10 +193,10 @@ class StreamingRouteError(FormattedError, ReputationExtensionError, ValueError):
 
 
 class PreflightError(ReputationExtensionError):
-    """A server's own settings would make clients reject its payment terms or proofs.
+    """A server's settings would make clients reject its payment terms or its proofs.
 
     Attributes:
-        problems: One line per problem.
+        problems: The problems, one line each.
     """
 
     reason = "preflight"

@@ -1,7 +1,7 @@
-"""The checks after the answer, as operations: they perform no I/O themselves.
+"""The checks made after the answer, as operations, which perform no I/O themselves.
 
-An examination has two: one finds the payment on the payment's chain, and the other checks everything else on the
-identity's chain. These are the same chain unless the verifier accepts wallets on other chains.
+An examination consists of two operations: one finds the payment on the payment's chain, and the other checks everything
+else on the identity's chain. Both use the same chain unless the verifier accepts wallets on other chains.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from bilateral.x402.proof.verdicts import Check, CheckName, EnvelopeCheck, Outco
 T = TypeVar("T")
 
 Steps: TypeAlias = list[tuple[CheckName, Callable[[], Operation[None] | None]]]
-"""Checks by name, each performed by a function or an operation."""
+"""Checks with their names, each performed by a function or an operation."""
 
 POLL_SECONDS: Final = 0.5
-"""The time between two reads of a receipt: a quarter of two seconds, the shortest common block time."""
+"""Seconds between reads of a receipt: a quarter of two seconds, which is the shortest common block time."""
 
 
 _UNCHECKABLE: Final = frozenset({"cannot_check", "not_provable_for_the_past", "unsupported_network"})
-"""Refusal codes that say nothing about the agent."""
+"""Codes of rejections that are unrelated to the agent."""
 
 
 class _Stopped(Exception):  # noqa: N818  # the end of a check
@@ -53,19 +53,19 @@ class _Stopped(Exception):  # noqa: N818  # the end of a check
         self.outcome, self.problem, self.code, self.field = outcome, problem, code, field
 
     def check(self, name: CheckName) -> Check:
-        """Return the check with this outcome. Its texts may be untrusted."""
+        """Return the check with this outcome, making untrusted text printable."""
         problem, field = (text if text.isprintable() else printable(text) for text in (self.problem, self.field))
         return Check(name, self.outcome, problem, self.code, field)
 
 
 class Examination:
-    """One verification in progress ("Post-Service Signature Verification"). Every check is performed.
+    """A verification in progress ("Post-Service Signature Verification"). Every check is performed.
 
-    If a node or a file server fails, some checks remain unchecked, but nothing is raised.
+    If a node or a file server fails, some checks remain unchecked, but no error is raised.
 
     Args:
-        reader: Reads the chain with the agent's identity.
-        files: The registration files.
+        reader: Reads the chain on which the agent is registered.
+        files: The cache of registration files.
         paid: The paid request.
     """
 
@@ -142,7 +142,7 @@ class Examination:
 
     @property
     def variants(self) -> tuple[Examination, ...]:
-        """This examination and, if it is historical, its counterpart for now. The payment must have been checked."""
+        """This examination and, if it is historical, a copy of it as of now. The payment must have been checked."""
         if not self._terms.is_historical:
             return (self,)
         now = copy(self)
@@ -170,7 +170,7 @@ class Examination:
             yield from self._check_unused(reader)
 
     def _check_unused(self, reader: RegistryReader | None) -> Operation[None]:
-        """Judge the server's report that nothing was paid. It may still settle the payment until its deadline."""
+        """Check the server's report that nothing was paid. It may still settle the payment until the deadline."""
         signed, settlement, find = None, Settlement(None), getattr(reader, "find_settlement", None)
         with suppress(PaymentProblemError):
             signed = signed_payment(self._paid.accepted, self._paid.payload)
@@ -231,7 +231,7 @@ class Examination:
             raise _failed("the hash does not match these bodies", "hash_mismatch")
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
-        """Find the payment on chain. Wait for its block: the node may lag behind the server's."""
+        """Find the payment on chain. Wait for its block, because this node may lag behind the server's node."""
         transaction = self._transaction or self._statement().payment.transaction
         if reader is None:
             raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
@@ -318,7 +318,7 @@ class Examination:
             )
 
     def _check_wallet_signature(self, interaction: InteractionData) -> Operation[None]:
-        """Check the agent's wallet signature, if the file lists no keys and the verifier accepts that."""
+        """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts it."""
         if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
             raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
         agent = self._agent()
@@ -335,7 +335,7 @@ class Examination:
         return _required(self._registration, "the agent is not known").agent
 
     def _payment_block(self) -> Operation[int]:
-        """Return the identity chain's latest block at the time of the payment."""
+        """Return the last block of the identity chain at or before the time of the payment."""
         payment = _required(self._payment, "the payment was not found")
         if self._statement().network == self._reader.chain:
             return payment.block
@@ -343,7 +343,7 @@ class Examination:
 
 
 def joined(variants: Sequence[Examination]) -> Verification:
-    """Return the first examination's result, with the second's as `now`."""
+    """Return the first examination's result, with the second examination's result as `now`."""
     first, *later = [variant.result for variant in variants]
     return replace(first, now=later[0]) if later else first
 
@@ -357,7 +357,7 @@ def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
 
 
 def _stopped(error: _Stopped | BilateralError) -> _Stopped:
-    """Return the outcome of a check that ended with an error. Some refusals say nothing about the agent."""
+    """Return the outcome of a check that ended with an error. Some rejections are unrelated to the agent."""
     if isinstance(error, _Stopped):
         return error
     if isinstance(error, PaymentRefusedError):

@@ -1,7 +1,7 @@
-"""Failed settlements proven by the chain: a payment could be settled at one block, but soon afterwards no longer.
+"""Failed settlements proven by the chain: a payment could be settled at one block, but not soon afterwards.
 
 Neither a facilitator's response nor a failed transaction proves anything about the payer, because whoever sends a
-transaction can make it fail. The proof is the chain's state at two blocks, which anyone can read again.
+transaction can make it fail. The proof is the chain's state at two blocks, which anyone can verify.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,12 +25,12 @@ from bilateral.x402.proof.settlements import look_up, nonce_call
 from bilateral.x402.proof.verifier import Verifier
 
 MOST_BLOCKS: Final = 64
-"""The maximum number of blocks between both states: it proves nothing that a payer had funds long before signing."""
+"""The maximum number of blocks between both states: funds that a payer had long before signing prove nothing."""
 
 MOST_SECONDS: Final = 900
-"""The time before a payment's deadline in which both states count: states from before the signature prove nothing.
+"""How many seconds before a payment's deadline a state may be. States from before the signature prove nothing.
 
-No signed field says when a payment was signed. Sellers give clients 300 seconds by default.
+The time of signing is not part of a payment. By default, sellers give clients 300 seconds.
 """
 
 _KEY_SIGNATURE: Final = 65  # bytes
@@ -42,9 +42,9 @@ class FailureProof:
     """The chain states that show why a payment did not settle.
 
     Attributes:
-        reason: Why it could not be settled at `block`.
-        block: A block within the payment's validity at which it could not be settled.
-        payable_block: An earlier block at which it could be settled; None if the node shows none.
+        reason: Why the payment could not be settled at `block`.
+        block: A block within the payment's validity period at which the payment could not be settled.
+        payable_block: An earlier block at which the payment could be settled; None if none was found.
     """
 
     reason: FailureReason
@@ -66,7 +66,7 @@ class FailedPayment:
         return SignedPayment.of(self.accepted, self.payload)
 
     def find_proof(self, transaction: str) -> Operation[FailureProof | None]:
-        """Find the states that prove a failure, starting from the failed transaction's block or the latest one."""
+        """Find the states that prove a failure, starting from the failed transaction's block or the latest block."""
         receipt = (yield Rpc("eth_getTransactionReceipt", (transaction,))) if transaction else None
         block = answers.quantity(answers.record(receipt).get("blockNumber")) if receipt else (yield from latest_block())
         reason = yield from self.reason_at(block)
@@ -76,10 +76,10 @@ class FailedPayment:
         return FailureProof(reason, block, next(iter((yield from self._payable_blocks(earlier))), None))
 
     def check_proof(self, proof: FailureProof) -> Operation[None]:
-        """Check states reported by others, and that the payment is final.
+        """Check states that someone else reported, and that the payment can no longer be settled.
 
         Raises:
-            UnprovenFailureError: A state differs, or the payment was made or still may be.
+            UnprovenFailureError: A state differs, or the payment was made or may still be made.
         """
         block, payable = proof.block, proof.payable_block
         if (yield from self.reason_at(block)) is not proof.reason:
@@ -98,7 +98,7 @@ class FailedPayment:
             raise UnprovenFailureError("still_payable", "the payment can still be settled: wait until it expires")
 
     def reason_at(self, block: int) -> Operation[FailureReason | None]:
-        """Return why the payment could not be settled at a block, or None if its payer had caused no reason by then."""
+        """Return why the payment could not be settled at a block, or None if the payer did not cause any reason."""
         signed, payer, at = self.signed, ("address", self.signed.payer), hex(block)
         nonces_call, bit = nonce_call(signed)
         calls = [_call(signed.asset, "balanceOf", payer), nonces_call]
@@ -164,19 +164,19 @@ def _signature(payload: Mapping[str, Any]) -> bytes:
 
 
 def check_failure(verifier: Verifier, evidence: Any, *, tokens: Collection[str]) -> FailureReason:
-    """Check the evidence of a failed settlement, a feedback file's `failedSettlement`, with your own node.
+    """Check the evidence of a failed settlement (`failedSettlement` in a feedback file) with your own node.
 
     Args:
-        verifier: Reads the payment's chain. The node needs the state at both blocks.
+        verifier: Reads the payment's chain. The node must provide the state at both blocks.
         evidence: The evidence: `accepted`, `payload`, `amount`, `reason`, `block` and `payableBlock`.
-        tokens: The tokens that count. A seller's own token could report anything about a buyer's balance.
+        tokens: The accepted tokens. A seller's own token could report any balance for a buyer.
 
     Returns:
         The reason that the chain proves.
 
     Raises:
-        UnprovenFailureError: The evidence is malformed, or the chain does not agree with it.
-        BilateralError: The node failed, or does not have the states.
+        UnprovenFailureError: The evidence is malformed, or does not match the chain.
+        BilateralError: The node failed, or cannot provide the states.
     """
     try:
         payment = FailedPayment(evidence["accepted"], evidence["payload"], int(evidence["amount"]))

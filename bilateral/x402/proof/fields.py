@@ -32,7 +32,7 @@ def record(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def required(fields: Mapping[str, Any], name: str, path: str, kind: type[T], expected: str) -> T:
-    """Return a field of one type."""
+    """Return a required field of the given type."""
     value = fields.get(name)
     if value is None:
         raise InvalidMessageError(path + name, "missing", "the field is missing")
@@ -66,7 +66,7 @@ def optional_uri(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def whole(fields: Mapping[str, Any], name: str) -> int:
-    """Return a required number of seconds. JavaScript may write 1.0 for 1."""
+    """Return a required number of seconds. 1.0 is accepted as 1, because JavaScript may write it that way."""
     value = fields.get(name)
     if isinstance(value, float) and value.is_integer():
         fields = {name: int(value)}
@@ -120,7 +120,7 @@ MAX_BODY: Final = 32 * 1024 * 1024
 """The default limit for a signed body, in bytes, after decoding."""
 
 SLOW_BYTES: Final = 256 * 1024
-"""The total body size from which event loops hash in a thread: hashing this takes about a millisecond."""
+"""The total body size above which async code hashes in a thread. Hashing this many bytes takes about 1 ms."""
 
 STREAMS: Final = frozenset(
     f"application/{name}"
@@ -129,11 +129,11 @@ STREAMS: Final = frozenset(
 """Content types of responses that clients read as they arrive."""
 
 _MAX_ENCODINGS: Final = 3
-"""The number of encodings allowed on one body: honest servers use one, and each may multiply the size."""
+"""The maximum number of encodings per body. Honest servers use one, and each encoding may multiply the size."""
 
 
 def _inflate(body: bytes, encoding: str, room: int) -> tuple[bytes, bool]:
-    """Decode gzip and deflate. Some servers call raw deflate data `deflate`, too."""
+    """Decode gzip and deflate, including the raw deflate data that some servers send as `deflate`."""
     is_zlib = len(body) > 1 and body[0] & 0x0F == zlib.DEFLATED and int.from_bytes(body[:2]) % 31 == 0
     gzip, plain, raw = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
     inner = zlib.decompressobj(gzip if encoding.endswith("gzip") else plain if is_zlib else raw)
@@ -150,7 +150,7 @@ def _expand(body: bytes, _encoding: str, room: int) -> tuple[bytes, bool]:
 
 
 _DECODERS: Final = {"gzip": _inflate, "x-gzip": _inflate, "deflate": _inflate, "br": _expand}
-"""The decoder for each encoding, which returns at most the given number of bytes, and whether the body ended."""
+"""The decoder for each encoding. It returns at most the given number of bytes, and whether the body is complete."""
 
 
 def is_stream(content_type: str) -> bool:

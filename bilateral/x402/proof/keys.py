@@ -1,7 +1,7 @@
 """Keys that sign interactions, and checks of their signatures.
 
-A secp256k1 signature is `r`, `s` and `v` over the 32 bytes of the hash, without any prefix; `v` is 0 or 1 and `s` is
-low. An ed25519 signature is 64 bytes over the same 32 bytes.
+A secp256k1 signature consists of `r`, `s` and `v` and covers the 32 bytes of the hash, without any prefix; `v` is 0 or
+1 and `s` is low. An ed25519 signature is 64 bytes over the same 32 bytes.
 """
 
 import os
@@ -109,7 +109,7 @@ class RemoteKey:
     """A key held by another program, such as a key management service.
 
     Attributes:
-        public_key: Its public key in hexadecimal digits without 0x.
+        public_key: The public key in hexadecimal digits, without 0x.
         function: Signs a 32-byte hash. It may return a secp256k1 signature without `v`.
         algorithm: The signature scheme.
     """
@@ -139,7 +139,7 @@ def key_from_secret(secret: bytes, algorithm: Algorithm = "secp256k1") -> Secp25
     """Return a key from its 32 secret bytes.
 
     Raises:
-        InvalidKeyError: They are not a key of the algorithm, or the algorithm is unknown.
+        InvalidKeyError: The bytes are not a valid key for the algorithm, or the algorithm is unknown.
     """
     if algorithm not in get_args(Algorithm):
         raise InvalidKeyError(f"the algorithm must be one of {', '.join(get_args(Algorithm))}, not {algorithm!r}")
@@ -150,7 +150,7 @@ def key_from_environment(variable: str, algorithm: Algorithm = "secp256k1") -> S
     """Read a key from an environment variable: 64 hexadecimal digits, with or without 0x.
 
     Raises:
-        InvalidKeyError: The variable is not set or not a key. The error does not show its value.
+        InvalidKeyError: The variable is not set, or is not a valid key. The error does not show the value.
     """
     value = os.environ.get(variable)
     if not value:
@@ -163,14 +163,14 @@ def key_from_environment(variable: str, algorithm: Algorithm = "secp256k1") -> S
 
 
 def key_from_keystore(path: Path, passphrase: str, algorithm: Algorithm = "secp256k1") -> Secp256k1Key | Ed25519Key:
-    """Decrypt a key from a keystore file as written by Ape, geth and others.
+    """Decrypt a key from a keystore file, as written by Ape, geth and other tools.
 
     Args:
         path: The file, such as `~/.ape/accounts/agent.json`.
         algorithm: The algorithm for the 32 decrypted bytes.
 
     Raises:
-        InvalidKeyError: The file cannot be read, is not a keystore, or has a different passphrase.
+        InvalidKeyError: The file cannot be read or is not a keystore, or the passphrase is wrong.
     """
     try:
         secret = bytes(Account.decrypt(path.read_text(encoding="utf-8"), passphrase))
@@ -201,7 +201,7 @@ def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm:
     Args:
         digest: The 32 bytes that were signed.
         public_key: The public key in hexadecimal digits.
-        algorithm: `secp256k1` or `ed25519`; with any other, no signature is valid.
+        algorithm: `secp256k1` or `ed25519`. For any other value, no signature is valid.
     """
     try:
         key = bytes.fromhex(public_key)
@@ -213,7 +213,7 @@ def is_signature_of(digest: bytes, signature: bytes, public_key: str, algorithm:
 
 
 def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> Signer | None:
-    """Find the key that made a signature. A secp256k1 key is recovered once, not once for each candidate.
+    """Find the key that made a signature. A secp256k1 key is recovered only once, even if there are many candidates.
 
     Args:
         digest: The 32 bytes that were signed.
@@ -231,7 +231,7 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
 
 
 def is_key(public_key: bytes, signer: Signer) -> bool:
-    """Compare a public key with a listed one. Either one may be compressed if it is a secp256k1 key."""
+    """Compare a public key with a listed key. secp256k1 keys may be compressed or uncompressed."""
     if signer.algorithm == "ed25519":
         return public_key == signer.key
     point = _point(public_key)
@@ -239,7 +239,7 @@ def is_key(public_key: bytes, signer: Signer) -> bool:
 
 
 def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, address: str) -> bool:
-    """Check a signature by a plain account: secp256k1 on an EVM chain, ed25519 elsewhere.
+    """Check a signature by an account that is not a contract: secp256k1 on an EVM chain, ed25519 on other chains.
 
     Args:
         digest: The 32 bytes that were signed.
@@ -284,7 +284,7 @@ def _is_ed25519(digest: bytes, signature: bytes, key: bytes) -> bool:
 
 
 def _recovered(digest: bytes, signature: bytes) -> list[bytes]:
-    """Recover the 64-byte keys that may have made a secp256k1 signature: one key, or two without `v`."""
+    """Recover the 64-byte keys that may have made a secp256k1 signature: one, or two if `v` is missing."""
     if len(signature) == _PLAIN_BYTES:
         parities: tuple[int, ...] = (0, 1)
     elif len(signature) == _RECOVERABLE_BYTES and signature[64] in _V:

@@ -34,7 +34,7 @@ _EVM_SCHEMES: Final = ("upto", "batch-settlement", "auth-capture")
 
 
 class PaymentProblemError(Exception):
-    """The transaction is not the payment that was requested. The message says why.
+    """The transaction is not the requested payment. The message states why.
 
     Attributes:
         code: `payment_not_found`, `payment_mismatch`, `paid_less`, `payment_unconfirmed`, `not_provable`, or the code
@@ -57,7 +57,7 @@ def signed_payment(accepted: Mapping[str, Any], payload: Mapping[str, Any]) -> S
 
 
 def expiry_of(signed: SignedPayment) -> str:
-    """Return, as text, the last time at which a payment can be settled."""
+    """Return the last time at which a payment can be settled, as text."""
     try:
         return f"{datetime.fromtimestamp(signed.last_second, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):  # a server may ask for more years than calendars have
@@ -80,7 +80,7 @@ def find_payment(signed: SignedPayment, transaction: str, confirmations: int) ->
 
 
 def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[int, ReceiptLog]]:
-    """Find the transfer, with its block, that settled a payment in a transaction. It may have moved less."""
+    """Find the transfer that settled a payment in a transaction, and its block. It may have moved less than agreed."""
     reply = yield Rpc("eth_getTransactionReceipt", (transaction,))
     if reply is None:
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
@@ -102,7 +102,7 @@ def find_transfer(signed: SignedPayment, transaction: str) -> Operation[tuple[in
 
 
 def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
-    """Return True for a transfer between the two accounts that may be a payment. Permit2 moves at most its amount."""
+    """Return True if a transfer may be this payment. A Permit2 payment cannot move more than the signed amount."""
     sides = TRANSFER, address_topic(signed.payer), address_topic(signed.payee)
     is_possible = log.address == signed.asset and log.topics == sides and len(log.data) == WORD
     moved = int.from_bytes(log.data)
@@ -110,9 +110,9 @@ def may_settle(signed: SignedPayment, log: ReceiptLog) -> bool:
 
 
 def unsupported_kind(scheme: object, network: str, extra: object) -> str | None:
-    """Return the code for terms whose payments cannot be judged here, such as `erc7710_not_supported`, or None.
+    """Return the code for terms whose payments cannot be checked here, such as `erc7710_not_supported`, or None.
 
-    On non-EVM chains, the chain's own reader judges payments of the scheme `exact`.
+    On non-EVM chains, the chain's own reader checks payments with the scheme `exact`.
     """
     method = extra.get("assetTransferMethod") if isinstance(extra, Mapping) else None
     if not network.startswith("eip155:"):
@@ -128,11 +128,11 @@ def _code(name: object) -> str:
 
 
 def is_ambiguous(payload: Mapping[str, Any], network: str = "") -> bool:
-    """Return whether a facilitator may interpret a payment differently than we do.
+    """Return whether a facilitator may interpret a payment differently than this package does.
 
-    This is the case if it has two authorizations, of which a facilitator would settle one; if its account or nonce is
-    not text, because a facilitator treats 1000, 1000.5 and 1000.9 as one nonce; or, on a non-EVM chain, if its
-    transaction is not canonical base 64 or has trailing bytes, both of which facilitators ignore.
+    This is the case if the payment has two authorizations, of which a facilitator would settle only one; if its account
+    or nonce is not text, because a facilitator treats 1000, 1000.5 and 1000.9 as the same nonce; or, on a non-EVM
+    chain, if its transaction has trailing bytes or is not canonical base64, because facilitators ignore both.
     """
     if is_foreign(network):
         return message_key(network, payload) is None

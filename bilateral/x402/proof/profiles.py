@@ -1,10 +1,10 @@
-"""The hashes that agents and clients sign, and the two forms of declarations and statements.
+"""The hashes that agents and clients sign, and both forms of declarations and statements.
 
-Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8; binary
-bodies need no special case.
+Bodies are hashed as the application sees them, after removing any `Content-Encoding`. Text is hashed as UTF-8. Binary
+bodies are hashed in the same way.
 
-`8004-reputation` is the specification's form and the default. `reputation` is the later upstream draft: an opt-in that
-may change until it is released. Clients verify either.
+`8004-reputation` is the specification's form and the default. `reputation` is the later upstream draft, which is opt-in
+and may change until it is released. Clients verify both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ DRAFT_DOMAIN: Final = b"x402:reputation:v1"
 """The prefix of the signed data in the profile `reputation`."""
 
 MAX_SIGNED_VALUE: Final = 255
-"""The largest value for signed feedback: the signed message has one byte for it."""
+"""The largest value of signed feedback, because the signed message has one byte for it."""
 
 
 def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
     """Hash a paid interaction ("Signature Protocol").
 
-    The lengths of the three parts are not included, so different parts with the same concatenation have the same hash.
-    Recompute the hash from the bodies that you sent and received yourself, never from bodies reported by the server. A
-    request without a body is hashed without its path and query.
+    The lengths of the three parts are not hashed, so different parts with the same concatenation have the same hash.
+    Recompute the hash from the bodies that you sent and received yourself, never from bodies reported by the server. If
+    a request has no body, its path and query are not hashed either.
 
     Args:
         task_ref: The reference of the payment's transaction.
@@ -50,7 +50,7 @@ def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
 
 
 def draft_data_hash(request: bytes, response: bytes) -> bytes:
-    """Hash both bodies in the profile `reputation`. The request's length comes first, so the boundary is signed.
+    """Hash both bodies in the profile `reputation`. The request's length comes first, so that the signature covers it.
 
     Args:
         request: The request's body; its path and query if it has no body.
@@ -67,7 +67,7 @@ def draft_interaction_hash(task_ref: str, data_hash: bytes) -> bytes:
 
     Args:
         task_ref: The reference of the payment's transaction.
-        data_hash: The hash of both bodies, see `draft_data_hash`.
+        data_hash: The hash of both bodies. See `draft_data_hash`.
 
     Returns:
         The 32-byte keccak-256 hash.
@@ -102,7 +102,7 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
     Args:
         agent: The rated agent.
         task_ref: The reference of the payment's transaction.
-        data_hash: The hash of both bodies, see `draft_data_hash`.
+        data_hash: The hash of both bodies. See `draft_data_hash`.
         value: The feedback's value.
         tag1: The first tag; may be empty.
         tag2: The second tag; may be empty.
@@ -139,7 +139,7 @@ def message_parts(parts: Sequence[Any], limit: int = read.MAX_BODY) -> bytes:
 
 
 def _hash(*parts: bytes) -> bytes:
-    """Hash consecutive parts (keccak-256) without concatenating them: bodies may be 32 MiB long."""
+    """Hash consecutive parts (keccak-256) without copying them into one, because bodies may be 32 MiB long."""
     state = keccak_state.new(b"")
     for part in parts:
         state.update(part)
@@ -193,7 +193,7 @@ class Hashes(NamedTuple):
 
     Attributes:
         interaction: The hash that the agent signs.
-        data: The hash of both bodies; None in the profile `8004-reputation`, which has none.
+        data: The hash of both bodies; None in the profile `8004-reputation`, which does not use it.
     """
 
     interaction: bytes
@@ -201,7 +201,7 @@ class Hashes(NamedTuple):
 
 
 class Profile:
-    """One form of the messages: the specification's, unless a method is overridden.
+    """One form of the messages. Methods that are not overridden follow the specification.
 
     Attributes:
         key: The key in `extensions`.
@@ -297,11 +297,11 @@ PROFILE_8004: Final = Profile()
 PROFILE_DRAFT: Final[Profile] = _ProfileDraft()
 
 PROFILES: Final[Mapping[str, Profile]] = {profile.key: profile for profile in (PROFILE_8004, PROFILE_DRAFT)}
-"""The profiles by key. If a message contains both, the first one counts."""
+"""The profiles by key. If a message contains both, the first profile is used."""
 
 
 def profile_among(*extensions: Any) -> Profile:
-    """Return the profile of the first `extensions` object that has a profile's key; `8004-reputation` if none has."""
+    """Return the profile whose key is in the first `extensions` object that has one; by default `8004-reputation`."""
     for extension in extensions:
         for key, profile in PROFILES.items():
             if isinstance(extension, dict) and key in extension:
@@ -342,13 +342,13 @@ def declare_8004_reputation(  # noqa: PLR0913  # options, all but two with a def
     Args:
         agent_id: The server's agent.
         deployment: The agent's registries.
-        *others: Its registrations on additional chains, one per chain.
+        *others: The agent's registrations on additional chains, one per chain.
         endpoint: The service's URL.
-        feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
-        blind: The terms on which answers include an envelope for blind ratings, see `BlindSealer`; None for no
-            envelopes.
-        free_answers: True to deliver an answer for which a route with the scheme `upto` charges nothing. It has no
-            proof, because there is no payment. By default, such an answer is refused with `nothing_charged`.
+        feedback_aggregator: The URL of a service that sends signed feedback and pays for the gas.
+        blind: The terms on which answers include an envelope for blind ratings; None for no envelopes. See
+            `BlindSealer`.
+        free_answers: True to deliver an answer for which a route with the scheme `upto` charges nothing. Such an answer
+            has no proof, because there is no payment. By default, it is rejected with `nothing_charged`.
 
     Returns:
         The declaration under the extension's key.
@@ -371,7 +371,7 @@ def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *other
     Args:
         agent_id: The server's agent.
         deployment: The agent's registries.
-        *others: Its registrations on additional chains, one per chain.
+        *others: The agent's registrations on additional chains, one per chain.
 
     Returns:
         The declaration under the draft's key.
@@ -386,7 +386,7 @@ def declare_reputation_draft(agent_id: AgentLike, deployment: Deployment, *other
 def declaration_of(
     *registrations: AgentRegistration, profile: Profile = PROFILE_8004, endpoint: str | None = None
 ) -> dict[str, Any]:
-    """Declare the extension for a route of an agent with these registrations, on any chains."""
+    """Declare the extension for a route whose agent has these registrations, on any chains."""
     return profile.declaration(_info(registrations, endpoint=endpoint))
 
 

@@ -1,8 +1,9 @@
-"""Readers of agents and payments, one per chain. `EvmReader` is built in; readers for other chains are plug-ins.
+"""Readers for agents and payments, one per chain. `EvmReader` is built in; readers for other chains are plug-ins.
 
-Every function is an operation (`bilateral.node.steps`). A plug-in with the attribute `provider`, a node's URL, yields
-steps for that node. One without it yields `Blocking` steps with its own functions. Two more attributes are optional:
-`for_one_check`, which returns a reader for one verification, and `remarks`, see `GuardedReader`.
+Every function is an operation (`bilateral.node.steps`). A plug-in whose attribute `provider` contains a node's URL
+yields steps for that node. A plug-in without `provider` yields `Blocking` steps with its own functions. Two more
+attributes are optional: `for_one_check`, which returns a reader for one verification, and `remarks` (see
+`GuardedReader`).
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ _T = TypeVar("_T")
 
 
 class RegistryReader(Protocol):
-    """Reads the registries and payments on one chain. Its registries are an allow-list."""
+    """Reads the registries and payments on one chain. Only its registries are trusted."""
 
     @property
     def chain(self) -> ChainId:
@@ -37,25 +38,25 @@ class RegistryReader(Protocol):
         """Return a server's registration in the registries that this reader trusts.
 
         Raises:
-            PaymentRefusedError: The server has none on this chain, or only one in other registries.
+            PaymentRefusedError: The server has no registration on this chain, or only in untrusted registries.
         """
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
         """Check that both registries belong together.
 
         Raises:
-            PaymentRefusedError: They do not.
+            PaymentRefusedError: The registries do not belong together.
         """
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
-        """Return the account that receives payments for an agent, or an empty text.
+        """Return the account that receives payments for an agent, or an empty string if there is none.
 
         Args:
-            block: The block at whose end it is read; the latest by default.
+            block: The block at whose end the value is read; by default the latest block.
         """
 
     def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
-        """Return the URI of an agent's registration file. The arguments are those of `wallet`."""
+        """Return the URI of an agent's registration file. Takes the same arguments as `wallet`."""
 
     def find_payment(
         self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
@@ -65,7 +66,7 @@ class RegistryReader(Protocol):
         Args:
             accepted: The terms that the client accepted.
             payload: The `payload` field of the payment payload that the client sent.
-            confirmations: The number of blocks that must confirm it, including its own.
+            confirmations: The number of blocks that must confirm the payment, including its own.
 
         Raises:
             PaymentProblemError: The transaction is not this payment.
@@ -86,7 +87,7 @@ _ANSWERS: Final[dict[str, type]] = {
 
 
 class GuardedReader:
-    """A guarded plug-in: exceptions of its own types and results of a wrong type become refusals.
+    """A guarded plug-in: exceptions of its own types, and results of the wrong type, are raised as rejections.
 
     Args:
         reader: The plug-in.
@@ -128,13 +129,13 @@ class GuardedReader:
 
 
 def for_one_check(reader: RegistryReader) -> RegistryReader:
-    """Return a reader whose results about an agent come from a single read, if it supports that."""
+    """Return a reader that reads each agent only once, if the given reader supports that."""
     return reader.for_one_check() if isinstance(reader, GuardedReader) else reader
 
 
 @contextmanager
 def _guarding() -> Iterator[None]:
-    """Turn an exception of a plug-in's own type into a refusal. Its text is omitted, as it may contain a key."""
+    """Convert an exception of a plug-in's own type to a rejection. Omit its text, because it may contain a key."""
     try:
         yield
     except (BilateralError, PaymentProblemError):
@@ -162,7 +163,7 @@ class EvmReader:
 
     Args:
         state: The state of a client with a deployment.
-        confirmations: The number of blocks that must show that a payment has expired.
+        confirmations: The number of blocks that must confirm that a payment has expired.
 
     Raises:
         InvalidArgumentError: The deployment has no reputation registry.
@@ -177,7 +178,7 @@ class EvmReader:
         self._reputation = AccountId(self.chain, self._deployment.reputation)
 
     def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
-        """Return a server's registration. The deployment's registries are the allow-list."""
+        """Return a server's registration. Only the deployment's registries are accepted."""
         return registration_among(info, self._deployment.agent_registry, self._reputation)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:
@@ -242,7 +243,7 @@ def deployment_of(state: ClientState) -> Deployment:
 
 
 def is_same_account(chain: ChainId, first: str, second: str) -> bool:
-    """Compare two addresses: ignoring case on an EVM chain, exactly elsewhere ("Step 3")."""
+    """Compare two addresses, ignoring case on EVM chains and exactly on other chains ("Step 3")."""
     if not first or not second:
         return False
     return first.lower() == second.lower() if chain.is_evm else first == second

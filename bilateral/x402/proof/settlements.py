@@ -31,10 +31,10 @@ _NONCE_BITMAP: Final = keccak(text="nonceBitmap(address,uint256)")[:4]
 _WORD_BITS: Final = 8 * WORD  # the nonces of a word of the bitmap
 
 SEARCHED_BLOCKS: Final = 1_000
-"""The number of latest blocks to search for a payment's transaction. Public nodes allow this many."""
+"""How many of the latest blocks to search for a payment's transaction. Public nodes allow this many."""
 
 _MOST_TRANSFERS: Final = 50
-"""The number of latest transfers between both accounts to read: each requires two requests, or three with a trace."""
+"""How many of the latest transfers between both accounts to read. Each takes two requests, or three with a trace."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Settlement:
     """The on-chain state of a payment that was sent.
 
     Attributes:
-        is_paid: True if the authorization was used, False if not yet, None if unknown.
-        transaction: The transaction that used it; None if it was not found.
+        is_paid: True if the authorization was used, False if it was not used so far, None if unknown.
+        transaction: The transaction that used the authorization; None if it was not found.
         problem: The reason why the state is unknown; empty otherwise.
         is_expired: True if the authorization is unused and can no longer be used.
-        is_canceled: True if the payer canceled it, so that nobody can use it.
-        amount: The amount that a Permit2 payment moved, if its transaction was found. Otherwise, for `upto` it is
-            unknown, from 1 to the ceiling.
-        signed: The payment as its payer signed it; None if it is not such a payment.
+        is_canceled: True if the payer canceled the authorization, so that nobody can use it.
+        amount: The amount that a Permit2 payment moved; None if its transaction was not found. With the scheme `upto`,
+            it may then be anything from 1 to the ceiling.
+        signed: The payment as its payer signed it; None if it is of a different kind.
     """
 
     is_paid: bool | None
@@ -89,7 +89,7 @@ def look_up(signed: SignedPayment, confirmations: int = 1, searched_blocks: int 
 
 
 def nonce_call(signed: SignedPayment) -> tuple[dict[str, str], int]:
-    """Return the call that reads whether a payment's nonce is used or canceled, and its bit in the result."""
+    """Return the call that reads whether a payment's nonce is used or canceled, and the nonce's bit in the result."""
     contract, data, bit = signed.asset, _AUTHORIZATION_STATE + address_topic(signed.payer) + signed.nonce, 0
     if signed.kind is not PaymentKind.EIP3009:
         word, bit = divmod(int.from_bytes(signed.nonce), _WORD_BITS)
@@ -114,7 +114,7 @@ def _used_authorization(signed: SignedPayment, first: int) -> Operation[Settleme
 
 
 def _used_nonce(signed: SignedPayment, first: int) -> Operation[Settlement]:
-    """Find the transaction that used a Permit2 nonce. Logs do not contain it, so transfers between both are read."""
+    """Find the transaction that used a Permit2 nonce. Logs do not contain nonces, so transfers are examined."""
     payer = address_topic(signed.payer)
     transfers = yield from _logs(first, signed.asset, [TRANSFER], payer, address_topic(signed.payee))
     possible = [_transaction_of(log) for log in reversed(transfers) if may_settle(signed, receipt_log(log))]

@@ -4,9 +4,9 @@
     verifier = Verifier({}, readers=[reader])
     routes = {"GET /weather": RouteConfig(..., extensions=declare_solana_reputation(mint, MAINNET))}
 
-SATI differs from ERC-8004: there is no proof that the wallet's key agreed, and a transfer does not clear the wallet.
-The reader therefore rejects an agent whose metadata is controlled by anyone but its holder. The registry 8004-solana
-proves wallets, and the reader rejects agents that were transferred outside it.
+SATI differs from ERC-8004: nothing proves that the wallet's key consented, and a transfer does not clear the wallet.
+The reader therefore rejects an agent if anyone except its holder controls its metadata. The registry 8004-solana does
+prove wallets, but the reader rejects agents that were transferred outside the registry.
 """
 
 from collections.abc import Collection
@@ -35,16 +35,16 @@ __all__ += ["solana_registration"]
 
 
 class SolanaReader:
-    """Reads agents in Solana registries, and payments, on one chain. See `RegistryReader`.
+    """Reads agents in Solana registries, and payments, on one Solana chain. See `RegistryReader`.
 
-    `block` in its methods is a slot. Verifiers with and without an event loop may share a reader.
+    `block` is a slot in all methods. Verifiers with and without an event loop may share a reader.
 
     Args:
         provider: The URL of a node.
         chain: The chain (CAIP-2), which the node must serve.
         commitment: `confirmed` or `finalized`.
-        registries: The names of the registries you trust, as in the address book; all of the chain by default. They are
-            the allow-list.
+        registries: The names of the registries that you trust, as in the address book; by default all registries on the
+            chain. Other registries are rejected.
 
     Raises:
         MalformedIdentifierError: The chain is malformed.
@@ -67,16 +67,16 @@ class SolanaReader:
         self._agents: dict[GlobalAgentId, SolanaAgent] | None = None
 
     def for_one_check(self) -> Self:
-        """Return a reader for one verification. It reads each agent once, so that wallet and URI are consistent."""
+        """Return a reader for one verification. It reads each agent only once, so wallet and URI are consistent."""
         reader = copy(self)
         reader._agents = {}  # noqa: SLF001  # its own class
         return reader
 
     def trusted_registration(self, info: ReputationInfo) -> AgentRegistration:
-        """Return a server's registration. The programs of the registries are the allow-list.
+        """Return a server's registration. Only the programs of the reader's registries are accepted.
 
         Raises:
-            PaymentRefusedError: The server has no registration on this chain, or only one in other registries.
+            PaymentRefusedError: The server has no registration on this chain, or only in untrusted registries.
         """
         *registries, last = (AccountId(self.chain, program) for program in self._registries)
         for registry in registries:
@@ -85,19 +85,19 @@ class SolanaReader:
         return registration_among(info, last, last)
 
     def check_registries(self, registration: AgentRegistration) -> Operation[None]:  # noqa: ARG002  # the port's
-        """Return immediately: on Solana, one program serves as both registries for its agents."""
+        """Return immediately, because a single Solana program serves as both registries for its agents."""
         yield from ()
 
     def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
         """Return an agent's wallet.
 
         Raises:
-            PaymentRefusedError: The agent fails verification, or its past state is not provable.
+            PaymentRefusedError: The agent failed verification, or its past state cannot be proven.
         """
         return (yield from self._read(agent, block)).wallet
 
     def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
-        """Return the URI of an agent's registration file. Its errors are those of `wallet`."""
+        """Return the URI of an agent's registration file. Raises the same errors as `wallet`."""
         return (yield from self._read(agent, block)).uri
 
     def find_payment(
@@ -124,7 +124,7 @@ class SolanaReader:
             agent_id: The agent's mint or asset in the reader's first registry, or its global id.
 
         Raises:
-            SolanaError: The agent fails verification, or its registry is not one of the reader's.
+            SolanaError: The agent failed verification, or its registry is not one of the reader's.
         """
         agent = agent_id
         if not isinstance(agent, GlobalAgentId):
@@ -137,7 +137,7 @@ class SolanaReader:
         return agents[agent]
 
     def remarks(self, agent: GlobalAgentId) -> tuple[str, ...]:
-        """Return a verification's remarks about an agent, in addition to its outcome."""
+        """Return remarks about an agent that accompany the outcome of a verification."""
         cached = (self._agents or {}).get(agent)
         return () if cached is None else (f"the wallet is from: {cached.wallet_source}", *cached.remarks)
 
@@ -164,7 +164,7 @@ def solana_registration(agent: str, chain: str | ChainId, registry: str = SATI_N
     Args:
         agent: The agent's mint, or its asset.
         chain: The chain (CAIP-2).
-        registry: The name of its registry in the address book, `SATI` or `8004-solana`.
+        registry: The name of the agent's registry in the address book, `SATI` or `8004-solana`.
 
     Raises:
         MalformedIdentifierError: The agent or the chain is malformed.
@@ -189,7 +189,7 @@ def declare_solana_reputation(  # the agent, and the options of a declaration
         agent: The agent's mint, or its asset.
         chain: The chain (CAIP-2).
         *others: The agent's registrations on additional chains, one per chain.
-        registry: The name of its registry in the address book, `SATI` or `8004-solana`.
+        registry: The name of the agent's registry in the address book, `SATI` or `8004-solana`.
         profile: The form of the messages.
         endpoint: The service's URL.
 

@@ -1,7 +1,7 @@
 """The extension's messages: the server's declaration, the client's declaration, the signed interaction.
 
-`of` reads a message strictly and ignores unknown fields, `to_object` writes it. A reader never uses the JSON Schema in
-a server's declaration, because the server chooses that too.
+`of` reads a message strictly but ignores unknown fields; `to_object` writes it. The JSON Schema in a server's
+declaration is never used for reading, because the server chooses that schema too.
 """
 
 import re
@@ -17,10 +17,10 @@ REPUTATION_8004: Final = "8004-reputation"
 """The extension's key in `extensions` of x402 messages."""
 
 VERSION: Final = "1.0.0"
-"""The version of the extension that this package writes. It reads every version 1."""
+"""The version of the extension that this package writes. It can read every version 1.x."""
 
 X402_VERSION: Final = 2
-"""The version of x402 whose prices and payments have these headers."""
+"""The version of x402 that uses these headers for prices and payments."""
 
 MAX_REGISTRATIONS: Final = 32  # as many fit into `MAX_PAYMENT_HEADER`
 
@@ -34,8 +34,8 @@ class AgentRegistration:
 
     Attributes:
         agent: The agent in its identity registry.
-        reputation_registry: The reputation registry on the same chain; on some chains, the identity registry itself.
-            None in the profile `reputation`, which omits it.
+        reputation_registry: The reputation registry on the same chain. On some chains, it is the identity registry
+            itself. None in the profile `reputation`, which omits it.
     """
 
     agent: GlobalAgentId
@@ -56,7 +56,7 @@ class AgentRegistration:
         """Read a registration.
 
         Args:
-            path: Its location in the message, for errors.
+            path: The location of the object in the message, for error messages.
             is_draft: True in the profile `reputation`, whose registrations omit the reputation registry.
         """
         fields = read.record(value, path)
@@ -80,8 +80,8 @@ class BlindTerms:
     """A server's offer to rate its clients blind (our extension; see docs/blind-ratings.md).
 
     Attributes:
-        after: The number of a client's paid interaction, from 1, after which answers include the server's envelope. A
-            rating is final, so a server may want to get to know its client first.
+        after: The first of a client's paid interactions, counted from 1, whose answer includes the server's envelope. A
+            rating is final, so a server may want to get to know its clients first.
         lifetime: An envelope's lifetime in seconds; at most 14 days.
     """
 
@@ -113,9 +113,9 @@ class ReputationInfo:
         registrations: The server's agents, at least one.
         version: The version of the extension.
         endpoint: The server's service URL.
-        feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
-        blind: The terms for blind ratings; None if the server seals none.
-        free_answers: True if the server delivers answers for which it charges nothing (`upto`), without a proof.
+        feedback_aggregator: The URL of a service that sends signed feedback and pays for the gas.
+        blind: The terms for blind ratings; None if the server does not offer them.
+        free_answers: True if the server delivers answers without a proof when it charges nothing for them (`upto`).
     """
 
     registrations: tuple[AgentRegistration, ...]
@@ -186,7 +186,7 @@ class ClientAgent:
 
     @classmethod
     def of(cls, value: Any) -> Self | None:
-        """Read a claim: inside `info`, where this package writes it, or next to it, as in the specification's example.
+        """Read a claim from inside `info`, where this package writes it, or next to it, as the specification shows.
 
         Args:
             value: `extensions["8004-reputation"]` of a payment payload.
@@ -219,15 +219,15 @@ class InteractionData:
         task_ref: The reference of the payment's transaction, exactly as it was hashed.
         interaction_hash: The signed hash.
         signature: The agent's signature: 64 bytes for ed25519, 64 or 65 for secp256k1.
-        timestamp: The signature's Unix time. It is not signed: display it, but never base a decision on it. None in the
-            profile `reputation`.
-        agent_registry: The identity registry. The specification does not have this field; this package adds it.
-        data_hash: The hash of both bodies. Like the following fields, only in the profile `reputation`.
+        timestamp: The Unix time of the signature. It is not signed, so display it, but never base a decision on it.
+            None in the profile `reputation`.
+        agent_registry: The identity registry. This package adds this field, which is not in the specification.
+        data_hash: The hash of both bodies. Like the next three fields, it exists only in the profile `reputation`.
         public_key: The key that signed.
-        algorithm: Its signature scheme.
+        algorithm: The key's signature scheme.
         feedback_endpoint: The URL of a service that accepts feedback.
-        sealed_rating: The server's envelope for a blind rating, as received, or None. It is not part of the signed hash
-            and has its own signature.
+        sealed_rating: The server's envelope for a blind rating, as received, or None. The signed hash does not cover
+            the envelope, which has its own signature.
     """
 
     network: ChainId
@@ -245,7 +245,7 @@ class InteractionData:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Read a statement: bare, or inside `info` or `info.interaction`, as other extensions wrap theirs."""
+        """Read a statement that is bare or wrapped in `info` or `info.interaction`, as in other extensions."""
         fields = read.record(value, "8004-reputation")
         for name in ("info", "interaction"):
             if isinstance(fields.get(name), dict):
@@ -292,7 +292,7 @@ class InteractionData:
 
 @dataclass(frozen=True)
 class SettlementReceipt:
-    """A settlement as reported by the server in `PAYMENT-RESPONSE`, without any proof.
+    """A settlement as the server reports it in `PAYMENT-RESPONSE`, without any proof.
 
     Attributes:
         is_success: True if the server reports that the payment was settled.
@@ -300,7 +300,8 @@ class SettlementReceipt:
         transaction: The payment's transaction.
         payer: The account that paid, if the server reports it.
         interaction: The unparsed statement from the extensions; None if it is missing.
-        amount: The amount paid according to the server, in the token's smallest unit; None if it reports none.
+        amount: The amount paid according to the server, in the token's smallest unit; None if the server reports no
+            amount.
     """
 
     is_success: bool
@@ -312,12 +313,12 @@ class SettlementReceipt:
 
     @property
     def is_of_nothing(self) -> bool:
-        """True if the server reports that it charged nothing (scheme `upto`), so there is no transaction."""
+        """True if the server reports that it charged nothing (scheme `upto`), so that there is no transaction."""
         return self.is_success and not self.transaction and self.amount == "0"
 
     @classmethod
     def of(cls, value: Any, key: str = REPUTATION_8004) -> Self:
-        """Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
+        """Read a settlement that is flat, as x402 writes it, or wrapped, as in the specification's example.
 
         Args:
             key: The statement's key in the extensions.

@@ -1,4 +1,4 @@
-"""A paid request as its client saw it, and the outcome of each check of its proof: passed, failed, or not possible."""
+"""A paid request as its client saw it, and the outcome of each check of its proof: passed, failed or unchecked."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NO_VALID_SIGNERS = "No valid signers found"
 SIGNATURE_FAILED = "Signature verification failed"
 
 NOTHING_PAID = "nothing_paid"
-"""The code for every check of an answer for which the server charged nothing (scheme `upto`)."""
+"""The code of every check if the server charged nothing for the answer (scheme `upto`)."""
 
 NOT_PROVABLE = "not_provable"
-"""The code for a payment settled by another contract for which the node returned no trace."""
+"""The code for a payment that a different contract settled and for which the node returned no trace."""
 
 
 class CheckName(StrEnum):
@@ -35,7 +35,7 @@ class CheckName(StrEnum):
     INTERACTION = "interaction"
     """The answer includes a well-formed statement."""
     AGENT = "agent"
-    """The statement is by the declared agent, in a registry on the allow-list."""
+    """The statement is from the declared agent, whose registry is trusted."""
     NETWORK = "network"
     """The statement, the settlement and the payment specify the same network."""
     TASK_REF = "task_ref"
@@ -47,7 +47,7 @@ class CheckName(StrEnum):
     PAY_TO = "pay_to"
     """`payTo` was the agent's wallet at the payment's block."""
     REGISTRATION_FILE = "registration_file"
-    """The agent's URI leads to an authentic registration file that lists the agent."""
+    """The agent's URI points to an authentic registration file that lists the agent."""
     SIGNERS = "signers"
     """The file lists a valid key."""
     SIGNATURE = "signature"
@@ -55,7 +55,7 @@ class CheckName(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The outcome of a check. A check that was not possible never counts as passed."""
+    """The outcome of a check. A check that could not be performed never counts as passed."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -67,9 +67,9 @@ class EnvelopeCheck:
     """The check of a server's envelope. `Verification.is_verified` does not depend on it.
 
     Attributes:
-        outcome: `passed`; `failed` if the envelope is invalid; `unchecked` if there is none, or it cannot be checked.
-        problem: The reason why it did not pass; empty if it passed.
-        envelope: The envelope, to be answered using `Client.seal_feedback`; None unless it passed.
+        outcome: `passed`; `failed` if the envelope is invalid; `unchecked` if it is missing or cannot be checked.
+        problem: The reason why the check did not pass; empty if it passed.
+        envelope: The envelope, to which you respond using `Client.seal_feedback`; None unless the check passed.
     """
 
     outcome: Outcome
@@ -83,9 +83,9 @@ class Check:
 
     Attributes:
         name: The check.
-        problem: The reason why it did not pass; empty if it passed.
-        code: The reason for programs, such as `hash_mismatch`; empty if it passed. See `docs/x402.md`.
-        field: The path of the missing or invalid field, such as `interactionHash`; empty for other reasons.
+        problem: The reason why the check did not pass; empty if it passed.
+        code: The machine-readable reason, such as `hash_mismatch`; empty if the check passed. See `docs/x402.md`.
+        field: The path of the missing or invalid field, such as `interactionHash`; empty if no field is at fault.
     """
 
     name: CheckName
@@ -105,9 +105,10 @@ class Payment:
         asset: The token.
         amount: The amount in the token's smallest unit.
         block: The block's number.
-        log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
+        log_index: The index of the transfer's log in the block. Together with chain and transaction, it identifies the
+            payment.
         time: The block's time.
-        kind: The kind of payment; None if it is not on an EVM chain, or was not judged.
+        kind: The kind of payment; None if it is not on an EVM chain, or was not determined.
         ceiling: The maximum amount that the payer signed (`upto`); None for other kinds.
     """
 
@@ -124,23 +125,24 @@ class Payment:
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of verifying one paid answer. Feedback needs nothing else.
+    """The result of verifying a paid answer. It contains everything that is needed to give feedback.
 
     Attributes:
         checks: Each check with its outcome, in order.
-        interaction: The statement; None if there is none, or it is malformed.
-        registration: The agent that the server declared on the payment's network, if its registry is on the allow-list.
+        interaction: The server's statement; None if it is missing or malformed.
+        registration: The agent that the server declared on the payment's network, if its registry is trusted; otherwise
+            None.
         payment: The payment; None if it was not found.
         signer: The key that made the signature; None if none was found.
-        is_historical: True if the keys and the file are judged as of the payment's block, not now.
+        is_historical: True if the keys and the file were checked as of the payment's block, not as of now.
         request_target: The request's method and URL. They are not signed in the profile `8004-reputation`.
         wallet_signer: The agent's wallet, if it signed instead of a listed key; None otherwise.
         profile: The key of the statement's profile.
         paid: The request with its payment and answer.
-        now: The same answer judged now, if this is a historical verification; None otherwise.
+        now: The verification of the same answer as of now, if this is a historical verification; None otherwise.
         envelope: The check of the server's envelope for a blind rating, independent of `is_verified`; None if the
             server declares no blind ratings.
-        remarks: Additional facts: the source of a wallet on another chain, and accepted deviations in form.
+        remarks: Additional facts, such as the source of a wallet on a different chain, and accepted deviations in form.
     """
 
     checks: tuple[Check, ...]
@@ -164,7 +166,7 @@ class Verification:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One line per check that did not pass, or a single line if nothing was paid."""
+        """The problems: one line per check that did not pass, or a single line if nothing was paid."""
         settlement = self.check(CheckName.SETTLEMENT)
         if settlement.code == NOTHING_PAID:
             return (settlement.problem,)
@@ -173,7 +175,7 @@ class Verification:
         return tuple(f"{check.name}: {check.problem}" for check in self.checks if check.outcome is not Outcome.PASSED)
 
     def check(self, name: CheckName) -> Check:
-        """Return one check. A check that was never performed is unchecked."""
+        """Return a check by name. A check that was never performed is unchecked."""
         missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
         return next((check for check in self.checks if check.name is name), missing)
 
@@ -191,10 +193,10 @@ class PaidRequest:
         settlement: `PAYMENT-RESPONSE`, decoded; None if it is missing or malformed.
         request: The request's body, decoded.
         response: The response's body, decoded; None if it cannot be decoded.
-        target: Method and URL.
+        target: The request's method and URL.
         is_body_lost: True if the server retained only the proof, not the body, of an answer that was fetched again.
-        unpaid_status: The status of an error without `PAYMENT-RESPONSE` after which the server does not settle.
-            None for any other answer.
+        unpaid_status: The status of an error response that has no `PAYMENT-RESPONSE` and after which the server does
+            not settle. None for any other answer.
     """
 
     payment: dict[str, Any]
@@ -213,7 +215,7 @@ class PaidRequest:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The part of the payment that is signed, and its signature."""
+        """The signed part of the payment, and its signature."""
         payload = self.payment.get("payload")
         return payload if isinstance(payload, dict) else {}
 
@@ -229,7 +231,7 @@ class PaidRequest:
 
     @property
     def declaration(self) -> Any:
-        """The server's declaration, as returned by the client."""
+        """The server's declaration, as the client echoed it."""
         extensions = self.payment.get("extensions")
         return extensions.get(self.profile.key) if isinstance(extensions, dict) else None
 

@@ -1,4 +1,4 @@
-"""Verifiers: a client's checks, blocking and asynchronous.
+"""Verifiers, which perform a client's checks: one blocking, one asynchronous.
 
 verifier = AsyncVerifier({"https://rpc.example": deployment})
 registration = await verifier.check_before_payment(declaration, "eip155:8453", pay_to)
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 R = TypeVar("R")
 
 Plan: TypeAlias = Generator[tuple[str, Operation[Any]], Any, _T]
-"""Yields operations, each with the chain whose node it queries, and returns a `_T`."""
+"""Yields operations, each with the chain of the node that it queries, and returns a `_T`."""
 
 RECEIPT_SECONDS: Final = 15.0
 """The maximum number of seconds to wait for a payment's receipt: a block on the slowest chain takes twelve."""
@@ -47,7 +47,7 @@ _UNSUPPORTED: Final = Settlement(None, problem="payments of this kind, or on thi
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise a refusal if a check is not possible, to fail closed."""
+    """Raise a rejection if a check cannot be performed, so that verification fails closed."""
     try:
         yield
     except PaymentRefusedError:
@@ -58,7 +58,7 @@ def _refusals() -> Iterator[None]:
 
 
 class Chains:
-    """A verifier's chains, each with its reader, and the checks on them. Their registries are its allow-list."""
+    """A verifier's chains, each with its reader, and the checks on them. Only the readers' registries are trusted."""
 
     def __init__(
         self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms
@@ -89,8 +89,8 @@ class Chains:
     def identity_network(self, info: ReputationInfo | None, network: str) -> str:
         """Return the chain on which a server's identity is checked.
 
-        This is the payment's chain. With `wallet_services` and without an agent there, it is the first known chain
-        among the server's registrations.
+        This is normally the payment's chain. If the server has no agent there and `wallet_services` is set, it is the
+        first of the server's registered chains that has a reader.
         """
         if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
             chains = (str(registration.chain) for registration in info.registrations)
@@ -113,7 +113,7 @@ class Chains:
         return registration
 
     def verify(self, paid: PaidRequest, *, is_historical: bool) -> Plan[Verification]:
-        """Examine a paid answer. Nothing is checked on a network without a reader."""
+        """Examine a paid answer. On a network without a reader, all checks remain unchecked."""
         try:
             info = paid.profile.info_of(paid.declaration)
         except InvalidMessageError:
@@ -143,7 +143,7 @@ class Chains:
         return keys
 
     def on_evm(self, terms: Mapping[str, Any], check: Operation[_T]) -> Plan[_T | None]:
-        """Perform a check on a price's chain; return None if that is not an EVM chain."""
+        """Perform a check on a price's chain; return None if the verifier has no deployment on that chain."""
         network = str(terms.get("network"))
         if network not in self.states:
             return None
@@ -241,18 +241,19 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
     """Checks servers before a payment and their answers after it. Threads may share it.
 
     Args:
-        deployments: The registries you trust on each chain, by the URL of a node (or a provider) for that chain. Any
-            other registry is rejected: a fake registry could report a fake wallet.
+        deployments: The registries that you trust on each chain, by the URL of a node (or a provider) for that chain.
+            Any
+            other registry is rejected, because a fake registry could report a fake wallet.
         readers: Plug-ins that read additional chains. See `bilateral.x402.proof.readers`.
         loader: Loads registration files.
         confirmations: The number of blocks that must confirm a payment, including its own, before its proof is
             verified.
         allow_wallet_signer: True to accept the signature of an agent's wallet if its registration file lists no keys.
-        wallet_services: True to accept wallets on chains other than the identity's, if the agent's file lists them as
-            `agentWallet` services.
-        request_timeout: Seconds for one request to a node.
-        receipt_seconds: The maximum time to wait for a payment's receipt and confirmations: nodes lag, and an Ethereum
-            block takes 12 seconds. To check again later, call `verify` with `Verification.paid`.
+        wallet_services: True to accept wallets on chains other than the one on which the agent is registered, if the
+            agent's file lists them as `agentWallet` services.
+        request_timeout: The maximum time for one request to a node, in seconds.
+        receipt_seconds: The maximum time to wait for a payment's receipt and confirmations, in seconds. Nodes lag, and
+            an Ethereum block takes 12 seconds. To check again later, call `verify` with `Verification.paid`.
 
     Raises:
         InvalidArgumentError: Two deployments are on the same chain, or one has no reputation registry.
@@ -274,24 +275,25 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Args:
             declaration: The server's declaration, `extensions["8004-reputation"]` in its 402 response.
             network: The chosen network (CAIP-2).
-            pay_to: The address at which the server wants to be paid.
+            pay_to: The address to which the server requests payment.
             profile: The profile of the declaration.
 
         Returns:
             The server's agent on that network.
 
         Raises:
-            PaymentRefusedError: The payment must not be made, or the server cannot be checked. See its `code`.
+            PaymentRefusedError: The payment must not be made, or the server cannot be checked. The error's `code` is
+                the reason.
         """
         return self._run(self._chains.before_payment(declaration, network, pay_to, profile))
 
     def verify(self, paid: PaidRequest, *, historical: bool = False) -> Verification:
-        """Check a paid answer ("Post-Service Signature Verification"). Failures are results, not exceptions.
+        """Check a paid answer ("Post-Service Signature Verification"). Failures are returned, not raised.
 
         Args:
             paid: The request with its payment and answer.
-            historical: True to judge the agent's keys and file as of the payment's block instead of now. The result
-                also contains the verification for the present, as `now`.
+            historical: True to check the agent's keys and file as of the payment's block instead of now. The result's
+                `now` is the verification as of now.
         """
         return self._run(self._chains.verify(paid, is_historical=historical))
 
@@ -304,18 +306,18 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.listed_keys(info, network))
 
     def check_token(self, terms: Mapping[str, Any]) -> None:
-        """Check that a price's token supports the payments that the price requires. Not for plug-ins.
+        """Check that a price's token supports the payments that the price requires. Skip chains read by plug-ins.
 
         Args:
             terms: The terms in x402's format.
 
         Raises:
-            PaymentRefusedError: It does not, or cannot be checked. See `bilateral.x402.proof.checking`.
+            PaymentRefusedError: The token does not support them, or cannot be checked.
         """
         self._run(self._chains.on_evm(terms, checking.check_token(terms)))
 
     def missing_contracts(self, terms: Mapping[str, Any]) -> list[str]:
-        """Return the contracts that Permit2 payments require and that a price's chain lacks.
+        """Return the contracts that Permit2 payments require but that are missing on a price's chain.
 
         Args:
             terms: The terms in x402's format. Other payments need no contract except the token.
@@ -335,7 +337,7 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         return self._run(self._chains.find_settlement(payment, seconds))
 
     def find_settled(self, payment: Mapping[str, Any]) -> Settlement | None:
-        """Return the settlement whose transaction made exactly this payment; None if the chain shows none.
+        """Return the settlement whose transaction made exactly this payment; None if there is none on chain.
 
         Args:
             payment: The payment payload, with the seller's terms as `accepted`.
@@ -350,10 +352,11 @@ class Verifier(_Connected[Provider, Transport, StepRunner], Closing):
         Args:
             payer: The account that pays, as verified by the facilitator.
             server_agent: The server's agent on the same chain.
-            indexed_rating: The rating, if an index has it; it is final. Without it, the chain is queried.
+            indexed_rating: The rating, if an index has already returned it; ratings are final. If omitted, the chain is
+                queried.
 
         Raises:
-            PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
+            PaymentRefusedError: The registry is not trusted, or the payer is neither the agent's wallet nor its owner.
         """
         return self._run(self._chains.check_client(claim, payer, server_agent, indexed_rating))
 

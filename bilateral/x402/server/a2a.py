@@ -1,7 +1,7 @@
-"""Paid messages between agents (A2A). The request and the response are message parts, as canonical JSON.
+"""Paid messages between agents (A2A). The request and the response are message parts in canonical JSON.
 
-The SDK has no A2A transport, and the specification does not cover it: this form is our own. The server verifies and
-settles with the SDK inside `paid_exchange`:
+The SDK has no A2A transport, and the specification does not cover A2A, so this package defines its own form. The server
+verifies and settles with the SDK inside `paid_exchange`:
 
     with paid_exchange(message["parts"]) as exchange:
         await server.verify_payment(payload, requirements, declared_extensions=declared)
@@ -28,7 +28,7 @@ from bilateral.x402.proof.verdicts import PaidRequest
 from bilateral.x402.server.exchange import CURRENT, Exchange
 
 RECEIPTS: Final = "x402.payment.receipts"
-"""The key of the settlements in a message's metadata, newest last (x402's A2A extension)."""
+"""The key of the list of settlements in a message's metadata, oldest first (x402's A2A extension)."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class MessageExchange(Exchange):
     limit: int = MAX_BODY
 
     def answer(self, parts: Sequence[Any]) -> None:
-        """Accept the answer. Without one, nothing is settled."""
+        """Accept the answer. Without an answer, nothing is settled."""
         self.response = message_parts(parts, self.limit)
 
 

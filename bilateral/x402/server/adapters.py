@@ -43,7 +43,7 @@ _PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
 
 
 MAX_PAYMENT_HEADER: Final = 32 * 1024
-"""The maximum length of `PAYMENT-SIGNATURE`. A payment with 32 registrations has about 24,000."""
+"""The maximum length of `PAYMENT-SIGNATURE`. With 32 registrations, it has about 24,000 characters."""
 
 
 class HttpAdapter:
@@ -51,8 +51,8 @@ class HttpAdapter:
 
     Attributes:
         limit: The maximum size of a decoded body in bytes.
-        answers: Paid answers, retained for clients that lost them.
-        cors: The web pages that are allowed to buy.
+        answers: Retained answers, for clients that lost them.
+        cors: The policy that decides which web pages may buy.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  # settings, all but four with a default
@@ -87,20 +87,21 @@ class HttpAdapter:
                     raise InvalidArgumentError(f"{pattern} accepts payments that are refused ({code}): {UNSUPPORTED}")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
-        """Return whether a request is for a paid route that declares a profile, by the SDK's own rules."""
+        """Return whether a request matches a paid route that declares a profile, according to the SDK's rules."""
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
     def access(self, method: str, origin: str, verb: str, *paths: str) -> tuple[bool, list[tuple[bytes, bytes]] | None]:
         """Return whether a route declares a profile, and the CORS headers for a page that wants to buy.
 
-        Such a page sends a preflight request with the intended method as `verb`. For other requests, return None.
+        The page sends a preflight request with the intended method as `verb`. For any other request, the headers are
+        None.
         """
         is_preflight = method == "OPTIONS" and origin and verb and self.declares(verb, *paths)
         return self.declares(method, *paths), self.cors.preflight(origin, verb) if is_preflight else None
 
     def check_agents(self) -> None:
-        """Check the agents, wallets and keys behind the routes, if the server was given a `Preflight`."""
+        """Check the routes' agents, wallets and keys, if the adapter was given a `Preflight`."""
         if self._preflight is None:
             logger.warning("nothing checks the agent, payTo and the signing key at start: pass preflight=Preflight(…)")
             return
@@ -137,14 +138,14 @@ class HttpAdapter:
             raise Refusal.of(BodyTooLargeError(self.limit))
 
     def request_body(self, body: bytes, encoding: str) -> bytes:
-        """Return a request's body as the application will see it."""
+        """Return a request's body in decoded form, as the application will receive it."""
         try:
             return decode_body(body, encoding, self.limit)
         except ReputationExtensionError as error:
             raise Refusal.of(error) from None
 
     def response_body(self, body: bytes, headers: Mapping[str, str]) -> bytes:
-        """Return a response's body as its client will see it."""
+        """Return a response's body in decoded form, as the client will see it."""
         self.refuse_stream(headers)
         try:
             return decode_body(body, headers.get("content-encoding", ""), self.limit)
@@ -153,12 +154,12 @@ class HttpAdapter:
             raise Refusal(500, "response_too_large" if is_too_large else "response_not_signable") from None
 
     def refuse_large_response(self, size: int) -> None:
-        """Reject a response that exceeds the limit, before it ends."""
+        """Reject a response as soon as it exceeds the limit."""
         if size > self.limit:
             raise Refusal(500, "response_too_large")
 
     def find_answer(self, payment: bytes | None) -> PaidAnswer | None:
-        """Return the answer previously bought with a payment."""
+        """Return the answer that a payment bought earlier, or None if there is none."""
         try:
             return None if payment is None else self.answers.find(payment)
         except Exception:
@@ -166,14 +167,14 @@ class HttpAdapter:
             return None
 
     def refuse_other_request(self, stored: PaidAnswer, exchange: Exchange) -> None:
-        """Refuse to answer a request with the answer to another."""
+        """Refuse to respond to a request with the answer to a different request."""
         if stored.request != exchange.identity:
             raise Refusal(409, "payment_of_another_request")
 
     def keep(self, payment: bytes | None, exchange: Exchange, response: AnswerParts) -> None:
-        """Retain a signed answer in case the client loses it, or an unsigned one whose payment may still be settled.
+        """Retain a signed answer in case the client loses it, or an unsigned one until its payment is settled.
 
-        It raises nothing, because the client has paid.
+        No error is raised, because the client has already paid.
         """
         answer = None
         if exchange.is_signed or exchange.is_free:
@@ -187,13 +188,13 @@ class HttpAdapter:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
     def count_unsigned(self, exchange: Exchange) -> None:
-        """Count the proofs of a payment settled in advance, if its answer has no `PAYMENT-RESPONSE` for them."""
+        """Count the missing proofs of a payment settled in advance, if its answer has no `PAYMENT-RESPONSE`."""
         for key in tuple(exchange.declarations):
             del exchange.declarations[key]
             self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
 
     def sign_settled(self, exchange: Exchange, response: AnswerParts, name: bytes) -> AnswerParts:
-        """Sign an exchange that was settled before the application ran, in its settlement header."""
+        """Sign an exchange that was settled before the application ran, and add the proof to the settlement header."""
         status, headers, body = response
         texts = texts_of(headers)
         exchange.response = None  # the application's own may differ from what is sent
@@ -212,7 +213,7 @@ class HttpAdapter:
 
 
 def texts_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers as text, by lower-case name."""
+    """Return the headers as text, by lower-case name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
@@ -221,7 +222,7 @@ def _profiles_of(route: RouteConfig) -> set[str]:
 
 
 def _parameter_pattern(parameter: re.Match[str]) -> str:
-    """Return the pattern for a path parameter. One with the converter `path` accepts slashes, and may be empty."""
+    """Return the pattern for a path parameter. With the converter `path`, it may contain slashes or be empty."""
     return ".*" if parameter[1].endswith(":path") else "[^/]+"
 
 
@@ -229,7 +230,7 @@ _FLASK_PARAMETER: Final = re.compile(r"<(?:([^<>:]+):)?([^<>]+)>")
 
 
 StreamingRoute: TypeAlias = tuple[Collection[str], str]
-"""A streaming route's methods and path: parameters are `{name}`, or `{name:path}` if they accept slashes."""
+"""A streaming route's methods and path. Parameters are `{name}`, or `{name:path}` if they accept slashes."""
 
 
 def asgi_streams(app: Any, prefix: str = "") -> Iterator[StreamingRoute]:

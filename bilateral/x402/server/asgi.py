@@ -3,9 +3,9 @@
     app = FastAPI()
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
-It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
-and the response's body is captured inside the SDK's middleware. Add it last; compression middleware may be placed
-inside or outside it.
+Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
+verified, and the response's body is captured inside the SDK's middleware. Add this middleware last; compression
+middleware may be placed inside or outside it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ T = TypeVar("T")
 _EXCHANGE: Final = "bilateral.x402.server.exchange"
 
 _RECHECK_SECONDS: Final = 60.0
-"""How long paid requests are refused after a failed check: a node that was down may have recovered by then."""
+"""How long paid requests are rejected after a failed check. A node that was down may have recovered by then."""
 
 _SHORTCUT: Final = "http.response."
-"""The ASGI extensions with which servers send files without the application."""
+"""The ASGI extensions that let servers send files themselves."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -60,16 +60,17 @@ class ReputationMiddleware:
         routes: The paid routes, as for the SDK's `payment_middleware`.
         server: The resource server, with which you must register the extension.
         limit: The maximum size of a decoded request or response body in bytes.
-        answers: Retains paid answers for clients that lose the connection; in memory by default. With several
-            processes, use a `bilateral.x402.server.stores.StoredAnswers`.
-        preflight: Checks agent, wallet and signing key when the application starts. Without it, a warning is logged. If
-            a check fails, start-up fails; on a server without lifespan events, paid requests are refused instead.
+        answers: Retains paid answers for clients that lose the connection; in memory by default. If there are several
+            processes, use `bilateral.x402.server.stores.StoredAnswers`.
+        preflight: Checks agent, wallet and signing key when the application starts. Without a preflight, a warning is
+            logged. If a check fails, the application does not start; on a server without lifespan events, paid requests
+            are rejected instead.
         cors: The web pages that may buy on the paid routes; by default every page.
         settings: Additional settings of the SDK's `payment_middleware`.
 
     Raises:
         PreflightError: A check at start-up did not pass.
-        StreamingRouteError: A paid route that declares the extension streams. Raised at start-up.
+        StreamingRouteError: A paid route that declares the extension streams its responses. Raised at start-up.
         InvalidArgumentError: A route declares the extension, but it is not registered with the server.
     """
 
@@ -165,7 +166,7 @@ class ReputationMiddleware:
             self._afterwards.close()
 
     async def _start_problem(self, scope: Scope) -> BilateralError | None:
-        """Return why payments are not accepted, checked at start-up or the first paid request, and a minute later."""
+        """Return why payments are not accepted, or None if they are. A failed check is repeated after a minute."""
         if time.monotonic() < self._checked_until:
             return self._problem
         async with self._check:
@@ -182,7 +183,7 @@ class ReputationMiddleware:
 
 
 class _Capture:
-    """Captures the response of a paid request in one piece, and replaces one that could not be signed."""
+    """Captures the whole response to a paid request, and replaces a response that could not be signed."""
 
     def __init__(self, app: ASGIApp, adapter: HttpAdapter) -> None:
         self._app, self._adapter = app, adapter
@@ -212,9 +213,9 @@ class _Capture:
 
 
 class _Buffered:
-    """Collects a response and passes it on after its last message: the application may continue with background tasks.
+    """Collects a response, and passes it on after its last message, even if background tasks are still running.
 
-    It stops a response that cannot be signed, because a stream may have no end.
+    It stops a response that cannot be signed, because a stream may never end.
     """
 
     def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
@@ -248,7 +249,7 @@ class _Buffered:
         await self._send({"type": "http.response.body", "body": body})
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Send a refusal instead of the response."""
+        """Send a rejection instead of the response."""
         self._is_ended = self.is_refused = True
         self._body = _Body()
         self._exchange.response = refusal.body
@@ -256,7 +257,7 @@ class _Buffered:
 
 
 class _Body:
-    """A body in pieces. A single piece is never copied, and several are copied once: bodies may be 32 MiB long."""
+    """A body in pieces. One piece is never copied, several pieces only once, because bodies may be 32 MiB long."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -283,7 +284,7 @@ class _Body:
 
 
 class _Incoming:
-    """Withholds the body of a request until its payment is verified, and passes it to the application in one piece."""
+    """Withholds a request's body until its payment is verified, and passes it to the application in one piece."""
 
     def __init__(self, scope: Scope, receive: Receive, exchange: Exchange, adapter: HttpAdapter) -> None:
         self._encoding = _header(scope, b"content-encoding").decode("latin-1")

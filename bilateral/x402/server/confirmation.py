@@ -1,10 +1,11 @@
-"""A facilitator client that trusts only the chain: it looks up each settlement on Solana before the answer is sent.
+"""A facilitator client that trusts only the chain: it looks up each Solana settlement before the answer is sent.
 
     facilitator = confirm_settlement(HTTPFacilitatorClient(config), "https://api.mainnet-beta.solana.com", MAINNET)
     server = x402ResourceServer(facilitator)
 
-The facilitator in the SDK x402 2.25.0 reports success for a transaction that was included in a block but failed: after
-seeing the confirmation, it does not check for an error. Without this client, a seller serves such a request unpaid.
+The facilitator in version 2.25.0 of the x402 SDK reports success for a transaction that was included in a block but
+failed: it waits for the confirmation, but does not check for an error. Without this client, a seller would serve such a
+request without being paid.
 """
 
 import inspect
@@ -29,13 +30,13 @@ from bilateral.x402.server.exchange import payment_key
 logger = logging.getLogger("bilateral.x402")
 
 WAIT_SECONDS: Final = 20.0
-"""How long a node may take to find a settled transaction. Confirmation takes a second or two."""
+"""The maximum time for a node to find a settled transaction. Confirmation takes a second or two."""
 
 _POLL_SECONDS: Final = 0.5
 """A Solana slot takes 0.4 seconds."""
 
 _MAX_PENDING: Final = 10_000
-"""The number of unconfirmed settlements to remember; the oldest is forgotten first."""
+"""The maximum number of unconfirmed settlements to remember. The oldest is forgotten first."""
 
 PENDING: Final = "settlement_pending"
 FAILED: Final = "transaction_failed"
@@ -49,9 +50,9 @@ def confirm_settlement(
     Args:
         facilitator: The SDK's facilitator client, asynchronous or blocking.
         provider: The URL of a node.
-        chain: The chain (CAIP-2). Settlements on other chains are passed on.
-        seconds: How long the node may take to find a settled transaction.
-        request_timeout: Seconds for one request to the node.
+        chain: The chain (CAIP-2). Settlements on other chains are passed through unchecked.
+        seconds: The maximum time for the node to find a settled transaction, in seconds.
+        request_timeout: The maximum time for one request to the node, in seconds.
 
     Returns:
         The client, for `x402ResourceServer` or `x402ResourceServerSync`.
@@ -67,7 +68,7 @@ def confirm_settlement(
 
 
 class _Confirming:
-    """A facilitator's client, the node that confirms its settlements, and those that are still pending."""
+    """A facilitator client, the node that confirms its settlements, and the settlements that are still pending."""
 
     def __init__(self, facilitator: Any, node: SolanaNode, seconds: float, transport: Any) -> None:
         self._facilitator, self._node, self._seconds, self._transport = facilitator, node, seconds, transport
@@ -75,7 +76,7 @@ class _Confirming:
         self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other attribute from the facilitator's client."""
+        """Return any other attribute of the facilitator client."""
         return getattr(self._facilitator, name)
 
     def _take_pending(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse | None:
@@ -85,7 +86,7 @@ class _Confirming:
     def _outcome(
         self, payload: PaymentPayload, requirements: PaymentRequirements, settled: SettleResponse
     ) -> Operation[SettleResponse]:
-        """Return a settlement if it failed, is on another chain, or is confirmed on chain; otherwise a failure."""
+        """Return a settlement if it failed, is on a different chain, or is confirmed on chain; otherwise a failure."""
         if not settled.success or str(requirements.network) != str(self._node.chain):
             return settled
         accepted = {"asset": requirements.asset, "payTo": requirements.pay_to, "amount": requirements.amount}
@@ -114,7 +115,7 @@ class _Confirming:
 
 
 class ConfirmingFacilitator(_Confirming):
-    """A facilitator's client that blocks. See `confirm_settlement`."""
+    """A blocking facilitator client that confirms settlements. See `confirm_settlement`."""
 
     def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the on-chain outcome."""
@@ -127,7 +128,7 @@ class ConfirmingFacilitator(_Confirming):
 
 
 class AsyncConfirmingFacilitator(_Confirming):
-    """A facilitator's client that does not block. See `confirm_settlement`."""
+    """An asynchronous facilitator client that confirms settlements. See `confirm_settlement`."""
 
     async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:
         """Settle a payment, and return the on-chain outcome."""

@@ -5,20 +5,21 @@ from dataclasses import dataclass
 from typing import Final
 
 REQUEST_HEADERS: Final = ("access-control-expose-headers", "content-type", "payment-signature")
-"""The request headers of a paid call. `@x402/fetch` sends the first one, which is a response header, as well."""
+"""The request headers of a paid call. `@x402/fetch` also sends the first, although it is a response header."""
 
 RESPONSE_HEADERS: Final = b"payment-required, payment-response"
-"""The response headers that a buyer reads. The proof of an answer is in the second one."""
+"""The response headers that a buyer reads. The second header contains the answer's proof."""
 
 
 @dataclass(frozen=True)
 class CorsPolicy:
-    """The web pages that may buy on routes that declare the extension. Their requests carry no cookies.
+    """The web pages that may buy on routes that declare the extension. Their requests never include cookies.
 
-    An answer may have its own `Access-Control-Expose-Headers`: browsers combine it with this policy's.
+    An answer may have its own `Access-Control-Expose-Headers`, which browsers combine with the header from this policy.
 
     Attributes:
-        origins: Origins of pages, such as `https://shop.example`. `*` allows every page, and an empty collection none.
+        origins: The origins of the pages, such as `https://shop.example`. `*` allows every page; an empty collection
+            allows none.
         request_headers: Request headers that pages may set in addition to `Content-Type` and x402's own.
     """
 
@@ -30,8 +31,8 @@ class CorsPolicy:
 
         Args:
             origin: The page's origin; empty if the request is not from a page.
-            names: The lower-case names of the answer's own headers. An origin that the answer itself allows is
-                preserved.
+            names: The lower-case names of the answer's own headers. If the answer itself allows an origin, that origin
+                is preserved.
         """
         is_open = "*" in self.origins
         headers = [] if is_open else [(b"vary", b"origin")]  # also without an origin, for caches
@@ -42,11 +43,11 @@ class CorsPolicy:
         return headers
 
     def preflight(self, origin: str, method: str) -> list[tuple[bytes, bytes]]:
-        """Return the headers that allow a page to call a route with a method, and to cache this for a while."""
+        """Return the headers that allow a page to call a route with a method, and to cache this permission."""
         allowed = ", ".join((*REQUEST_HEADERS, *self.request_headers)).encode()
         fixed = ((b"access-control-allow-methods", method.encode()), (b"access-control-max-age", b"600"))
         return [*self.headers(origin), *fixed, (b"access-control-allow-headers", allowed)]
 
 
 EVERY_PAGE: Final = CorsPolicy()
-"""Every page may buy: a payment needs no cookie, so a page gets nothing that other clients cannot get."""
+"""Every page may buy. Payments need no cookies, so a page cannot get anything that other clients cannot."""

@@ -1,12 +1,12 @@
-"""Buyer discounts in x402: a price that depends on who claims to be paying, and a check of that claim.
+"""Buyer discounts in x402: the price depends on who claims to be paying, and that claim is checked.
 
 Buyers identify themselves before the price is set, with the query parameter `buyerAddress` or the header
-`X-Buyer-Address`. This is only a claim. The payment is signed by its payer, so a payer that claims to be someone else
-is refused before any money moves.
+`X-Buyer-Address`. This is only a claim. The payment is signed by its payer, so a false claim is rejected before any
+money moves.
 
 Holders of tier credentials, and payers with a private proof of a tier, need not reveal the buyer's main wallet.
-However, the payer is public on chain: a payer funded by the main wallet reveals it, whatever the credential or proof
-hides.
+However, the payer is public on chain: if the main wallet funded the payer, the link is visible despite the credential
+or proof.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ if TYPE_CHECKING:
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
 MISMATCH: Final = "buyer_mismatch"
-"""The reason for refusing a payment from anyone other than the claimed buyer."""
+"""The reason for rejecting a payment from anyone other than the claimed buyer."""
 
 _MOST_BUYERS: Final = 10_000
-"""The number of buyers whose discounts are cached."""
+"""The maximum number of buyers whose discounts are cached."""
 
 _LENGTH: Final = 42  # characters of an address: 0x, and two digits for each of 20 bytes
 _MOST: Final = 100  # per cent
 
 _FAILURE_SECONDS: Final = 30.0
-"""Seconds for which the full price applies after a failed lookup: both requests for a payment arrive by then."""
+"""How many seconds the full price applies after a failed lookup, so that both requests get the same price."""
 
 CREDENTIAL_HEADER: Final = "Buyer-Tier-Credential"
 PROOF_HEADER: Final = "Buyer-Tier-Proof"
 MOST_CHARACTERS: Final = 4_096
-"""The maximum length of an untrusted header. A credential has fewer than 1,000 characters, a proof 1,200."""
+"""The maximum header length. A credential has fewer than 1,000 characters, a proof about 1,200."""
 
 Lookup = Callable[[str], Decimal | None]
-"""Returns the discount of a buyer in percent; None if it cannot be determined now."""
+"""Returns a buyer's discount in percent, or None if it cannot be determined at the moment."""
 
 
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
-    """Return a function that queries a service for discounts, which returns None if the service fails.
+    """Return a function that looks up a buyer's discount at a service, and returns None if the service fails.
 
-    A policy applies only to the service with which it was published. A discount that not all services offer counts only
-    if the service is specified.
+    A policy applies only to the service with which it was published. A discount that does not apply to all services
+    counts only if you specify the service.
 
     Args:
-        provider: The service's URL, `reputationProvider` in the well-known document: `https://…/api/buyer`.
-        seller: The global id of the seller.
-        service: The name of the seller's service to be paid for; None if the seller has one policy for all.
+        provider: The reputation service's URL (`reputationProvider` in the well-known document): `https://…/api/buyer`.
+        seller: The seller's global id.
+        service: The name of the seller's service that is paid for; None if the seller has one policy for all services.
         seconds: The maximum time to wait for a response.
     """
 
@@ -96,12 +96,12 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
 
 
 def credential_headers(answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers with which a holder presents a credential: for the price request and the payment."""
+    """Return the headers that present a credential, both for the price request and for the payment."""
     return _encoded(CREDENTIAL_HEADER, {name: answer[name] for name in ("message", "signature")})
 
 
 def proof_headers(proof: TierProof) -> dict[str, str]:
-    """Return the headers with which a payer presents a proof: for the price request and the payment.
+    """Return the headers that present a payer's proof, both for the price request and for the payment.
 
     The request also identifies the payer, in the header `X-Buyer-Address`.
     """
@@ -116,7 +116,7 @@ class TierDiscounts:
     """A seller's discounts.
 
     Args:
-        percentages: Each tier's discount, in percent. An omitted tier has the discount of the next lower tier.
+        percentages: Each tier's discount, in percent. An omitted tier gets the discount of the next lower tier.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal]) -> None:
@@ -128,20 +128,20 @@ class TierDiscounts:
         return min(self._percentages, key=attrgetter("level"))
 
     def percentage_of(self, tier: BuyerTier) -> Decimal:
-        """Return a tier's discount in percent. It must be at least the lowest tier with a discount."""
+        """Return a tier's discount in percent. The tier must not be below the lowest tier with a discount."""
         reached = (lower for lower in self._percentages if lower.level <= tier.level)
         return self._percentages[max(reached, key=attrgetter("level"))]
 
 
 class CredentialDiscounts(TierDiscounts):
-    """A seller's discounts for tiers proven by credentials, to be passed to `BuyerPricing`.
+    """A seller's discounts for tiers proven by credentials. Pass it to `BuyerPricing`.
 
     Args:
         percentages: As for `TierDiscounts`.
         domain: The buyer registry's domain.
-        attestor: The registry's attestor. An attestor that is a contract needs `verify_credential_on_chain` instead.
+        attestor: The registry's attestor. If the attestor is a contract, use `verify_credential_on_chain` instead.
         policy: The hash of the scoring policy whose tiers count.
-        scope: The seller's scope, see `bilateral.buyers.credentials.agent_scope`.
+        scope: The seller's scope. See `bilateral.buyers.credentials.agent_scope`.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class CredentialDiscounts(TierDiscounts):
         self._domain, self._attestor, self._policy, self._scope = domain, attestor, policy, scope
 
     def credential_in(self, request: HTTPRequestContext) -> TierCredential | None:
-        """Return a request's credential if it is valid for this seller today; None means the full price."""
+        """Return a request's credential if it is valid for this seller today, or None if the full price applies."""
         text = request.adapter.get_header(CREDENTIAL_HEADER)
         if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
             return None
@@ -173,11 +173,11 @@ def _read_credential(text: str) -> tuple[TierCredential, bytes]:
 
 
 class ProofDiscounts(TierDiscounts):
-    """A seller's discounts for tiers that are proven privately, to be passed to `BuyerPricing`.
+    """A seller's discounts for tiers that are proven privately. Pass it to `BuyerPricing`.
 
     Args:
         percentages: As for `TierDiscounts`.
-        verifier: The seller's verifier. Its `minimum` is the lowest tier with a discount.
+        verifier: The seller's proof verifier. Its `minimum` must be the lowest tier with a discount.
     """
 
     def __init__(self, percentages: Mapping[BuyerTier, Decimal], verifier: TierVerifier) -> None:
@@ -185,7 +185,7 @@ class ProofDiscounts(TierDiscounts):
         self._verifier = verifier
 
     async def check(self, request: HTTPRequestContext, payer: str) -> TierProof:
-        """Check a request's proof for its payer. The payer's later requests that day need no verification."""
+        """Check a request's proof for its payer. Later requests from the payer that day are not verified again."""
         text = request.adapter.get_header(PROOF_HEADER)
         if not isinstance(text, str):
             raise TierProofRefusedError("proof_header_invalid", f"the request has no header {PROOF_HEADER}")
@@ -194,7 +194,7 @@ class ProofDiscounts(TierDiscounts):
         return proof
 
     async def proof_of(self, request: HTTPRequestContext, payer: str | None) -> TierProof | None:
-        """Return a request's proof if valid; None means the full price."""
+        """Return a request's proof if it is valid, or None if the full price applies."""
         if payer is None or not isinstance(request.adapter.get_header(PROOF_HEADER), str):
             return None
         try:
@@ -204,7 +204,7 @@ class ProofDiscounts(TierDiscounts):
 
 
 def read_proof_header(text: str) -> TierProof:
-    """Read a header."""
+    """Read a proof header."""
     if len(text) > MOST_CHARACTERS:
         raise TierProofRefusedError("proof_header_too_large", f"the header has more than {MOST_CHARACTERS} characters")
     fields = decode_header(text)
@@ -217,17 +217,16 @@ class BuyerPricing:
     """A route's price for each buyer.
 
     Args:
-        lookup: Returns a buyer's discount in percent. It runs in a thread. If it returns None, the buyer pays the full
-            price, and is looked up again after half a minute.
+        lookup: Returns a buyer's discount in percent. The function runs in a thread. If it returns None, the buyer pays
+            the full price, and the discount is looked up again after half a minute.
         asset: The token.
         amount: The full price in the token's smallest unit.
         extra: The name and version of the token's EIP-712 domain.
-        credentials: The discounts for holders of tier credentials; None for no such discounts. A request with a
-            credential gets that price, whichever buyer it claims.
-        proofs: The discounts for private tier proofs; None for no such discounts. The request specifies its payer, for
-            whom the proof is made. If the proof is rejected, the payer pays the price without it.
-        hold_seconds: How many seconds a buyer's price stays the same, because both requests for a payment need the same
-            price.
+        credentials: The discounts for holders of tier credentials; None for no such discounts. If a request includes a
+            credential, the credential determines the price, regardless of the claimed buyer.
+        proofs: The discounts for private tier proofs; None for no such discounts. The proof must be for the payer that
+            the request specifies. If it is rejected, the payer pays the price without it.
+        hold_seconds: How many seconds a buyer's price stays the same. Both requests of a purchase need the same price.
     """
 
     def __init__(  # noqa: PLR0913  # settings
@@ -261,7 +260,7 @@ class BuyerPricing:
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
 
     async def check_payer(self, context: VerifyContext) -> AbortResult | None:
-        """Refuse a payment from anyone but the request's buyer or holder. Pass this method to `on_before_verify`.
+        """Reject a payment from anyone but the request's buyer or holder. Pass this method to `on_before_verify`.
 
         Args:
             context: The payment.
@@ -275,13 +274,13 @@ class BuyerPricing:
         return None if is_payer else AbortResult(reason=MISMATCH)
 
     def customer_of(self, context: HTTPRequestContext) -> bytes | None:
-        """Return the pseudonym of the buyer behind a request's credential. All the buyer's holders share it today.
+        """Return the day's pseudonym for the buyer behind a request's credential. All of the buyer's holders share it.
 
         Args:
             context: The request.
 
         Returns:
-            The pseudonym; None without a credential for this seller.
+            The pseudonym; None if the request has no credential for this seller.
         """
         credential = self._credential_of(context)
         return None if credential is None else credential.pseudonym
@@ -305,7 +304,7 @@ class BuyerPricing:
 
 
 def claimed_buyer(context: HTTPRequestContext) -> str | None:
-    """Return the buyer that a request claims, in checksum form, or None if it claims none.
+    """Return the buyer that a request claims to be from, in checksum form, or None if it does not claim any.
 
     Args:
         context: The request.

@@ -1,4 +1,4 @@
-"""One paid request being processed by a server: its bodies as the application sees them, its proof, its authorization.
+"""A paid request being processed by a server: its decoded bodies, its proof and its authorization.
 
 One authorization pays for one run of the application.
 """
@@ -31,11 +31,11 @@ logger = logging.getLogger("bilateral.x402")
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
-"""The number of threads for work after an answer, such as feedback, which must not use up all of a client's threads."""
+"""The number of threads for work after an answer, such as feedback. It must not use up all client threads."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
-    """A request that gets a status and a reason in response instead of being served.
+    """A rejected request: the response is a status and a reason instead of an answer.
 
     Attributes:
         status: The HTTP status.
@@ -48,7 +48,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error
 
     @classmethod
     def of(cls, error: ReputationExtensionError) -> Self:
-        """Return the refusal for a request whose body cannot be read."""
+        """Return the rejection of a request whose body cannot be read."""
         return cls(413 if isinstance(error, BodyTooLargeError) else 415, error.reason)
 
 
@@ -58,26 +58,29 @@ class Exchange:
 
     Attributes:
         request: The request's body, decoded.
-        response: The response's body, decoded; None until the application has answered.
+        response: The response's body, decoded; None until the application has responded.
         target: The request's path and query.
         method: The request's method.
-        raw_target: The request's path and query, as used to identify it.
+        raw_target: The request's path and query as bytes, which identify the request.
         is_paid: True once the payment has been verified, or settled before the application runs.
-        settlement: The settlement, if made before the application runs.
-        declarations: The server's declarations for this request by key, if the settlement came first.
-        is_signed: True once there is a signed statement.
+        settlement: The settlement, if it is made before the application runs.
+        declarations: The server's declarations for this request, by key, if the settlement is made before the
+            application runs.
+        is_signed: True once the statement is signed.
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
         is_free: True if nothing was charged for the answer.
-        is_unused: True if the chain showed an unused authorization (Permit2) before the application ran.
+        is_unused: True if the chain showed that the authorization (Permit2) was unused before the application ran.
         afterwards: Work to do once the answer is sent, if the payment is settled by then.
-        after_failure: The same, if settlement failed permanently; by the object that added it.
+        after_failure: Work to do once the answer is sent, if settlement failed permanently, keyed by the object that
+            added it.
         sent_headers: The headers of the answer that was sent.
-        abandonments: Mark the payment as used if the request was cancelled, so that its outcome is unknown.
-        closings: A WSGI application's work to do once the answer is sent.
+        abandonments: Functions that mark the payment as used if the request was cancelled, because its outcome is then
+            unknown.
+        closings: What a WSGI application has to close once the answer is sent.
         captured: The status, headers and body of the application's answer.
         is_unsettled: True if the settlement failed but may still succeed.
-        unsettled: The answer to an earlier request with the same payment, whose settlement failed then.
+        unsettled: The answer to an earlier request with the same payment, if settlement failed at that time.
     """
 
     request: bytes = b""
@@ -104,12 +107,12 @@ class Exchange:
 
     @property
     def identity(self) -> bytes:
-        """The request's hash: a payment only fetches the answer to this request."""
+        """The request's hash. A payment can fetch only the answer to the request with the same hash."""
         return request_of(self.method, self.raw_target, self.request)
 
     @property
     def is_large(self) -> bool:
-        """True if hashing its bodies takes a long time."""
+        """True if hashing the bodies takes a long time."""
         return len(self.request) + len(self.response or b"") >= SLOW_BYTES
 
     @property
@@ -118,7 +121,7 @@ class Exchange:
         return self.afterwards if self.is_settled else list(self.after_failure.values())
 
     def run_afterwards(self) -> None:
-        """Do the work that follows the answer. Failures are only logged, because the client has its answer."""
+        """Run the work that follows the answer. Failures are only logged, because the client already has its answer."""
         for work in self.work_afterwards:
             try:
                 work()
@@ -127,14 +130,14 @@ class Exchange:
 
 
 class Afterwards:
-    """Does the work that follows paid answers in a few dedicated threads, because a rating waits for its receipt."""
+    """Runs the work that follows paid answers, in a few dedicated threads, because ratings wait for receipts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
     def submit(self, exchange: Exchange) -> Future[None]:
-        """Begin an exchange's work, or queue it."""
+        """Start an exchange's work, or queue it."""
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(_AFTERWARDS_THREADS, "x402-afterwards")
@@ -149,7 +152,7 @@ class Afterwards:
 
 
 CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchange", default=None)
-"""The exchange of the request that runs in this context; None outside our adapters."""
+"""The exchange of the request being processed in this context; None outside this package's adapters."""
 
 
 def is_tool_call(transport: Any) -> bool:
@@ -169,10 +172,10 @@ def exchange_of(transport: Any, limit: int) -> Exchange | None:
 
 
 MAX_RESERVATIONS: Final = 100_000
-"""The maximum number of payments in progress per process: each takes a few hundred bytes."""
+"""The maximum number of payments in progress per process. Each takes a few hundred bytes."""
 
 MAX_SETTLED: Final = 250_000
-"""The number of settled payments to remember, about 50 MB: two minutes' worth at 2,000 requests per second.
+"""How many settled payments to remember: two minutes' worth at 2,000 requests per second, about 50 MB.
 
 On chains whose transactions contain a recent block, a transaction can be sent again until that block is too old.
 """
@@ -181,12 +184,12 @@ SECONDS: Final = 3600.0
 
 
 class Reservations:
-    """Authorizations that a request is using or has used. Thread-safe.
+    """Authorizations that requests are using or have used. Thread-safe.
 
     Only payments in progress count towards the limit. Settled payments are remembered separately, so that they are
-    refused before the application runs. The oldest are forgotten first. A forgotten payment that moved money cannot do
-    so again, because the chain accepts each nonce only once. One that was settled for a zero amount (`upto`) has an
-    unused nonce, so it may run the application again until its deadline.
+    rejected before the application runs. The oldest are forgotten first. A forgotten payment cannot move money a second
+    time, because the chain accepts each nonce only once. However, if a payment was settled for a zero amount (`upto`),
+    its nonce is unused, so the forgotten payment may run the application again until its deadline.
 
     Args:
         limit: The maximum number of payments in progress.
@@ -196,7 +199,7 @@ class Reservations:
     """
 
     is_shared = False
-    """True if all of a service's processes share them. A payment that others settled buys one answer."""
+    """True if all of a service's processes share it, so that someone else's settlement buys only one answer."""
 
     def __init__(
         self,
@@ -215,12 +218,12 @@ class Reservations:
         """Reserve an authorization for a request.
 
         Args:
-            key: The authorization, see `payment_key`.
-            holder: The request's payment object. Only the same object can release it or reserve it again, because
-                several of a server's extensions reserve the payment for one request.
+            key: The authorization's key. See `payment_key`.
+            holder: The request's payment object. Only the same object can release the authorization or reserve it
+                again, because several of a server's extensions may reserve the payment for one request.
 
         Returns:
-            False if another request holds it or has used it.
+            False if a different request holds the authorization or has used it.
 
         Raises:
             TooManyPaymentsError: Too many payments are in progress.
@@ -247,7 +250,7 @@ class Reservations:
                 del self._in_progress[key]
 
     def settle(self, key: bytes, holder: object) -> None:
-        """Mark an authorization as used, if this request holds it. It no longer counts towards the limit."""
+        """Mark an authorization as used, if this request holds it. It then no longer counts towards the limit."""
         with self._lock:
             if key in self._in_progress and self._in_progress[key][0] is holder:
                 del self._in_progress[key]
@@ -263,13 +266,13 @@ class Reservations:
                 self._pending.popitem(last=False)
 
     def pending_amount(self, key: bytes) -> str | None:
-        """Return the amount of a settlement that was pending, or None."""
+        """Return the amount of a pending settlement, or None if there is none."""
         with self._lock:
             return self._pending.get(key)
 
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
-    """Return a key for an authorization: identical for every copy, whatever else its message contains."""
+    """Return a key for an authorization. Every copy has the same key, regardless of what else its message contains."""
     if is_foreign(network):
         return message_key(network, payload) or _whole_key(network, payload)  # signatures are not signed
     identity = authorization_identity(network, asset, payload)

@@ -3,8 +3,8 @@
     failures = FailedSettlements(on_failure=undo)
     extension = Reputation8004ResourceServerExtension(key, failures=failures)
 
-`undo` is called after the answer was sent, in a thread, with a `FailedSettlement`. The counts are this seller's own.
-`bilateral.x402.server.stored_failures.StoredFailures` stores them in a database.
+`undo` is called with a `FailedSettlement`, in a thread, after the answer has been sent. The counts cover only this
+seller. `bilateral.x402.server.stored_failures.StoredFailures` stores them in a database.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ PAYMENT_UNSETTLED: Final = Tags("x402-payment-unsettled", "proof-on-chain")
 """The tags for feedback about a client whose payment failed."""
 
 MAX_FAILURES: Final = 10_000
-"""The number of failures to remember: 2 KB each, at most 8 KB."""
+"""The maximum number of failures to remember. Each takes about 2 KB, at most 8 KB."""
 
 _MOST_CHARACTERS: Final = 8_192
-"""The maximum size of a failure with its evidence. Buyers may send 32 KB, most of it not covered by a signature."""
+"""The maximum size of a failure and its evidence. Buyers may send 32 KB, most of it not signed."""
 
 SECONDS: Final = 90 * 86_400.0
 """How long a failure is remembered."""
@@ -55,7 +55,7 @@ _BUYERS_ACTS: Final = {
     "permit2_insufficient_balance": FailureReason.INSUFFICIENT_BALANCE,
     "permit2_allowance_required": _ALLOWANCE,
 }
-"""Facilitators' codes for an act by the buyer. The seller chose its facilitator and relies on its reports."""
+"""Facilitator codes that indicate an act by the buyer. The seller chose its facilitator, and trusts its reports."""
 
 _AMBIGUOUS: Final = frozenset(
     {
@@ -64,10 +64,10 @@ _AMBIGUOUS: Final = frozenset(
         *("invalid_exact_evm_nonce_already_used", "permit2_invalid_nonce"),
     }
 )
-"""Codes that may mean an act by the buyer, too little gas, or a settlement by someone else: the chain decides.
+"""Codes that may mean an act by the buyer, too little gas, or a settlement by others. The chain shows which.
 
-All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not, or not certainly, the buyer's
-doing.
+All other codes, such as `settlement_pending` or `permit2_amount_mismatch`, are not (or not certainly) caused by the
+buyer.
 """
 _POSSIBLE_ACTS: Final = _AMBIGUOUS | _BUYERS_ACTS.keys()
 
@@ -77,12 +77,13 @@ class FailedSettlement:
     """A payment that was verified, but not settled after the application had run.
 
     Attributes:
-        key: The authorization, see `payment_key`.
+        key: The authorization's key. See `payment_key`.
         network: The network (CAIP-2).
         at: The time, in Unix seconds.
         code: The facilitator's reason.
-        reason: The buyer's act that it indicates; None if it is someone else's or unknown, and does not count.
-        payment: The signed payment, `accepted` and `payload`.
+        reason: The buyer's act that caused the failure. None if the buyer did not cause it or the cause is unknown; the
+            failure then does not count.
+        payment: The signed payment: its `accepted` and `payload`.
         amount: The amount to be settled.
         method: The request's method; empty for tool calls and messages.
         target: The request's path and query.
@@ -105,7 +106,7 @@ class FailedSettlement:
 
     @property
     def transaction(self) -> str:
-        """The failed transaction, or an empty text."""
+        """The failed transaction, or an empty string if there is none."""
         return str(self.settlement.get("transaction") or "")
 
     @property
@@ -124,13 +125,13 @@ class FailedSettlement:
 
 
 class FailedSettlements:
-    """A seller's failed settlements, in memory. Thread-safe; shared by both profiles.
+    """A seller's failed settlements, in memory. Thread-safe. Both profiles share it.
 
     Args:
         on_failure: Called once after each failed settlement, no matter who caused it, so that the seller can undo its
-            work. It runs in a thread, and its exceptions are logged.
-        limit: The number of failures to remember. The oldest are forgotten first.
-        seconds: How long they are remembered.
+            work. It is called in a thread, and its exceptions are logged.
+        limit: The maximum number of failures to remember. The oldest are forgotten first.
+        seconds: How long a failure is remembered, in seconds.
         clock: Returns the time in Unix seconds.
     """
 
@@ -175,10 +176,10 @@ class FailedSettlements:
         return FailureCount(len(failures), failures[-1].at if failures else None, dict(reasons))
 
     def note(self, context: Any, key: bytes, code: str, verifier: Verifier | None = None) -> None:
-        """Record a failed or refused settlement in an SDK hook. The work is done after the answer.
+        """Record a failed or rejected settlement in an SDK hook. The work is done after the answer is sent.
 
-        Only a payment that the facilitator has verified has a payer. One that is settled before the application runs is
-        not verified, and nothing was served.
+        Only payments that the facilitator verified are recorded. A payment that is settled before the application runs
+        is not verified, and nothing has been served for it.
         """
         exchange, transport = CURRENT.get(), context.transport_context
         if is_tool_call(transport):
@@ -192,7 +193,7 @@ class FailedSettlements:
             self._afterwards.submit(exchange)  # no adapter waits for the end of the answer
 
     def settled(self, key: bytes) -> None:
-        """In an SDK hook, forget the failure of a payment that has now been settled. It raises nothing."""
+        """In an SDK hook, forget the failure of a payment that is now settled. No error is raised."""
         self.remove(key)
 
     def _record(self, context: Any, key: bytes, code: str, exchange: Exchange, verifier: Verifier | None) -> None:
@@ -238,7 +239,8 @@ def failed_settlement_feedback(
 ) -> dict[str, Any]:
     """Return the arguments of `give_feedback` about a client agent whose payment failed, with the evidence.
 
-    Nothing else publishes a failure. The signed payment is published along with it, which is safe once it has expired.
+    Failures are never published in any other way. The signed payment is published as well, which is safe once it has
+    expired.
 
     Args:
         verifier: Reads the chain.
@@ -247,7 +249,7 @@ def failed_settlement_feedback(
         comment: A comment for human readers.
 
     Raises:
-        InvalidArgumentError: An account other than the client's paid.
+        InvalidArgumentError: The payment was not made by the client's account.
         UnprovenFailureError: The chain does not prove the failure, or the payment may still be settled.
         BilateralError: The node failed.
     """

@@ -1,4 +1,4 @@
-"""The gate before a service: decline clients that this server has rated badly, before they pay (EIP-8004a).
+"""A gate for a service: declines clients that this server has rated badly, before they pay (EIP-8004a).
 
     reputable = Depends(reputable_client(verifier, server_agent=42, minimum=70))
 
@@ -64,22 +64,24 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         minimum: The lowest rating, 0 to 100, at which this server still serves a client that it has rated.
         anonymous: True to serve clients that do not claim to be an agent.
         newcomers: False to serve only clients that this server has rated.
-        index: Reads an index. `bilateral.checks.check_client` is then used before the chain is queried. Owner and
-            wallet are always read from the chain, because they change. If the index fails or lags, the chain is used.
-        policy: The policy for that check. A client that it declines or that cannot be checked is not served. Without
-            it, only the server's own rating decides, not ratings by others.
-        buyers: A source of buyers' records for that check.
-        failures: This server's failed settlements, from its extension. `VerifiedClient.failures` counts the payer's.
-        max_failed_settlements: The maximum number of failed settlements at which a payer, agent or not, is still
-            served; None for no limit.
+        index: Reads an index. `bilateral.checks.check_client` is then used before the chain is queried. The owner and
+            the wallet are always read from the chain, because they can change. If the index fails or lags behind,
+            everything is read from the chain.
+        policy: The policy for the index's check. A client that the policy declines, or that cannot be checked, is not
+            served. Without a policy, only this server's own rating of the client matters.
+        buyers: A source of buyers' records for the index's check.
+        failures: This server's failed settlements, from its extension. The payer's count is returned as
+            `VerifiedClient.failures`.
+        max_failed_settlements: The maximum number of failed settlements with which a payer is still served, whether or
+            not it claims to be an agent; None for no limit.
 
     Returns:
-        The dependency. Its value is the client's checked standing, or None for a client that does not claim to be an
-        agent. It raises an `HTTPException` with status 403 and the reason.
+        The dependency. Its value is the checked client, or None for a client that does not claim to be an agent. It
+        raises an `HTTPException` with status 403 and the reason.
 
     Raises:
-        InvalidArgumentError: A policy or a source of buyers' records is set without an index, or a limit on failures
-            without `failures` to count them.
+        InvalidArgumentError: `policy` or `buyers` is set without `index`, or `max_failed_settlements` without
+            `failures`.
     """
     if max_failed_settlements is not None and failures is None:
         raise InvalidArgumentError("max_failed_settlements needs failures=FailedSettlements(), that of the extension")
@@ -140,7 +142,7 @@ def _count(failures: FailedSettlements, network: str, payer: str, limit: int | N
 def _ask_index(
     index: Reader, verifier: AsyncVerifier, server_agent: int, minimum: int, *, policy: Policy | None, **sources: Any
 ) -> Callable[[GlobalAgentId, FailureCount | None], tuple[Check | None, int | None]]:
-    """Return a function that reads an index's check of a client and the server's rating of it, or None for each."""
+    """Return a function that reads an index's check and the server's rating of a client; None if unavailable."""
     from bilateral import checks  # noqa: PLC0415  # needs the extra `index`
     from bilateral.index.ratings.queries import client_rating  # noqa: PLC0415
     from bilateral.index.reading.registries import AgentKey  # noqa: PLC0415
@@ -182,12 +184,12 @@ def _declined(code: str, reason: str) -> HTTPException:
 def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle[Rating]:
     """Rate a client agent that was served (EIP-8004a, `rateClient`). Ratings are final.
 
-    The registry checks that the agent still has the same owner as at the time of the payment.
+    The registry checks that the agent's owner has not changed since the payment.
 
     Args:
         client: The server's SDK client, whose signer's primary agent rates.
         standing: The client, from `reputable_client`.
-        rating: 0 to 100.
+        rating: The rating, from 0 to 100.
     """
     return client.rate_client(standing.agent, rating, owner=standing.owner)
 
@@ -195,8 +197,8 @@ def rate_client(client: Client, standing: VerifiedClient, rating: int) -> Handle
 def rate_after_settlement(client: Client, standing: VerifiedClient, rating: int) -> None:
     """Rate a client agent once its payment is settled and the answer is sent. Call this in the endpoint.
 
-    No rating is given if the payment is not settled. A failure is only logged, because the client has its answer by
-    then.
+    No rating is given if the payment is not settled. A failure is only logged, because the client already has its
+    answer.
 
     Raises:
         InvalidArgumentError: No paid request is being processed, or the rating is out of range.

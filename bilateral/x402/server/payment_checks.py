@@ -20,7 +20,7 @@ from bilateral.x402.server.exchange import CURRENT
 logger = logging.getLogger("bilateral.x402")
 
 Context: TypeAlias = Any
-"""The SDK's context for a hook. Its own types permit x402 version 1 everywhere, which is refused first."""
+"""The SDK's context for a hook. Its types permit x402 version 1, which is always rejected first."""
 
 _AMOUNT: Final = re.compile("[0-9]{1,78}")  # 2^256 has 78 digits
 
@@ -33,9 +33,9 @@ def payment_kind(context: Context) -> PaymentKind:
 
 
 def payment_problem(context: Context) -> str | None:
-    """Return the code for a payment that no transaction could settle as agreed or would prove, or None if it is fine.
+    """Return the code for a payment that no transaction could settle as agreed or prove, or None if it is fine.
 
-    Clients judge their own payments just as strictly, so an answer to any other payment could never be verified.
+    Clients check their own payments just as strictly, so they could never verify the answer to any other payment.
     """
     if context.payment_payload.x402_version != X402_VERSION:
         return "unsupported_x402_version"
@@ -64,7 +64,7 @@ def find_settlement(verifier: Verifier, context: Context) -> Settlement:
 
 
 def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
-    """Refuse an authorization that the chain no longer accepts: facilitators need not check that."""
+    """Reject an authorization that the chain no longer accepts. Facilitators need not check that."""
     settlement, exchange = find_settlement(verifier, context), CURRENT.get()
     if settlement.is_paid or settlement.is_canceled:
         return AbortResult("nonce_used")
@@ -76,7 +76,7 @@ def check_nonce(verifier: Verifier, context: Context) -> AbortResult | None:
 
 
 def settlement_problem(context: Context, pending: str | None) -> str:
-    """Return the code for an amount that must not be settled, or an empty text if it may be.
+    """Return the code for an amount that must not be settled, or an empty string if it may be settled.
 
     Args:
         context: The settlement. The application sets its amount with `Settlement-Overrides`.
@@ -100,20 +100,20 @@ def settlement_problem(context: Context, pending: str | None) -> str:
 
 
 def is_free(context: Context) -> bool:
-    """Return True if the application charges nothing under a ceiling."""
+    """Return True if the application charges nothing although the payer signed a maximum amount."""
     amount = context.requirements.amount
     return context.requirements.scheme == "upto" and amount != "" and not amount.strip("0")
 
 
 def settlement(context: Context, transaction: str, amount: str | None) -> SkipSettleResult:
-    """Return a settlement without a facilitator, as the SDK's writes it: amount `0`, no transaction if it is free."""
+    """Return a settlement made without a facilitator, in the SDK's form. If free: amount `0`, no transaction."""
     network, payer = str(context.requirements.network), payer_of(context.payment_payload.payload)
     settled = SettleResponse(success=True, transaction=transaction, network=network, payer=payer, amount=amount)
     return SkipSettleResult(settled)
 
 
 def settlement_on_chain(verifier: Verifier, context: Context) -> SkipSettleResult | None:
-    """Return the settlement of exactly this payment that the chain shows, or None if it shows none."""
+    """Return the on-chain settlement of exactly this payment, or None if there is none."""
     settled = verifier.find_settled(_agreed(context))
     if settled is None or settled.transaction is None:
         return None
@@ -125,7 +125,7 @@ def _terms(context: Context) -> dict[str, Any]:
 
 
 def _agreed(context: Context) -> dict[str, Any]:
-    """Return a payment with the server's terms. Before a settlement, they contain the amount to be charged."""
+    """Return a payment with the server's terms. During settlement, the terms contain the amount to be charged."""
     payload = context.payment_payload
     return {"accepted": _terms(context) | {"amount": payload.accepted.amount}, "payload": payload.payload}
 

@@ -1,10 +1,10 @@
-"""Rotation of the keys that sign an agent's answers ("Key Rotation"): add a key, retire one with an overlap, list them.
+"""Rotation of the keys that sign an agent's answers ("Key Rotation"): add keys, retire them, and list them.
 
     add_signer(client, 42, new_key).wait()
     retire_signer(client, 42, old_key.public_key).wait()
 
-Both store the changed registration file and set the agent's URI. A retired key counts for another 24 hours, so that
-answers in transit, and clients that still have the old file, verify.
+Both store the changed registration file and set the agent's URI. By default, a retired key remains valid for another 24
+hours, so that clients can still verify answers in transit or with the old file.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,11 +18,11 @@ from bilateral.x402.proof.keys import InteractionKey, check_key
 
 OVERLAP: Final = timedelta(hours=24)  # the grace period of the extension's section on rotation
 CLOCK_SKEW: Final = timedelta(minutes=1)
-"""How much earlier a new key starts to count: clients' clocks and block times lag by seconds."""
+"""How much earlier a new key becomes valid, because clients' clocks and block times lag by seconds."""
 
 
 def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
-    """Return the keys that an agent's registration file lists, valid or not.
+    """Return all keys that an agent's registration file lists, including those that are not valid.
 
     Raises:
         DocumentError: The file cannot be loaded.
@@ -37,7 +37,7 @@ def list_signers(client: Client, agent_id: AgentLike) -> list[Signer]:
 
 
 class SignerOptions(TypedDict, total=False):
-    """Additional fields for a listed key, see `add_signer`."""
+    """Additional fields for a listed key. See `add_signer`."""
 
     role: Literal["owner", "delegate"]
     valid_from: datetime | None
@@ -52,10 +52,9 @@ def add_signer(
 
     Args:
         client: The agent owner's SDK client.
-        key: The key. It signs a test message, so that a wrong public key is never listed.
-        **options: `role`, the key's holder, by default `delegate`; `valid_from`, the time from which the key counts, by
-            default a minute ago; `valid_until`, the time from which it no longer counts, by default never; `comment`, a
-            note for people.
+        key: The key. It must sign a test message, so that a wrong public key is never listed.
+        **options: `role`, the key's holder, by default `delegate`; `valid_from`, when the key becomes valid, by default
+            a minute ago; `valid_until`, when it expires, by default never; `comment`, a note for human readers.
 
     Raises:
         InvalidArgumentError: The key is already listed, or the file lists 64 keys.
@@ -69,7 +68,7 @@ def add_signer(
 def add_public_key(
     client: Client, agent_id: AgentLike, public_key: str, algorithm: str, **options: Unpack[SignerOptions]
 ) -> Handle[AgentUriSet]:
-    """Add a key by its public key, for a program that does not hold the key. The key's signing is not tested."""
+    """Add a key by its public key, for a program that does not hold the key. No test message is signed."""
     listed = list_signers(client, agent_id)
     if any(signer.public_key.lower() == public_key.lower() for signer in listed):
         raise InvalidArgumentError(f"the key {public_key[:16]}… is already listed")
@@ -90,12 +89,12 @@ def add_public_key(
 def retire_signer(
     client: Client, agent_id: AgentLike, public_key: str, *, overlap: timedelta = OVERLAP
 ) -> Handle[AgentUriSet]:
-    """Let a key expire. It remains in the file, so that its earlier signatures can still be verified historically.
+    """Let a key expire. It remains in the file, so that historical verification still accepts its signatures.
 
     Args:
         client: The agent owner's SDK client.
         public_key: The key, in hexadecimal digits.
-        overlap: How long the key still counts. Pass `timedelta(0)` for a stolen key.
+        overlap: How long the key remains valid. Pass `timedelta(0)` for a stolen key.
 
     Raises:
         InvalidArgumentError: The key is not listed, has expired, or expires before the overlap ends.

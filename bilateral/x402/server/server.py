@@ -1,4 +1,4 @@
-"""The server side: declare the extension, check before any money moves that the proof can be made, and sign.
+"""The server side: declares the extension, checks before money moves that a proof can be made, and signs it.
 
     from x402 import x402ResourceServer
     from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
@@ -7,8 +7,8 @@
     server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("BILATERAL_X402_KEY")))
     routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
 
-The SDK swallows exceptions of hooks, and the client has paid by then. The hooks before verification and settlement
-therefore refuse anything that could not be signed, and no later hook raises.
+The SDK swallows exceptions from hooks. The hooks that run before verification and settlement therefore reject anything
+that could not be signed, and later hooks, which run after the client has paid, never raise.
 """
 
 import asyncio
@@ -59,15 +59,16 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     """The extension to pass to `x402ResourceServer.register_extension`, also for the synchronous server.
 
     Args:
-        key: Signs the interactions. Its public key must be in the agent's registration file. An ASGI server waits for a
-            remote key in a thread, except during checks before payments.
-        on_unsigned: Called with the problem when a paid answer is sent without a signature, to raise an alarm.
-        recheck_seconds: How long a checked key is assumed to work.
-        reservations: The authorizations in use; by default in memory.
+        key: Signs the interactions. The agent's registration file must list its public key. An ASGI server waits for a
+            remote key in a thread, except during the checks before a payment.
+        on_unsigned: Called with the problem when a paid answer is sent without a signature, so that you can raise an
+            alarm.
+        recheck_seconds: How long a key that passed the check is assumed to work.
+        reservations: Keeps track of the authorizations in use; by default in memory.
         limit: The maximum size of an MCP tool call or its result in bytes of canonical JSON. HTTP adapters have their
-            own.
-        blind: Seals ratings of clients, for routes that declare `blind`. If it fails, the client only misses the
-            envelope.
+            own limits.
+        blind: Seals ratings of clients, for routes that declare `blind`. If sealing fails, the answer is sent without
+            the envelope.
         verifier: Looks up payments whose settlement failed, if the facilitator cannot report their outcome. By default,
             the verifier of the middleware's `Preflight`.
         failures: Counts the settlements that fail after the application has run; by default in memory.
@@ -79,7 +80,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     dynamic_info_fields: list[str] | None = [  # noqa: RUF012
         *("version", "registrations", "endpoint", "feedbackAggregator", "blind", "freeAnswers")
     ]
-    """Fields that a client need not echo. It verifies them on chain, so the server does not need them back."""
+    """Fields that a client need not echo: it verifies them on chain, so the server does not need them back."""
 
     transport_hooks = None
 
@@ -115,10 +116,10 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     def on_before_verify(
         self, declaration: Any, context: VerifyContext
     ) -> AbortResult | SkipVerifyResult | Awaitable[AbortResult | None] | None:
-        """Refuse a payment whose answer could not be signed, before anything is verified.
+        """Reject a payment whose answer could not be signed, before anything is verified.
 
-        A payment whose answer is waiting for settlement was verified earlier, and its nonce may be used by now. For
-        other Permit2 payments, the nonce is looked up, because facilitators do not do that.
+        If a payment's answer is still waiting for settlement, the payment was verified earlier and its nonce may have
+        been used since. For all other Permit2 payments, the nonce is looked up, because facilitators do not check it.
         """
         problem = self._problem(declaration, context)
         if problem is not None:
@@ -130,7 +131,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return _off_loop(context, partial(check_nonce, self.verifier, context))
 
     def on_after_verify(self, _declaration: Any, context: schemas.VerifyResultContext) -> AbortResult | None:
-        """Reserve a verified authorization, so that it pays for one run of the application."""
+        """Reserve a verified authorization, so that it pays for only one run of the application."""
         if not context.result.is_valid:
             return None
         exchange = _http_exchange(context)
@@ -153,17 +154,17 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return None
 
     def on_verified_payment_canceled(self, _declaration: Any, context: schemas.VerifiedPaymentCanceledContext) -> None:
-        """Release the authorization of a request that failed. Nothing was settled."""
+        """Release the authorization of a request that failed and for which nothing was settled."""
         if not context.settled_phases:
             self._end(context, is_settled=False)
 
     def on_before_settle(
         self, _declaration: Any, context: SettleContext
     ) -> AbortResult | SkipSettleResult | Awaitable[SkipSettleResult | None] | None:
-        """Refuse to settle an amount that was not agreed, or if the answer cannot be signed.
+        """Refuse to settle an amount that was not agreed, or a payment whose answer cannot be signed.
 
-        It cannot be signed if its bytes were not captured or have no canonical form. A payment whose earlier settlement
-        failed may have been settled meanwhile, which the chain shows.
+        An answer cannot be signed if its bytes were not captured or have no canonical form. If an earlier settlement
+        failed, the chain is read first, because the payment may have been settled since.
         """
         if context.phase == BEFORE_HANDLER:
             is_tool = is_tool_call(context.transport_context)
@@ -192,11 +193,11 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     def on_settle_failure(
         self, _declaration: Any, context: schemas.SettleFailureContext
     ) -> RecoveredSettleResult | Awaitable[RecoveredSettleResult | None] | None:
-        """Release the authorization of a payment that was certainly not settled.
+        """Release the authorization of a payment that was definitely not settled.
 
-        After an exception, or while a transaction is pending, the payment may still be settled. So may a Permit2
-        payment with the scheme `exact` that the facilitator could not settle: anyone may settle it, after which it
-        fails for others.
+        After an exception, or while a transaction is pending, the payment may still be settled. The same is true of a
+        Permit2
+        payment with the scheme `exact` that the facilitator could not settle, because anyone may have settled it first.
         """
         if _unsettled(context) is not None:
             return None
@@ -210,7 +211,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return None
 
     def _recover(self, context: schemas.SettleFailureContext) -> RecoveredSettleResult | None:
-        """Return someone else's settlement, once. If there is none, release the authorization if it is unused."""
+        """Return someone else's settlement, but only once. If there is none, release an unused authorization."""
         exchange, verifier, settled = CURRENT.get(), self.verifier, None
         is_paid = None if verifier is None else find_settlement(verifier, context).is_paid
         # Other processes may run the application for the same payment, unless all reserve it in one place.
@@ -231,7 +232,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
     def enrich_settlement_response(
         self, declaration: Any, context: SettleResultContext
     ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
-        """Sign the interaction ("Signature Protocol"). If the settlement came first, the adapter signs later."""
+        """Sign the interaction ("Signature Protocol"). If settlement came first, the adapter signs later."""
         self._end(context, is_settled=True)
         self._failures.settled(_payment_key(context))
         try:
@@ -279,7 +280,7 @@ class Reputation8004ResourceServerExtension(AnswerSigner):
         return problem
 
     def _end(self, context: Any, *, is_settled: bool) -> None:
-        """End a reservation. It raises nothing, because the client may have paid."""
+        """End a reservation. No error is raised, because the client may have paid."""
         end = self._reservations.settle if is_settled else self._reservations.release
         try:
             end(_payment_key(context), context.payment_payload)
@@ -294,7 +295,7 @@ class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtensi
 
     Args:
         key: As for `Reputation8004ResourceServerExtension`.
-        feedback_endpoint: The URL of a service that accepts feedback, for the statement.
+        feedback_endpoint: The URL of a service that accepts feedback. The statement includes it.
         **options: As for `Reputation8004ResourceServerExtension`.
 
     Raises:
@@ -324,7 +325,7 @@ def claim_of(payload: Any) -> ClientAgent | None:
 
 
 def _off_loop(context: Any, work: Callable[[], T]) -> T | Awaitable[T]:
-    """Do work that waits for a node: in a thread if an event loop serves the request."""
+    """Run work that waits for a node. If an event loop serves the request, run it in a thread."""
     exchange = _http_exchange(context)
     return asyncio.to_thread(work) if exchange is not None and exchange.is_on_loop else work()
 

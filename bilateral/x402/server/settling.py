@@ -37,7 +37,7 @@ _SETTLE: Final = {
 _SETTLE_BY_PERMIT2: Final = ("settle", "settleWithPermit")
 _REQUEST_SECONDS: Final = 30.0
 _TERMS: Final = 6
-"""The arguments of a token's `transferWithAuthorization` that precede the signature."""
+"""The number of arguments of a token's `transferWithAuthorization` that precede the signature."""
 
 _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("name") == "getTokenAddresses"]
 
@@ -45,18 +45,19 @@ _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("na
 class SettlingSigner(FacilitatorWeb3Signer):
     """Settles EIP-3009 payments through the registry. Other payments and tokens are handled by the SDK.
 
-    Anyone who sees a signed payment with the scheme `exact` can submit it first. It is then paid, but not recorded. The
-    signer finds that transaction and reports it once, so that the server delivers. Resubmitting one of its own payments
-    remains a failure.
+    Anyone who sees a signed payment with the scheme `exact` can submit it first. The payment is then made, but not
+    recorded. The signer finds that transaction and reports it once, so that the server delivers the answer. Submitting
+    one of the signer's own payments again still fails.
 
     Args:
-        private_key: The key of the account that pays the gas, in hexadecimal digits.
+        private_key: The key of the account that pays for the gas, in hexadecimal digits.
         rpc_url: The URL of a node.
-        registry: The registry of buyers.
-        own_accounts: The accounts of the facilitator's other processes, whose payments count as its own.
-        reservations: Others' payments that were already reported. Signers in one process may share it. By default, the
-            signer has its own.
-        searched_blocks: How many latest blocks to search for others' payments.
+        registry: The buyer registry.
+        own_accounts: The accounts of the facilitator's other processes. Payments that they submit count as this
+            signer's own.
+        reservations: Remembers which payments that others submitted have already been reported. Signers in one process
+            may share it. By default, each signer has its own.
+        searched_blocks: How many of the latest blocks to search for payments that others submitted.
         **options: The SDK's own options, such as `gas_limit`.
     """
 
@@ -83,12 +84,12 @@ class SettlingSigner(FacilitatorWeb3Signer):
     def write_contract(
         self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any, data_suffix: str | None = None
     ) -> str:
-        """Send a transaction: for a payment in a listed token, the registry's `settle`.
+        """Send a transaction. For a payment in a listed token, call the registry's `settle` instead.
 
         Args:
             address: The contract that the SDK would call.
             function_name: The function that the SDK would call.
-            *args: Its arguments.
+            *args: The function's arguments.
             data_suffix: Bytes to append to the calldata, in hexadecimal digits.
 
         Returns:
@@ -133,7 +134,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
             tx_hash: The transaction.
 
         Raises:
-            TimeExhausted: It was not mined in time.
+            TimeExhausted: The transaction was not mined in time.
         """
         deadline = self._deadlines.pop(tx_hash, None)
         if deadline is not None:
@@ -141,7 +142,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return super().wait_for_transaction_receipt(tx_hash)
 
     def _overtaken(self, sent: str, find: Callable[[], str | None]) -> str | None:
-        """Return someone else's transaction that came first, or None if our own succeeds or is still pending."""
+        """Return someone else's transaction that came first, or None if this signer's succeeds or is pending."""
         try:
             receipt = self._w3.eth.wait_for_transaction_receipt(sent, timeout=self._confirmation_timeout_seconds)  # type: ignore[arg-type]
         except TimeExhausted:
@@ -150,7 +151,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
         return None if receipt["status"] == 1 else find()
 
     def _settled_by_strangers(self, signed: SignedPayment) -> str | None:
-        """Return someone else's transaction that made a payment; None if there is none, or if already reported."""
+        """Return someone else's transaction that made a payment; None if there is none or it was already reported."""
         transaction = self._runner.run(look_up(signed, searched_blocks=self._searched_blocks)).transaction
         if transaction is None or checksummed(self._w3.eth.get_transaction(transaction)["from"]) in self._own:  # type: ignore[arg-type]
             return None

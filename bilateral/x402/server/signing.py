@@ -1,4 +1,4 @@
-"""Signatures on paid answers: each settled exchange is signed, or counted as unsigned."""
+"""Signatures on paid answers: each settled exchange is either signed or counted as unsigned."""
 
 import logging
 import time
@@ -110,7 +110,7 @@ class AnswerSigner:
     def _sealed_rating(
         self, info: ReputationInfo, registration: AgentRegistration, settlement: SettleResponse
     ) -> dict[str, Any] | None:
-        """Return the envelope of a blind rating; None if none is due. A failure is logged: the client has paid."""
+        """Return the envelope of a blind rating, or None if none is due. Failures are only logged."""
         if self._blind is None or info.blind is None or not settlement.payer:
             return None
         try:

@@ -88,7 +88,7 @@ class StoredFailures(FailedSettlements):
         return [_RECORD.validate_python({**json.loads(record), "key": bytes(key)}) for key, record in rows]
 
     def settled(self, key: bytes) -> None:
-        """Forget the failure of a now settled payment in a thread, because an event loop must not wait for it."""
+        """Forget the failure of a payment that is now settled, in a thread, so that no event loop waits for it."""
         self._afterwards.submit(Exchange(is_settled=True, afterwards=[partial(self.remove, key)]))
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ class StoredAnswers(PaidAnswers):
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
-        max_bytes: The maximum total size of all answers. The oldest are removed first.
+        max_bytes: The maximum total size of all answers, in bytes. The oldest answers are removed first.
         seconds: How long an answer is retained.
         clock: Returns the time in Unix seconds. All processes must use the same clock.
 
@@ -80,7 +80,7 @@ class StoredAnswers(PaidAnswers):
         self._engine = opened(url)
 
     def keep(self, payment: bytes, answer: PaidAnswer) -> None:
-        """Retain an answer, or only its proof if its body exceeds 1 MiB.
+        """Retain an answer, or only the proof if the body exceeds 1 MiB.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
@@ -102,7 +102,7 @@ class StoredAnswers(PaidAnswers):
                     break
 
     def find(self, payment: bytes) -> PaidAnswer | None:
-        """Return the answer bought with a payment, or None.
+        """Return the answer that a payment bought, or None if there is none.
 
         Raises:
             DatabaseUnavailableError: The database cannot be read.
@@ -123,7 +123,7 @@ class StoredAnswers(PaidAnswers):
 
 
 class StoredReservations(Reservations):
-    """Authorizations in use, in a database. Processes and threads may share it. It forgets no settled payment early.
+    """Authorizations in use, in a database, for several processes and threads. Settled ones are kept until they expire.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
@@ -194,7 +194,7 @@ class StoredReservations(Reservations):
         self._end(key, holder, sa.update(_RESERVATION).values(is_settled=True))
 
     def _end(self, key: bytes, holder: object, change: sa.Delete | sa.Update) -> None:
-        """Change an authorization, and forget its holder. Other requests' authorizations are unchanged."""
+        """Change an authorization, and forget its holder. Authorizations of other requests stay unchanged."""
         with self._own_lock:
             if self._own.get(key) is not holder:
                 return

@@ -3,8 +3,8 @@
     app = Flask(__name__)
     protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
-It replaces the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
-and the response's body is captured inside the SDK's middleware.
+Use it instead of the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is
+verified, and the response's body is captured inside the SDK's middleware.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
     cors: CorsPolicy = EVERY_PAGE,
     **settings: Any,
 ) -> None:
-    """Wrap a Flask application in the SDK's payment middleware, which also captures bodies and signs paid answers.
+    """Wrap a Flask application in the SDK's payment middleware, and capture bodies and sign paid answers.
 
-    Views that yield their responses are rejected at start-up: now, or at the first request if they are added later.
-    Flask does not reveal whether other views stream. Their answers are refused when they are paid for, and nothing is
-    settled.
+    Paid views that yield their responses are rejected: immediately, or at the first request if they are added later.
+        Flask does not reveal whether other views stream. If one does, its answer is rejected when it is paid for, and
+        nothing is settled.
 
     Args:
         app: The application.
@@ -68,7 +68,8 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
         server: The synchronous resource server, with which you must register the extension.
         limit: The maximum size of a decoded request or response body in bytes.
         answers: Retains paid answers for clients that lose the connection; in memory by default.
-        preflight: Checks agent, wallet and signing key immediately. Without it, a warning is logged.
+        preflight: Checks the agent, the wallet and the signing key immediately. Without a preflight, a warning is
+            logged.
         cors: The web pages that may buy on the paid routes; by default every page.
         **settings: Additional settings of the SDK's `payment_middleware`.
 
@@ -87,7 +88,7 @@ def protect_flask(  # noqa: PLR0913  # settings, all but three with a default
 
 
 class _Response:
-    """Receives a response in place of the client."""
+    """Collects a response that would otherwise be sent to the client."""
 
     def __init__(self) -> None:
         self.status = ""
@@ -128,7 +129,7 @@ class _Response:
 
 
 class _Capture:
-    """Captures the response of a paid request, and replaces one that could not be signed."""
+    """Captures the response to a paid request, and replaces a response that could not be signed."""
 
     def __init__(self, app: Application, adapter: HttpAdapter) -> None:
         self._app, self._adapter = app, adapter
@@ -199,7 +200,7 @@ class _Outer:
         return self._served(environ, exchange, payment, start_response)
 
     def _streams(self) -> bool:
-        """Return whether a view added after start-up streams and declares the extension: it sells nothing."""
+        """Return whether a view added after start-up streams and declares the extension, so it cannot be paid for."""
         if not self._is_checked:
             try:
                 self._adapter.refuse_streaming(flask_streams(self._flask))
@@ -251,7 +252,7 @@ def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
 
 
 def _sent_path(environ: dict[str, Any]) -> str:
-    """Return a request's path as it was sent, with its escapes. WSGI itself keeps only the decoded form."""
+    """Return a request's path as it was sent, with its escapes. WSGI itself provides only the decoded form."""
     sent = environ.get("RAW_URI") or environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent:
         return sent.partition("?")[0]
